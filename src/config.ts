@@ -1,0 +1,260 @@
+/**
+ * Environment and settings, each read once and checked whole. Refusals: environment_invalid, settings_missing,
+ * settings_invalid, settings_incomplete.
+ */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+import { type FieldProblem, reasonOf, refuse } from './errors.ts';
+import { isCurrency } from './money.ts';
+import { isTimeZone } from './month.ts';
+
+export type EnvironmentName = 'sandbox' | 'production';
+
+/** What the process environment says. Secrets come from here only and are never written anywhere. */
+export interface Environment {
+  readonly name: EnvironmentName;
+  /** RECKONER_HOME as an absolute path. */
+  readonly home: string;
+  /** DATABASE_URL, or undefined for the embedded PostgreSQL server under the home. */
+  readonly databaseUrl: string | undefined;
+  /** SMTP_URL, or undefined for the outbox under the home. */
+  readonly smtpUrl: string | undefined;
+  /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
+  readonly now: () => DateTime<true>;
+}
+
+const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
+
+export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+  const name = variables['RECKONER_ENVIRONMENT'] || 'sandbox';
+  if (name !== 'sandbox' && name !== 'production') {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_ENVIRONMENT',
+      reason: `is '${name}' but must be sandbox or production`,
+    });
+  }
+  return {
+    name,
+    home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
+    databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
+    now: clock(name, variables['RECKONER_NOW']),
+  };
+}
+
+function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
+  const value = variables[variable];
+  if (!value) return undefined;
+  // The value may hold a password: it is never repeated.
+  const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
+  if (protocol !== undefined && protocols.includes(protocol)) return value;
+  throw refuse('environment_invalid', {
+    variable,
+    reason: `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`,
+  });
+}
+
+function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
+  if (!text) return () => DateTime.utc();
+  if (environment === 'production') {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_NOW',
+      reason: 'sets the clock in sandbox only, and this is production',
+    });
+  }
+  const instant = RECKONER_NOW.test(text) ? DateTime.fromISO(text, { zone: 'utc' }) : undefined;
+  if (!instant?.isValid) {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_NOW',
+      reason: `is '${text}' but must be a time such as 2026-11-01T06:00:00Z`,
+    });
+  }
+  return () => instant;
+}
+
+// --- Settings -------------------------------------------------------------------------------------------------------
+
+/** One line of text: no line breaks or other control characters, so that it can stand in a header or a heading. */
+export const line = (max = 200) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^\P{Cc}*$/u, 'must be one line without control characters');
+
+export const emailAddress = z
+  .string()
+  .max(254)
+  .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
+const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
+
+/** A postal address, town and country apart: unstructured ones are refused on cross-border wires. */
+export const addressSchema = z.strictObject({
+  line1: line().default(''),
+  line2: line().default(''),
+  city: line().default(''),
+  region: line().default(''),
+  postal_code: line(20).default(''),
+  country: z.union([z.literal(''), z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as US')]).default(''),
+});
+export type Address = z.output<typeof addressSchema>;
+
+/** ABA routing number: nine digits, weights 3-7-1 to a multiple of ten, a Federal Reserve prefix, not all zeros. */
+export function isRoutingNumber(text: string): boolean {
+  if (!/^\d{9}$/.test(text) || text === '000000000') return false;
+  const prefix = Number(text.slice(0, 2));
+  if (!(prefix <= 12 || (prefix >= 21 && prefix <= 32) || (prefix >= 61 && prefix <= 72) || prefix === 80)) return false;
+  const weights = [3, 7, 1];
+  const sum = [...text].reduce((total, digit, index) => total + Number(digit) * (weights[index % 3] as number), 0);
+  return sum % 10 === 0;
+}
+
+const routingNumber = z.string().refine(isRoutingNumber, 'is not a valid ABA routing number (nine digits, checksum)');
+const bic = z.string().refine(isValidBIC, 'is not a valid BIC (ISO 9362)');
+const iban = z
+  .string()
+  .refine((text) => isValidIBAN(electronicFormatIBAN(text) ?? ''), 'is not a valid IBAN (ISO 13616, checksum)');
+const accountNumber = line(40).min(1, 'must not be empty');
+const named = line().min(1, 'must not be empty');
+
+const achSchema = z.strictObject({
+  account_holder: named,
+  account_holder_address: addressSchema,
+  bank_name: named,
+  bank_address: addressSchema,
+  routing_number: routingNumber,
+  account_number: accountNumber,
+  account_type: z.enum(['checking', 'savings']),
+});
+export type AchInstructions = z.output<typeof achSchema>;
+
+const wireSchema = z
+  .strictObject({
+    account_holder: named,
+    account_holder_address: addressSchema,
+    bank_name: named,
+    bank_address: addressSchema,
+    routing_number: routingNumber.optional(),
+    account_number: accountNumber.optional(),
+    iban: iban.optional(),
+    bic: bic.optional(),
+    intermediary: z.strictObject({ bank_name: named, bank_address: addressSchema.optional(), bic }).optional(),
+  })
+  .refine(
+    (wire) => wire.iban !== undefined || wire.account_number !== undefined,
+    'needs an iban or an account_number to pay into',
+  )
+  .refine(
+    (wire) => wire.routing_number !== undefined || wire.bic !== undefined,
+    'needs a routing_number (domestic) or a bic (international)',
+  );
+export type WireInstructions = z.output<typeof wireSchema>;
+
+// An empty object is a section still to be filled in, as `init` leaves it in production.
+const unfilled = z.strictObject({}).transform(() => undefined);
+const instructionsSchema = z.strictObject({
+  ach: z.union([unfilled, achSchema]).optional(),
+  wire: z.union([unfilled, wireSchema]).optional(),
+});
+
+/** How to pay in one currency; undefined sections are not offered. */
+export interface Instructions {
+  readonly ach?: AchInstructions | undefined;
+  readonly wire?: WireInstructions | undefined;
+}
+
+const settingsSchema = z.strictObject({
+  issuer: z.strictObject({
+    legal_name: line().default(''),
+    address: addressSchema.prefault({}),
+    email: optional(emailAddress).default(''),
+    phone: line(40).default(''),
+    tax_id: line(60).default(''),
+    logo: line(1000).default(''),
+  }),
+  time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
+  payment_terms_days: z.int().min(0).max(365).default(30),
+  public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
+  mail_from: optional(emailAddress).default(''),
+  reply_to: optional(emailAddress).default(''),
+  finance_email: optional(emailAddress).default(''),
+  auditor_email: optional(emailAddress).default(''),
+  operations_email: optional(emailAddress).default(''),
+  sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
+  instructions: z.record(
+    z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
+    instructionsSchema,
+  ),
+  payment_link: z.strictObject({ provider: z.literal('page') }).default({ provider: 'page' }),
+  partner_id_header: z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+    .default('X-Service-Partner-Id'),
+});
+
+export type Settings = z.output<typeof settingsSchema>;
+/** The shape of settings.json as a person writes it. */
+export type SettingsFile = z.input<typeof settingsSchema>;
+export type Issuer = Settings['issuer'];
+
+export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');
+
+export function readSettings(environment: Environment): Settings {
+  const file = settingsFile(environment);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw refuse('settings_missing', { file });
+    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw refuse('settings_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+  }
+  const parsed = settingsSchema.safeParse(json);
+  if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });
+  return parsed.data;
+}
+
+/** A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest. */
+export function fieldProblems(error: z.ZodError): FieldProblem[] {
+  const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
+    issues.flatMap((issue) => {
+      const path = [...base, ...issue.path];
+      if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+        const deepest = issue.errors.at(-1) as readonly z.core.$ZodIssue[];
+        if (deepest.length > 0) return flatten(deepest as z.core.$ZodIssue[], path);
+      }
+      return [{ path: path.map(String).join('.'), reason: issue.message }];
+    });
+  return flatten(error.issues, []);
+}
+
+/** How to pay in a currency: its own instructions, else those for any currency, else none. */
+export function instructionsFor(settings: Settings, currency: string): Instructions | undefined {
+  const found = [settings.instructions[currency], settings.instructions['*']].find((each) => each?.ach || each?.wire);
+  if (found === undefined) return undefined;
+  // ACH is a United States network and settles in US dollars only.
+  const usable = { ach: currency === 'USD' ? found.ach : undefined, wire: found.wire };
+  return usable.ach || usable.wire ? usable : undefined;
+}
+
+/** What the issuer's own settings lack for a close in production, as the paths a person must fill in. */
+export function missingSettings(settings: Settings): string[] {
+  const { issuer } = settings;
+  const wanted: ReadonlyArray<readonly [path: string, value: string]> = [
+    ['issuer.legal_name', issuer.legal_name],
+    ['issuer.address.line1', issuer.address.line1],
+    ['issuer.address.city', issuer.address.city],
+    ['issuer.address.country', issuer.address.country],
+    ['issuer.email', issuer.email],
+    ['public_url', settings.public_url],
+    ['mail_from', settings.mail_from],
+  ];
+  return wanted.filter(([, value]) => value === '').map(([path]) => path);
+}

@@ -1,0 +1,64 @@
+/**
+ * The face of a document: everything that its drawing shows, frozen. Drawing is a pure function of this value, so the
+ * same face under the same drawing version gives the same bytes.
+ */
+import type { Address, Instructions } from '../config.ts';
+import type { Month } from '../month.ts';
+
+export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
+export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
+
+/** A sum of ledger rows that share policy, kind and month. Amounts are texts with exactly the currency's digits. */
+export interface FaceLine {
+  readonly policy_id: string;
+  readonly policy_name: string;
+  readonly kind: RowKind;
+  /** The rows' own month; earlier than the document's for late rows. */
+  readonly month: Month;
+  readonly count: number;
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+}
+
+export interface DocumentFace {
+  readonly document: DocumentKind;
+  readonly number: string;
+  readonly month: Month;
+  readonly currency: string;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly issued_on: string;
+  /** Null for a credit note and a statement: nothing is due. */
+  readonly due_on: string | null;
+  readonly terms_days: number | null;
+  readonly sandbox: boolean;
+  readonly issuer: {
+    readonly legal_name: string;
+    readonly address: Address;
+    readonly email: string;
+    readonly phone: string;
+    readonly tax_id: string;
+  };
+  readonly partner: {
+    readonly partner_id: string;
+    readonly name: string;
+    readonly address: Address;
+    readonly tax_id: string;
+    readonly purchase_order: string;
+    readonly legal_note: string;
+  };
+  /** This month's lines first, then those of earlier months. A credit note's are already negated. */
+  readonly lines: readonly FaceLine[];
+  readonly enrollments: number;
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+  readonly credit_applied: string;
+  readonly amount_due: string;
+  /** Null where nothing is due. */
+  readonly payment_link: string | null;
+  /** Null where nothing is due, and on credit notes and statements. */
+  readonly instructions: Instructions | null;
+  /** The instructions differ from those on this partner's previous invoice in this currency. */
+  readonly instructions_changed: boolean;
+}

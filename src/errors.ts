@@ -1,0 +1,179 @@
+/**
+ * Every refusal this program can answer with: its code, the facts it names, the sentence for people, and the exit
+ * status (contract, Commands). A bug is an ordinary exception and never one of these.
+ */
+
+/** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
+export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 } as const;
+
+type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
+
+interface Entry<Facts> {
+  readonly exit: ExitStatus;
+  /** What happened, to which thing, and what to do now. */
+  readonly sentence: (facts: Facts) => string;
+}
+
+const entry = <Facts>(exit: ExitStatus, sentence: (facts: Facts) => string): Entry<Facts> => ({ exit, sentence });
+
+export interface FieldProblem {
+  readonly path: string;
+  readonly reason: string;
+}
+
+const bullets = (problems: readonly FieldProblem[]) =>
+  problems.map((problem) => `  ${problem.path || '(whole file)'}: ${problem.reason}`).join('\n');
+
+const CATALOGUE = {
+  // Environment, settings, database
+  environment_invalid: entry<{ variable: string; reason: string }>(
+    EXIT.badInput,
+    (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
+  ),
+  settings_missing: entry<{ file: string }>(
+    EXIT.badInput,
+    (f) => `There are no settings at ${f.file}. Run 'reckoner init' first, or point RECKONER_HOME at an existing home.`,
+  ),
+  settings_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+    EXIT.badInput,
+    (f) => `The settings in ${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect the file and run again.`,
+  ),
+  settings_incomplete: entry<{ file: string; missing: readonly string[] }>(
+    EXIT.refused,
+    (f) =>
+      `Production cannot close: ${f.file} still lacks ${f.missing.join(', ')}. ` +
+      `Complete the settings; 'reckoner init --check' lists everything that is missing.`,
+  ),
+  database_unreachable: entry<{ database: string; reason: string }>(
+    EXIT.failed,
+    (f) => `The database ${f.database} cannot be reached: ${f.reason}. Check that it runs, then repeat the command.`,
+  ),
+  database_too_old: entry<{ version: string }>(
+    EXIT.failed,
+    (f) => `PostgreSQL ${f.version} is too old: version 16 or later is needed. Point DATABASE_URL at a newer server.`,
+  ),
+  database_not_migrated: entry<{ pending: readonly string[] }>(
+    EXIT.refused,
+    (f) => `The database lacks ${f.pending.length} migration(s): ${f.pending.join(', ')}. Run 'reckoner migrate'.`,
+  ),
+  database_newer: entry<{ unknown: readonly string[] }>(
+    EXIT.refused,
+    (f) =>
+      `The database has migrations that this program does not know (${f.unknown.join(', ')}). ` +
+      'Use the newer program that made them.',
+  ),
+  database_environment: entry<{ database: string; program: string }>(
+    EXIT.refused,
+    (f) =>
+      `This database belongs to ${f.database} for good, but RECKONER_ENVIRONMENT is ${f.program}. ` +
+      'Use the database of that environment, or correct the variable.',
+  ),
+  embedded_server: entry<{ reason: string; remedy: string }>(
+    EXIT.failed,
+    (f) => `The embedded PostgreSQL server cannot run: ${f.reason}. ${f.remedy}`,
+  ),
+
+  // Files and arguments
+  argument_invalid: entry<{ argument: string; value: string; reason: string }>(
+    EXIT.badInput,
+    (f) => `${f.argument} '${f.value}' ${f.reason}.`,
+  ),
+  usage: entry<{ reason: string }>(EXIT.badInput, (f) => `${f.reason}`),
+  file_unreadable: entry<{ file: string; reason: string }>(
+    EXIT.badInput,
+    (f) => `${f.file} cannot be read: ${f.reason}. Check the path and its permissions.`,
+  ),
+  file_unwritable: entry<{ file: string; reason: string }>(
+    EXIT.failed,
+    (f) => `${f.file} cannot be written: ${f.reason}. Check the path, its permissions and the space left.`,
+  ),
+  file_format_unknown: entry<{ file: string }>(
+    EXIT.badInput,
+    (f) => `The format of ${f.file} cannot be told from its name. Say --format csv or --format ndjson.`,
+  ),
+  partners_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+    EXIT.badInput,
+    (f) => `No partner was imported: ${f.file} has mistakes:\n${bullets(f.problems)}\nCorrect them and import again.`,
+  ),
+  arrangement_change: entry<{ partner_id: string; reason: string }>(
+    EXIT.refused,
+    (f) => `The arrangement of partner ${f.partner_id} cannot change: ${f.reason}.`,
+  ),
+  partner_unknown: entry<{ partner_id: string }>(
+    EXIT.badInput,
+    (f) => `There is no partner ${f.partner_id}. 'reckoner partner list' shows those there are.`,
+  ),
+  document_unknown: entry<{ number: string }>(
+    EXIT.badInput,
+    (f) => `There is no document ${f.number}. 'reckoner invoice list' shows those there are.`,
+  ),
+  pdf_not_drawn: entry<{ number: string; reason: string }>(
+    EXIT.refused,
+    (f) => `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
+  ),
+
+  // Closing
+  month_not_ended: entry<{ month: string; time_zone: string; ends_at: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.month} has not ended everywhere: in ${f.time_zone} it runs until ${f.ends_at}. ` +
+      'Close it after that; --dry-run previews a running month.',
+  ),
+  earlier_month_open: entry<{ month: string; open: string; entries: number }>(
+    EXIT.refused,
+    (f) =>
+      `${f.month} cannot close while ${f.open} is open and has ${f.entries} ledger row(s). ` +
+      `Close ${f.open} first, or run 'reckoner close' without a month to close all that are due in order.`,
+  ),
+  first_month_fixed: entry<{ asked: string; fixed: string }>(
+    EXIT.refused,
+    (f) => `The first month is ${f.fixed} since the first close and cannot become ${f.asked}. Leave --first-month out.`,
+  ),
+  before_first_month: entry<{ month: string; first: string }>(
+    EXIT.refused,
+    (f) => `${f.month} lies before the first month ${f.first}; its rows post to ${f.first} or later. Close a later month.`,
+  ),
+  clock_behind: entry<{ today: string; latest: string; number: string }>(
+    EXIT.refused,
+    (f) =>
+      `Today is ${f.today} by this machine's clock, but ${f.number} is dated ${f.latest}: ` +
+      'a document may not be dated before its predecessor. Correct the clock and run again.',
+  ),
+  ledger_busy: entry<{ seconds: number }>(
+    EXIT.failed,
+    (f) => `The ledger was locked for more than ${f.seconds} seconds by another command. Nothing was changed; try again.`,
+  ),
+} as const;
+
+export type RefusalCode = keyof typeof CATALOGUE;
+type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Entry<infer Facts> ? Facts : never;
+
+/** All codes, for the test that wants one reproducible case for each. */
+export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
+
+/** An expected answer of «no», with the facts that decided it. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: RefusalCode;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly exit: ExitStatus;
+
+  constructor(code: RefusalCode, facts: Record<string, unknown>, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.facts = facts;
+    this.exit = CATALOGUE[code].exit;
+  }
+}
+
+/** Makes a refusal; `throw refuse('month_not_ended', {…})`. The facts are those its sentence names. */
+export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
+  const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => string;
+  return new Refusal(code, facts as Record<string, unknown>, sentence(facts), cause);
+}
+
+/** What a caught value says, for a log or a reason. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,146 @@
+/**
+ * Amounts with their currency. An amount is read from its text, kept as a decimal and written with exactly its
+ * currency's ISO 4217 minor digits; it never passes through binary floating point and is never rounded here.
+ */
+import { Decimal as SharedDecimal } from 'decimal.js';
+
+// Totals of a month are unbounded sums of amounts below 10^15; 60 digits keep every sum exact.
+const Decimal = SharedDecimal.clone({ precision: 60, toExpNeg: -60, toExpPos: 60 });
+
+/** ISO 4217 alphabetic codes with an active currency, by their number of minor digits (list of 2026-01-01). */
+const CODES_BY_MINOR_DIGITS: ReadonlyArray<readonly [digits: number, codes: string]> = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
+  [
+    2,
+    `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY
+     COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS
+     INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR
+     MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP
+     STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG`,
+  ],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+
+const MINOR_DIGITS: ReadonlyMap<string, number> = new Map(
+  CODES_BY_MINOR_DIGITS.flatMap(([digits, codes]) => codes.split(/\s+/).map((code) => [code, digits] as const)),
+);
+
+/** The number of minor digits of an ISO 4217 currency, or undefined where there is no such currency. */
+export const minorDigits = (currency: string): number | undefined => MINOR_DIGITS.get(currency);
+
+export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
+
+/** ISO 4217 codes by minor digits, for the constraint that keeps the rule in the database too. */
+export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
+  return new Map(CODES_BY_MINOR_DIGITS.map(([digits, codes]) => [digits, codes.split(/\s+/)]));
+}
+
+export interface AmountProblem {
+  readonly code: 'amount_malformed' | 'amount_too_precise' | 'amount_too_large';
+  readonly reason: string;
+}
+
+const PLAIN_DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
+
+/**
+ * Why a text is not an amount of that many minor digits (contract, Amounts), or undefined where it is one.
+ * Plain character work: an import asks this three times a row.
+ */
+export function amountProblem(text: string, digits: number): AmountProblem | undefined {
+  const match = PLAIN_DECIMAL.exec(text);
+  if (match === null) return { code: 'amount_malformed', reason: 'is not a plain decimal such as 12.50 or -3' };
+  const fraction = match[3];
+  if (fraction !== undefined && fraction.length > digits) {
+    let significant = fraction.length;
+    while (significant > 0 && fraction.charCodeAt(significant - 1) === 48) significant -= 1;
+    if (significant > digits) {
+      return { code: 'amount_too_precise', reason: `has ${significant} decimals where the currency has ${digits}` };
+    }
+  }
+  const whole = match[2] as string;
+  if (whole.length > 15 && whole.replace(/^0+/, '').length > 15) {
+    return { code: 'amount_too_large', reason: 'is not below 1000000000000000' };
+  }
+  return undefined;
+}
+
+/** One immutable amount in one currency. Adding two currencies is a bug and throws. */
+export class Amount {
+  readonly currency: string;
+  private readonly value: InstanceType<typeof Decimal>;
+
+  private constructor(value: InstanceType<typeof Decimal>, currency: string) {
+    this.value = value;
+    this.currency = currency;
+  }
+
+  /** Reads a plain decimal text, such as a NUMERIC from the database. Throws where the text is none: that is a bug. */
+  static of(text: string, currency: string): Amount {
+    if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is no plain decimal`);
+    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is no ISO 4217 currency`);
+    const value = new Decimal(text);
+    if (value.decimalPlaces() > (minorDigits(currency) as number)) {
+      throw new RangeError(`${text} has more decimals than ${currency}`);
+    }
+    return new Amount(value, currency);
+  }
+
+  static zero(currency: string): Amount {
+    return Amount.of('0', currency);
+  }
+
+  plus(other: Amount): Amount {
+    return new Amount(this.value.plus(this.same(other).value), this.currency);
+  }
+
+  minus(other: Amount): Amount {
+    return new Amount(this.value.minus(this.same(other).value), this.currency);
+  }
+
+  negated(): Amount {
+    return new Amount(this.value.negated(), this.currency);
+  }
+
+  isZero(): boolean {
+    return this.value.isZero();
+  }
+
+  isNegative(): boolean {
+    return this.value.isNegative() && !this.value.isZero();
+  }
+
+  isPositive(): boolean {
+    return this.value.isPositive() && !this.value.isZero();
+  }
+
+  equals(other: Amount): boolean {
+    return this.value.equals(this.same(other).value);
+  }
+
+  /** Exactly the currency's digits: `1234.50`, `-3`, `0.000`. No negative zero. */
+  toString(): string {
+    return (this.value.isZero() ? new Decimal(0) : this.value).toFixed(minorDigits(this.currency) as number);
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+
+  /** For people: thousands grouped by commas and the currency's code in front, `USD 1,234.50`. */
+  forPeople(): string {
+    return `${this.currency} ${groupThousands(this.toString())}`;
+  }
+
+  private same(other: Amount): Amount {
+    if (other.currency !== this.currency) throw new TypeError(`${this.currency} and ${other.currency} do not add up`);
+    return other;
+  }
+}
+
+/** `-1234567.50` → `-1,234,567.50`; the text is otherwise kept as it is. */
+export function groupThousands(text: string): string {
+  const [whole = '', fraction] = text.split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}

@@ -1,0 +1,84 @@
+/**
+ * Billing months and their instants. A month is `YYYY-MM`; in a time zone it is the half-open interval of instants
+ * from local midnight of its first day to that of the next month's first day (contract, Amounts, times, identifiers).
+ */
+import { DateTime, IANAZone } from 'luxon';
+
+/** `YYYY-MM`. Texts of this form sort in order of time. */
+export type Month = string & { readonly brand: 'month' };
+
+const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
+
+export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01';
+
+export interface MonthInterval {
+  readonly startsAt: DateTime<true>;
+  /** The first instant that is no longer in the month. */
+  readonly endsAt: DateTime<true>;
+}
+
+const valid = (at: DateTime): DateTime<true> => {
+  if (!at.isValid) throw new TypeError(`${at.invalidReason}: ${at.invalidExplanation}`);
+  return at as DateTime<true>;
+};
+
+/**
+ * The first instant of a month's first day: 00:00, or, where the clocks skip midnight that day (Asunción on
+ * 2017-10-01), the instant at which they jump.
+ */
+function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
+  return valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
+}
+
+/** The instants of a month in an IANA time zone. */
+export function monthInterval(month: Month, zone: string): MonthInterval {
+  const [year, number] = parts(month);
+  const next = parts(monthAfter(month));
+  return { startsAt: startOfLocalMonth(year, number, zone), endsAt: startOfLocalMonth(next[0], next[1], zone) };
+}
+
+/** The month that an instant falls in, in an IANA time zone. */
+export function monthOf(instant: DateTime, zone: string): Month {
+  return valid(instant.setZone(zone)).toFormat('yyyy-MM') as Month;
+}
+
+export function monthAfter(month: Month): Month {
+  return shift(month, 1);
+}
+
+export function monthBefore(month: Month): Month {
+  return shift(month, -1);
+}
+
+/** The months from one to another, both included; empty where the first is later. */
+export function monthsBetween(first: Month, last: Month): Month[] {
+  const months: Month[] = [];
+  for (let month = first; month <= last; month = monthAfter(month)) months.push(month);
+  return months;
+}
+
+/** «October 2026» */
+export function monthName(month: string): string {
+  const [year, number] = parts(month as Month);
+  return DateTime.utc(year, number, 1).setLocale('en').toFormat('LLLL yyyy');
+}
+
+/** «1 December 2026», read the same everywhere, unlike 12/1 or 1/12. */
+export function dateName(date: string): string {
+  return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('d LLLL yyyy');
+}
+
+/** IANA names only: offsets such as `UTC+3` have no daylight saving rules and are refused. */
+export function isTimeZone(name: string): boolean {
+  return /^[A-Za-z]/.test(name) && IANAZone.isValidZone(name) && !/^(utc|gmt)[+-]/i.test(name);
+}
+
+function parts(month: Month): [year: number, month: number] {
+  return [Number(month.slice(0, 4)), Number(month.slice(5, 7))];
+}
+
+function shift(month: Month, by: number): Month {
+  const [year, number] = parts(month);
+  const index = year * 12 + (number - 1) + by;
+  return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
+}
