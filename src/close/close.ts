@@ -1,0 +1,182 @@
+/**
+ * Closing months: one transaction decides a month, totals its rows, issues and numbers its documents and queues their
+ * delivery. A preview is the same transaction, rolled back.
+ * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
+ * settings_incomplete.
+ */
+import type { DateTime } from 'luxon';
+import { type Environment, missingSettings, type Settings, settingsFile } from '../config.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { lockLedgerWhole } from '../ledger/lock.ts';
+import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import {
+  applyOpenCredit,
+  type Issue,
+  insertDocumentLines,
+  insertDocuments,
+  type LedgerState,
+  queueSendings,
+  readConservation,
+  readLatestDocument,
+  readLedgerState,
+  readOpenMonthsWithRows,
+  readPartnerZones,
+  recordClosedMonth,
+  recordIssuerVersion,
+  totalRows,
+} from './queries.ts';
+
+export interface CloseRequest {
+  /** One month; left out, all that are due. */
+  readonly month?: Month | undefined;
+  /** Fixes the first month at the first close; left out, that of the earliest row. */
+  readonly firstMonth?: Month | undefined;
+  /** A preview may look at a month that still runs. */
+  readonly preview: boolean;
+}
+
+export interface Issuing {
+  readonly environment: Environment;
+  readonly settings: Settings;
+}
+
+/** A month to close; `empty` says that it may only close without rows, because it was not asked for by name. */
+export interface PlannedMonth {
+  readonly month: Month;
+  readonly empty: boolean;
+}
+
+/**
+ * What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. The plan
+ * is a reading; `closeMonth` judges everything again under the ledger's lock.
+ */
+export async function planClose(
+  tx: Transaction,
+  { environment, settings }: Issuing,
+  request: CloseRequest,
+): Promise<PlannedMonth[]> {
+  if (environment.name === 'production') {
+    const missing = missingSettings(settings);
+    if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
+  }
+  const state = await readLedgerState(tx);
+  checkFirstMonth(state, request);
+  const next = nextToClose(state, request.firstMonth);
+  const zones = await readPartnerZones(tx);
+  const { month } = request;
+  if (month === undefined) {
+    if (next === undefined) return [];
+    return dueMonths(next, zones, environment.now()).map((due) => ({ month: due, empty: false }));
+  }
+  if (state.last_closed !== null && month <= state.last_closed) return [];
+  if (!request.preview) refuseRunning(month, zones, environment.now());
+  const from = next ?? month;
+  if (month < from) throw refuse('before_first_month', { month, first: from });
+  await refuseOpenRows(tx, state, request.firstMonth, month);
+  return monthsBetween(from, month).map((each) => ({ month: each, empty: each !== month }));
+}
+
+/** Closes one planned month; says false where another run closed it meanwhile. */
+export async function closeMonth(
+  tx: Transaction,
+  { environment, settings }: Issuing,
+  request: CloseRequest,
+  planned: PlannedMonth,
+): Promise<boolean> {
+  await lockLedgerWhole(tx);
+  const { month } = planned;
+  const state = await readLedgerState(tx);
+  if (state.last_closed !== null && month <= state.last_closed) return false;
+  const now = environment.now();
+  if (!request.preview) refuseRunning(month, await readPartnerZones(tx), now);
+  await refuseOpenRows(tx, state, request.firstMonth, planned.empty ? monthAfter(month) : month);
+
+  const issuedOn = now.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
+  const latest = await readLatestDocument(tx);
+  if (latest !== undefined && issuedOn < latest.issued_on) {
+    throw refuse('clock_behind', { today: issuedOn, latest: latest.issued_on, number: latest.number });
+  }
+  const issue: Issue = {
+    month,
+    issuedOn,
+    termsDays: settings.payment_terms_days,
+    issuerVersionId: await recordIssuerVersion(tx, settings.issuer, now.toISO()),
+    sandbox: environment.name === 'sandbox',
+    now: now.toISO(),
+  };
+  await totalRows(tx, month, state.last_closed);
+  await insertDocuments(tx, issue);
+  await insertDocumentLines(tx, month);
+  await applyOpenCredit(tx, issue);
+  await assertConservation(tx, month);
+  await recordClosedMonth(tx, issue, state.last_closed);
+  await queueSendings(tx, month, mailDomain(settings), issue.now);
+  return true;
+}
+
+/** The instant from which a month has ended in every one of these zones, and the zone in which it ends last. */
+export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { at: DateTime<true>; zone: string } {
+  const ends = zones.map((zone) => ({ zone, at: monthInterval(month, zone).endsAt }));
+  return ends.reduce((last, each) => (each.at > last.at ? each : last));
+}
+
+/** The months from one on that have ended in every zone. */
+export function dueMonths(from: Month, zones: readonly string[], now: DateTime): Month[] {
+  const due: Month[] = [];
+  if (zones.length === 0) return due;
+  for (let month = from; endOfMonthEverywhere(month, zones).at <= now; month = monthAfter(month)) due.push(month);
+  return due;
+}
+
+/** The month that a close would have to take next; undefined while there is neither a row nor a first month. */
+export function nextToClose(state: LedgerState, firstMonth: Month | undefined): Month | undefined {
+  if (state.last_closed !== null) return monthAfter(state.last_closed);
+  return firstMonth ?? state.earliest_row ?? undefined;
+}
+
+function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest): void {
+  if (firstMonth !== undefined && state.first_month !== null && firstMonth !== state.first_month) {
+    throw refuse('first_month_fixed', { asked: firstMonth, fixed: state.first_month });
+  }
+  const first = state.first_month ?? firstMonth;
+  if (first !== undefined && month !== undefined && month < first) throw refuse('before_first_month', { month, first });
+}
+
+function refuseRunning(month: Month, zones: readonly string[], now: DateTime): void {
+  if (zones.length === 0) return;
+  const end = endOfMonthEverywhere(month, zones);
+  if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });
+}
+
+/**
+ * Refuses where rows of an open month before this one would be left behind. At the first close, rows of months before
+ * the first month post to the first month.
+ */
+async function refuseOpenRows(
+  tx: Transaction,
+  state: LedgerState,
+  firstMonth: Month | undefined,
+  before: Month,
+): Promise<void> {
+  const gathering = state.last_closed === null ? firstMonth : undefined;
+  const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
+    .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
+    .find((each) => each.month < before);
+  if (open !== undefined) throw refuse('earlier_month_open', { month: before, open: open.month, entries: open.entries });
+}
+
+async function assertConservation(tx: Transaction, month: Month): Promise<void> {
+  const { rows, lines, documents, differences } = await readConservation(tx, month);
+  if (rows !== lines || rows !== documents || differences !== 0) {
+    throw new Error(
+      `the documents of ${month} do not add up to its rows: ${rows} rows, ${lines} on lines, ${documents} on ` +
+        `documents, ${differences} documents with other sums`,
+    );
+  }
+}
+
+/** The right-hand side of the Message-IDs: the sender's mail domain. */
+function mailDomain(settings: Settings): string {
+  return settings.mail_from.split('@').at(-1) || 'reckoner.invalid';
+}

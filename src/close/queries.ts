@@ -1,0 +1,304 @@
+/**
+ * SQL of the close: what there is to close, and the statements that turn a month's rows into documents. Each is one
+ * statement over the whole month, whether it holds ten rows or a million.
+ */
+import type { Issuer } from '../config.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+
+export interface LedgerState {
+  /** The month of the first close; null before it. */
+  readonly first_month: Month | null;
+  readonly last_closed: Month | null;
+  /** The earliest month that a row belongs to; asked for only before the first close. */
+  readonly earliest_row: Month | null;
+}
+
+export function readLedgerState(tx: Transaction): Promise<LedgerState> {
+  return queryOne(
+    tx,
+    `SELECT min(month) AS first_month, max(month) AS last_closed,
+            CASE WHEN max(month) IS NULL THEN (SELECT min(month) FROM entries) END AS earliest_row
+     FROM closed_months`,
+  );
+}
+
+/** Time zones of the active partners; of all partners where none is active. */
+export async function readPartnerZones(tx: Transaction): Promise<string[]> {
+  const rows = await query<{ time_zone: string }>(
+    tx,
+    `SELECT DISTINCT time_zone FROM partners
+     WHERE inactive_since IS NULL OR NOT EXISTS (SELECT FROM partners WHERE inactive_since IS NULL)`,
+  );
+  return rows.map((row) => row.time_zone);
+}
+
+/** Open months that have rows posted to them, in order, up to and without the given one. */
+export function readOpenMonthsWithRows(
+  tx: Transaction,
+  after: Month | null,
+  before: Month,
+): Promise<{ month: Month; entries: number }[]> {
+  return query(
+    tx,
+    `SELECT posted_month AS month, count(*) AS entries FROM entries
+     WHERE posted_month > coalesce(CAST(:after AS text), '') AND posted_month < :before
+     GROUP BY posted_month ORDER BY posted_month`,
+    { after, before },
+  );
+}
+
+export async function readLatestDocument(tx: Transaction): Promise<{ number: string; issued_on: string } | undefined> {
+  // Documents are dated in the order in which they are issued, so the last one has the latest date.
+  const rows = await query<{ number: string; issued_on: string }>(
+    tx,
+    `SELECT number, issued_on FROM documents ORDER BY document_id DESC LIMIT 1`,
+  );
+  return rows[0];
+}
+
+export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
+  const { id } = await queryOne<{ id: number }>(
+    tx,
+    `WITH added AS (
+       INSERT INTO issuer_versions (content, first_used_at) VALUES (CAST(:content AS jsonb), CAST(:now AS timestamptz))
+       ON CONFLICT ON CONSTRAINT issuer_version_once DO NOTHING
+       RETURNING issuer_version_id
+     )
+     SELECT issuer_version_id AS id FROM added
+     UNION ALL
+     SELECT issuer_version_id FROM issuer_versions WHERE content = CAST(:content AS jsonb)`,
+    { content: JSON.stringify(issuer), now },
+  );
+  return id;
+}
+
+/**
+ * Totals the month's rows by document line, once, for the statements that follow. A closed month's rows are those
+ * posted after the month before it and up to it: for the first month that includes all earlier ones.
+ */
+export async function totalRows(tx: Transaction, month: Month, previous: Month | null): Promise<void> {
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.month_lines`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE month_lines ON COMMIT DROP AS
+     SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count,
+            sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+     FROM entries
+     WHERE posted_month > coalesce(CAST(:previous AS text), '') AND posted_month <= :month
+     GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
+    { month, previous },
+  );
+  await execute(tx, 'ANALYZE pg_temp.month_lines');
+}
+
+export interface Issue {
+  readonly month: Month;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly issuedOn: string;
+  readonly termsDays: number;
+  readonly issuerVersionId: number;
+  readonly sandbox: boolean;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+/**
+ * Issues the month's documents. Numbers go on from the last of their series in order of partner and currency; they are
+ * safe to take by looking because the caller holds the ledger's lock until the documents are committed.
+ */
+export async function insertDocuments(tx: Transaction, issue: Issue): Promise<void> {
+  await execute(
+    tx,
+    `WITH totals AS (
+       SELECT partner_id, currency, arrangement, sum(count) AS entries,
+              sum(count) FILTER (WHERE kind = 'quote_accepted') AS enrollments,
+              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+       FROM pg_temp.month_lines GROUP BY partner_id, currency, arrangement
+     ), kinds AS (
+       SELECT totals.*,
+              CASE WHEN arrangement = 'connected_account' THEN 'statement'
+                   WHEN invoice_amount < 0 THEN 'credit_note' ELSE 'invoice' END AS document
+       FROM totals
+     ), numbered AS (
+       SELECT kinds.*, series.series, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign,
+              row_number() OVER (PARTITION BY document ORDER BY partner_id, currency, arrangement)
+                + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0) AS sequence
+       FROM kinds
+       CROSS JOIN LATERAL (
+         SELECT CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+                || left(:issuedOn, 4) COLLATE "C" AS series) AS series
+     ), open_credit AS (
+       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
+       FROM documents d JOIN document_balances b USING (document_id)
+       WHERE d.document = 'credit_note' AND b.status = 'open'
+       GROUP BY d.partner_id, d.currency
+     )
+     INSERT INTO documents (
+       series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+       enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
+       address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
+       legal_note, issuer_version_id, sandbox, issued_at)
+     SELECT n.series, n.sequence, n.document, 'month', n.partner_id, :month, n.currency, n.arrangement,
+            CAST(:issuedOn AS date), CAST(:issuedOn AS date) + terms.days, terms.days,
+            coalesce(n.enrollments, 0), n.entries, n.sign * n.spot_price, n.sign * n.partner_cut,
+            n.sign * n.invoice_amount,
+            CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
+            p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
+            p.address_country, p.tax_id, p.purchase_order, p.legal_note, CAST(:issuerVersionId AS bigint),
+            CAST(:sandbox AS boolean), CAST(:now AS timestamptz)
+     FROM numbered n
+     JOIN partners p ON p.partner_id = n.partner_id
+     LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
+     CROSS JOIN LATERAL (
+       SELECT CASE n.document WHEN 'invoice' THEN coalesce(p.payment_terms_days, CAST(:termsDays AS integer)) END AS days
+     ) AS terms
+     ORDER BY n.document, n.sequence`,
+    { ...issue },
+  );
+}
+
+export async function insertDocumentLines(tx: Transaction, month: Month): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO document_lines (
+       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount)
+     SELECT d.document_id,
+            row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < d.month, l.month, l.policy_id,
+              array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C")),
+            l.policy_id, o.name, l.kind, l.month, l.count, s.sign * l.spot_price, s.sign * l.partner_cut,
+            s.sign * l.invoice_amount
+     FROM pg_temp.month_lines l
+     JOIN documents d ON d.month = :month AND d.purpose = 'month' AND d.partner_id = l.partner_id
+       AND d.currency = l.currency AND d.arrangement = l.arrangement
+     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s`,
+    { month },
+  );
+}
+
+/** Uses up open credit, the oldest first, for the credit that the month's invoices were issued with. */
+export async function applyOpenCredit(tx: Transaction, issue: Issue): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+     SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
+            CAST(:issuedOn AS date), CAST(:now AS timestamptz)
+     FROM (
+       SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
+              sum(b.balance) OVER oldest_first AS used_up_to, sum(b.balance) OVER oldest_first - b.balance AS used_before
+       FROM documents invoice
+       JOIN documents note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
+         AND note.document = 'credit_note'
+       JOIN document_balances b ON b.document_id = note.document_id AND b.status = 'open'
+       WHERE invoice.month = :month AND invoice.purpose = 'month' AND invoice.credit_applied > 0
+       WINDOW oldest_first AS (PARTITION BY invoice.document_id ORDER BY note.document_id)
+     ) AS notes
+     WHERE used_before < credit_applied`,
+    { ...issue },
+  );
+}
+
+/** Queues one sending for each of the month's documents, under a Message-ID that is fixed from now on. */
+export async function queueSendings(tx: Transaction, month: Month, mailDomain: string, now: string): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO sendings (document_id, asked_for, message_id, status, queued_at)
+     SELECT d.document_id, 'close', '<' || d.number || '.1.' || i.installation_id || '@' || :mailDomain || '>',
+            'queued', CAST(:now AS timestamptz)
+     FROM documents d CROSS JOIN installation i
+     WHERE d.month = :month AND d.purpose = 'month'
+     ORDER BY d.document_id`,
+    { month, mailDomain, now },
+  );
+  await execute(
+    tx,
+    `SELECT enqueue_deliveries(array_agg(document_id)) FROM documents WHERE month = :month AND purpose = 'month'
+     HAVING count(*) > 0`,
+    { month },
+  );
+}
+
+export async function recordClosedMonth(tx: Transaction, issue: Issue, previous: Month | null): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO closed_months (
+       month, previous, issued_on, closed_at, entries, late_entries, partners_with_documents, partners_without_activity)
+     SELECT :month, :previous, CAST(:issuedOn AS date), CAST(:now AS timestamptz),
+            coalesce(sum(count), 0), coalesce(sum(count) FILTER (WHERE month < :month), 0), count(DISTINCT partner_id),
+            (SELECT count(*) FROM partners p
+             WHERE p.inactive_since IS NULL AND p.partner_id NOT IN (SELECT partner_id FROM pg_temp.month_lines))
+     FROM pg_temp.month_lines`,
+    { ...issue, previous },
+  );
+}
+
+/** What must hold before the close may commit: rows, lines and documents of the month are the same sums. */
+export function readConservation(
+  tx: Transaction,
+  month: Month,
+): Promise<{ rows: number; lines: number; documents: number; differences: number }> {
+  return queryOne(
+    tx,
+    `SELECT (SELECT coalesce(sum(count), 0)::bigint FROM pg_temp.month_lines) AS rows,
+            (SELECT coalesce(sum(l.count), 0)::bigint FROM document_lines l JOIN documents d USING (document_id)
+             WHERE d.month = :month AND d.purpose = 'month') AS lines,
+            (SELECT coalesce(sum(d.entries), 0)::bigint FROM documents d
+             WHERE d.month = :month AND d.purpose = 'month') AS documents,
+            (SELECT count(*) FROM documents d
+             CROSS JOIN LATERAL (
+               SELECT sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+               FROM document_lines l WHERE l.document_id = d.document_id) AS l
+             CROSS JOIN LATERAL (
+               SELECT coalesce(sum(amount), 0) AS applied
+               FROM credit_applications c WHERE c.invoice_id = d.document_id) AS c
+             WHERE d.month = :month AND d.purpose = 'month'
+               AND (l.spot_price, l.partner_cut, l.invoice_amount, c.applied)
+                   IS DISTINCT FROM (d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied)) AS differences`,
+    { month },
+  );
+}
+
+export interface MonthFacts {
+  readonly month: Month;
+  readonly invoices: number;
+  readonly credit_notes: number;
+  readonly statements: number;
+  readonly entries: number;
+  readonly late_entries: number;
+  readonly partners_without_activity: number;
+  readonly totals: readonly { currency: string; spot_price: string; partner_cut: string; invoice_amount: string }[];
+  readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+}
+
+/** What a closed month gave, with the present state of its deliveries. Totals are those of its rows. */
+export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promise<MonthFacts[]> {
+  return query(
+    tx,
+    `SELECT m.month, m.entries, m.late_entries, m.partners_without_activity,
+            d.invoices, d.credit_notes, d.statements, d.deliveries, coalesce(t.totals, '[]') AS totals
+     FROM closed_months m
+     CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE document = 'invoice') AS invoices,
+              count(*) FILTER (WHERE document = 'credit_note') AS credit_notes,
+              count(*) FILTER (WHERE document = 'statement') AS statements,
+              json_build_object(
+                'sent', count(*) FILTER (WHERE s.status = 'sent'),
+                'pending', count(*) FILTER (WHERE s.status IN ('queued', 'sending')),
+                'held', count(*) FILTER (WHERE s.status = 'held'),
+                'failed', count(*) FILTER (WHERE s.status = 'failed'),
+                'uncertain', count(*) FILTER (WHERE s.status = 'uncertain')) AS deliveries
+       FROM documents LEFT JOIN sendings s ON s.document_id = documents.document_id AND s.asked_for = 'close'
+       WHERE documents.month = m.month AND purpose = 'month') AS d
+     CROSS JOIN LATERAL (
+       SELECT json_agg(c ORDER BY c.currency) AS totals
+       FROM (
+         SELECT currency, sum(sign * spot_price)::text AS spot_price, sum(sign * partner_cut)::text AS partner_cut,
+                sum(sign * invoice_amount)::text AS invoice_amount
+         FROM documents CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+         WHERE month = m.month AND purpose = 'month' GROUP BY currency) AS c) AS t
+     WHERE m.month = ANY (CAST(:months AS text[]))
+     ORDER BY m.month`,
+    { months },
+  );
+}

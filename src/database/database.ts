@@ -1,0 +1,148 @@
+/**
+ * The database: DATABASE_URL, or the embedded server under RECKONER_HOME. Opening checks its version, its migrations
+ * and that it belongs to this environment. Refusals: database_unreachable, database_too_old, database_not_migrated,
+ * database_newer, database_environment, embedded_server.
+ */
+import { join } from 'node:path';
+import knexFactory, { type Knex } from 'knex';
+import type pg from 'pg';
+import type { Environment } from '../config.ts';
+import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { acquireEmbeddedServer } from './embedded.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
+import { inTransaction, type Transaction, valueTypes } from './transaction.ts';
+
+export interface Database {
+  /** Does work in a transaction of the app's role, retried where the server undid it. */
+  readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** The same for reading: one consistent picture, and nothing can be written by mistake. */
+  readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** For what needs connections of its own, as the owner: the queue and advisory locks. */
+  readonly connection: pg.ClientConfig;
+  readonly migrations: { readonly run: () => Promise<string[]> };
+  readonly close: () => Promise<void>;
+}
+
+const OLDEST_SERVER = 160000;
+
+/** Opens the database for a command. `unmigrated` is for `init` and `migrate`, which bring it up to date. */
+export async function openDatabase(
+  environment: Environment,
+  options: { unmigrated?: boolean; poolSize?: number } = {},
+): Promise<Database> {
+  const server = await reachServer(environment);
+  const app = pool(server.connection, options.poolSize ?? 4, 'app');
+  const owner = pool(server.connection, 1, 'owner');
+  const close = async () => {
+    await Promise.all([app.destroy(), owner.destroy()]);
+    await server.release();
+  };
+  try {
+    await checkServer(owner, server.name);
+    if (!options.unmigrated) {
+      const pending = await pendingMigrations(owner);
+      if (pending.length > 0) throw refuse('database_not_migrated', { pending });
+      await checkEnvironment(owner, environment);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    transaction: (work) => inTransaction(app, work),
+    reading: (work) => inTransaction(app, work, { readOnly: true }),
+    connection: server.connection,
+    migrations: {
+      run: async () => {
+        await pendingMigrations(owner);
+        const done = await migrate(owner, server.connection);
+        await owner.raw(`INSERT INTO installation (environment) VALUES (?) ON CONFLICT DO NOTHING`, [environment.name]);
+        await checkEnvironment(owner, environment);
+        return done;
+      },
+    },
+    close,
+  };
+}
+
+interface Server {
+  /** How messages call it; never with a password. */
+  readonly name: string;
+  readonly connection: pg.ClientConfig;
+  readonly release: () => Promise<void>;
+}
+
+async function reachServer(environment: Environment): Promise<Server> {
+  if (environment.databaseUrl !== undefined) {
+    const { host, pathname } = URL.canParse(environment.databaseUrl)
+      ? new URL(environment.databaseUrl)
+      : { host: '', pathname: '' };
+    return {
+      name: `of DATABASE_URL (${host || 'local socket'}${pathname})`,
+      connection: { connectionString: environment.databaseUrl, ...SESSION },
+      release: async () => {},
+    };
+  }
+  const directory = join(environment.home, 'postgres');
+  const embedded = await acquireEmbeddedServer(directory);
+  return {
+    name: `in ${directory}`,
+    connection: { ...embedded.connection, ...SESSION },
+    release: () => embedded.release(),
+  };
+}
+
+const SESSION: pg.ClientConfig = {
+  types: valueTypes,
+  application_name: 'reckoner',
+  connectionTimeoutMillis: 15_000,
+  keepAlive: true,
+};
+
+// One round trip: times are written in UTC, dates as ISO, and the app works as the role that may not rewrite history.
+const SESSION_SETUP = `SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning`;
+const TAKE_APP_ROLE = `
+  SELECT set_config('role', 'reckoner_app', false)
+  FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
+
+function pool(connection: pg.ClientConfig, max: number, role: 'app' | 'owner'): Knex {
+  return knexFactory({
+    client: 'pg',
+    connection: connection as Knex.PgConnectionConfig,
+    pool: {
+      min: 0,
+      max,
+      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
+        // A connection that the server ends while idle is dropped from the pool; the next query opens another.
+        client.on('error', () => {});
+        client.query(role === 'app' ? `${SESSION_SETUP}; ${TAKE_APP_ROLE}` : SESSION_SETUP, (error) =>
+          done(error, client),
+        );
+      },
+    },
+    acquireConnectionTimeout: 60_000,
+  });
+}
+
+async function checkServer(owner: Knex, name: string): Promise<void> {
+  let version: { number: number; text: string };
+  try {
+    const { rows } = (await owner.raw(
+      `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text`,
+    )) as { rows: { number: number; text: string }[] };
+    version = rows[0] as { number: number; text: string };
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw refuse('database_unreachable', { database: name, reason: reasonOf(error) }, error);
+  }
+  if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
+}
+
+async function checkEnvironment(owner: Knex, environment: Environment): Promise<void> {
+  const { rows } = (await owner.raw('SELECT environment FROM installation')) as { rows: { environment: string }[] };
+  const belongsTo = rows[0]?.environment;
+  if (belongsTo === undefined) throw refuse('database_not_migrated', { pending: ['installation'] });
+  if (belongsTo !== environment.name) {
+    throw refuse('database_environment', { database: belongsTo, program: environment.name });
+  }
+}

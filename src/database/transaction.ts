@@ -1,0 +1,92 @@
+/**
+ * Transactions as values: a function that needs one takes it first and cannot be called without.
+ * Rows come back with their times, dates and numbers as texts, exactly as PostgreSQL writes them.
+ */
+import type { Knex } from 'knex';
+import pg from 'pg';
+
+export type Transaction = Knex.Transaction;
+
+type Bindings = Readonly<Record<string, unknown>>;
+
+/**
+ * All rows of one statement. Bindings are named (`:month`); a binding is cast by CAST(:ids AS bigint[]), because knex
+ * reads `:ids::bigint` as an identifier.
+ */
+export async function query<Row>(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<Row[]> {
+  const result = (await tx.raw(sql, bindings as Record<string, Knex.RawBinding>)) as pg.QueryResult;
+  return result.rows as Row[];
+}
+
+/** The one row of a statement that always gives exactly one. */
+export async function queryOne<Row>(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<Row> {
+  const rows = await query<Row>(tx, sql, bindings);
+  if (rows.length !== 1) throw new Error(`expected one row but got ${rows.length}: ${sql.trim().split('\n')[0]}`);
+  return rows[0] as Row;
+}
+
+/** Runs a statement for its effect and says how many rows it touched. */
+export async function execute(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<number> {
+  const result = (await tx.raw(sql, bindings as Record<string, Knex.RawBinding>)) as pg.QueryResult;
+  return result.rowCount ?? 0;
+}
+
+/** The transaction's own connection, for COPY, which knex does not know. */
+export async function connectionOf(tx: Transaction): Promise<pg.Client> {
+  return (await tx.client.acquireConnection()) as pg.Client;
+}
+
+/** What is worth trying again: the server undid the transaction whole, and the next attempt may succeed. */
+const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+]);
+
+const ATTEMPTS = 5;
+
+/** Does the work in one transaction, again from its start where RETRIED_SQLSTATES says so, at most five times. */
+export async function inTransaction<Result>(
+  knex: Knex,
+  work: (tx: Transaction) => Promise<Result>,
+  options: { readOnly?: boolean } = {},
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await knex.transaction(
+        work,
+        options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : undefined,
+      );
+    } catch (error) {
+      if (attempt === ATTEMPTS || !RETRIED_SQLSTATES.has(sqlstate(error) ?? '')) throw error;
+      await new Promise((resolve) => setTimeout(resolve, attempt * 20 + Math.random() * 50));
+    }
+  }
+}
+
+/** The SQLSTATE of a PostgreSQL error, undefined for anything else. */
+export function sqlstate(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+const OID = { int8: 20, date: 1082, timestamptz: 1184 } as const;
+
+/** How values are read: a date stays `YYYY-MM-DD`, a time keeps its microseconds, a NUMERIC its digits. */
+export const valueTypes: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    switch (oid) {
+      case OID.int8:
+        return (text: string) => {
+          const number = Number(text);
+          if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is beyond a count`);
+          return number;
+        };
+      case OID.date:
+        return (text: string) => text;
+      case OID.timestamptz:
+        // '2026-11-01 06:00:00.25+00' → '2026-11-01T06:00:00.25Z'; connections work in UTC.
+        return (text: string) => text.replace(' ', 'T').replace(/\+00$/, 'Z');
+      default:
+        return pg.types.getTypeParser(oid, format as 'text');
+    }
+  },
+} as pg.CustomTypesConfig;

@@ -1,0 +1,159 @@
+/** A document as the contract shows it to programs, and as a face to draw. Amounts get exactly their currency's digits. */
+import type { Instructions } from '../config.ts';
+import { Amount } from '../money.ts';
+import type { DocumentFace } from './face.ts';
+import type { DocumentRow, EmailStatus } from './queries.ts';
+
+/** «A document in JSON» of the contract. */
+export interface DocumentJson {
+  readonly number: string;
+  readonly series: string;
+  readonly sequence: number;
+  readonly document: DocumentRow['document'];
+  readonly purpose: DocumentRow['purpose'];
+  readonly status: DocumentRow['status'];
+  readonly partner_id: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly issued_on: string;
+  readonly due_on: string | null;
+  readonly enrollments: number;
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+  readonly credit_applied: string;
+  readonly amount_due: string;
+  readonly credited: string;
+  readonly amount_paid: string;
+  readonly balance: string;
+  readonly lines: readonly {
+    readonly policy_id: string;
+    readonly kind: string;
+    readonly month: string;
+    readonly count: number;
+    readonly spotPrice: string;
+    readonly partnerCut: string;
+    readonly invoiceAmount: string;
+  }[];
+  readonly payment_link: string | null;
+  readonly pdf: { readonly sha256: string; readonly bytes: number } | null;
+  readonly email: {
+    readonly status: EmailStatus;
+    readonly to: readonly string[] | null;
+    readonly message_id: string;
+    readonly sent_at: string | null;
+  } | null;
+  readonly replaces: string | null;
+  readonly replaced_by: string | null;
+  readonly credits: string | null;
+  readonly void_reason: string | null;
+}
+
+const sums = (
+  row: { spot_price: string; partner_cut: string; invoice_amount: string },
+  text: (amount: string) => string,
+) => ({
+  spotPrice: text(row.spot_price),
+  partnerCut: text(row.partner_cut),
+  invoiceAmount: text(row.invoice_amount),
+});
+
+export function documentJson(row: DocumentRow): DocumentJson {
+  const text = (amount: string) => Amount.of(amount, row.currency).toString();
+  return {
+    number: row.number,
+    series: row.series,
+    sequence: row.sequence,
+    document: row.document,
+    purpose: row.purpose,
+    status: row.status,
+    partner_id: row.partner_id,
+    month: row.month,
+    currency: row.currency,
+    issued_on: row.issued_on,
+    due_on: row.due_on,
+    enrollments: row.enrollments,
+    ...sums(row, text),
+    credit_applied: text(row.credit_applied),
+    amount_due: text(row.amount_due),
+    credited: text(row.credited),
+    amount_paid: text(row.amount_paid),
+    balance: text(row.balance),
+    lines: row.lines.map((line) => ({
+      policy_id: line.policy_id,
+      kind: line.kind,
+      month: line.month,
+      count: line.count,
+      ...sums(line, text),
+    })),
+    payment_link: row.payment_link,
+    pdf: row.pdf_sha256 === null ? null : { sha256: row.pdf_sha256, bytes: row.pdf_bytes ?? 0 },
+    email:
+      row.email_status === null || row.message_id === null
+        ? null
+        : { status: row.email_status, to: row.email_to, message_id: row.message_id, sent_at: row.sent_at },
+    replaces: null,
+    replaced_by: null,
+    credits: null,
+    void_reason: null,
+  };
+}
+
+/** What delivery adds to the frozen document: the link and the instructions that its face carries. */
+export interface FaceAdditions {
+  readonly paymentLink: string | null;
+  readonly instructions: Instructions | null;
+  readonly instructionsChanged: boolean;
+}
+
+export function documentFace(row: DocumentRow, additions: FaceAdditions): DocumentFace {
+  const text = (amount: string) => Amount.of(amount, row.currency).toString();
+  const { issuer } = row;
+  return {
+    document: row.document,
+    number: row.number,
+    month: row.month,
+    currency: row.currency,
+    issued_on: row.issued_on,
+    due_on: row.due_on,
+    terms_days: row.terms_days,
+    sandbox: row.sandbox,
+    issuer: {
+      legal_name: issuer.legal_name,
+      address: issuer.address,
+      email: issuer.email,
+      phone: issuer.phone,
+      tax_id: issuer.tax_id,
+    },
+    partner: {
+      partner_id: row.partner_id,
+      name: row.partner_name,
+      address: {
+        line1: row.address_line1,
+        line2: row.address_line2,
+        city: row.address_city,
+        region: row.address_region,
+        postal_code: row.address_postal_code,
+        country: row.address_country,
+      },
+      tax_id: row.tax_id,
+      purchase_order: row.purchase_order,
+      legal_note: row.legal_note,
+    },
+    lines: row.lines.map((line) => ({
+      policy_id: line.policy_id,
+      policy_name: line.policy_name,
+      kind: line.kind,
+      month: line.month,
+      count: line.count,
+      ...sums(line, text),
+    })),
+    enrollments: row.enrollments,
+    ...sums(row, text),
+    credit_applied: text(row.credit_applied),
+    amount_due: text(row.amount_due),
+    payment_link: additions.paymentLink,
+    instructions: additions.instructions,
+    instructions_changed: additions.instructionsChanged,
+  };
+}

@@ -1,0 +1,188 @@
+/** A column of paragraphs and of facts with their labels: measured before it is drawn, and broken only between lines. */
+import type { Element, Sheet, Tag } from './sheet.ts';
+import type { Style } from './template.ts';
+import type { Line, Run } from './text.ts';
+
+interface Paragraph {
+  readonly tag: Tag;
+  readonly before: number;
+  readonly lines: readonly Line[];
+}
+
+/** A value with the label that says what it is for. */
+interface Fact {
+  readonly before: number;
+  readonly label: readonly Line[];
+  readonly value: readonly Line[];
+  /** Stands on a panel of its own. */
+  readonly emphasised: boolean;
+}
+
+type Item = Paragraph | Fact;
+
+const LABEL_GAP = 8;
+/** How far the panel of an emphasised fact reaches beyond its text. */
+const PANEL_X = 6;
+const PANEL_Y = 3;
+
+const heightOf = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
+
+const rowsOf = (item: Item): number =>
+  'label' in item ? Math.max(item.label.length, item.value.length) : item.lines.length;
+
+/** The height of one row of lines: a label and its value share it. */
+const rowHeight = (item: Item, row: number): number =>
+  'label' in item
+    ? Math.max(item.label[row]?.leading ?? 0, item.value[row]?.leading ?? 0)
+    : (item.lines[row]?.leading ?? 0);
+
+function itemHeight(item: Item): number {
+  if (!('label' in item)) return heightOf(item.lines);
+  let height = item.emphasised ? 2 * PANEL_Y : 0;
+  for (let row = 0; row < rowsOf(item); row += 1) height += rowHeight(item, row);
+  return height;
+}
+
+export class Column {
+  readonly width: number;
+  private readonly sheet: Sheet;
+  private readonly labelWidth: number;
+  private readonly items: Item[] = [];
+
+  constructor(sheet: Sheet, width: number, labelWidth = 0) {
+    this.sheet = sheet;
+    this.width = width;
+    this.labelWidth = labelWidth;
+  }
+
+  text(text: string | readonly Run[], style: Style, { tag = 'P' as Tag, before = 0 } = {}): this {
+    const lines = this.sheet.lines(text, style, this.width);
+    if (lines.length > 0) this.items.push({ tag, before, lines });
+    return this;
+  }
+
+  fact(label: string, value: readonly (readonly Run[])[], { before = 0, emphasised = false } = {}): this {
+    const { sheet, labelWidth, width } = this;
+    const lines = value.flatMap((runs) => {
+      const style = runs[0]?.style ?? sheet.style('body');
+      return sheet.lines(runs, style, width - labelWidth - LABEL_GAP);
+    });
+    if (lines.length === 0) return this;
+    const style = sheet.style('label');
+    this.items.push({ before, emphasised, label: sheet.lines(label, style, labelWidth), value: lines });
+    return this;
+  }
+
+  get empty(): boolean {
+    return this.items.length === 0;
+  }
+
+  get height(): number {
+    return this.items.reduce((total, item, index) => total + (index === 0 ? 0 : item.before) + itemHeight(item), 0);
+  }
+
+  /** Draws from the cursor on and leaves it below; goes on to a new page where the present one is full. */
+  draw(parent: Element, x: number): void {
+    let list: Element | undefined;
+    for (const [index, item] of this.items.entries()) {
+      if (index > 0) this.sheet.y += item.before;
+      if ('label' in item) {
+        list ??= this.sheet.open(parent, 'L');
+        this.drawFact(list, item, x);
+      } else {
+        list = undefined;
+        this.drawParagraph(parent, item, x);
+      }
+    }
+  }
+
+  private drawParagraph(parent: Element, item: Paragraph, x: number): void {
+    const element = this.sheet.open(parent, item.tag);
+    this.eachPage(item, (from, to) => {
+      this.sheet.content(element, () => this.drawLines(item.lines.slice(from, to), x));
+    });
+  }
+
+  private drawFact(list: Element, item: Fact, x: number): void {
+    const { sheet } = this;
+    const entry = sheet.open(list, 'LI');
+    const label = sheet.open(entry, 'Lbl');
+    const value = sheet.open(entry, 'LBody');
+    if (item.emphasised) {
+      const height = itemHeight(item);
+      sheet.keepTogether(height);
+      if (height <= sheet.room) {
+        sheet.panel(x - PANEL_X, sheet.y, this.width + 2 * PANEL_X, height, 'panel', PANEL_Y);
+      }
+      sheet.y += PANEL_Y;
+    }
+    this.eachPage(item, (from, to) => {
+      const heights = Array.from({ length: to - from }, (_, index) => rowHeight(item, from + index));
+      const stretches = [
+        { element: label, lines: item.label.slice(from, to), at: x },
+        { element: value, lines: item.value.slice(from, to), at: x + this.labelWidth + LABEL_GAP },
+      ];
+      for (const { element, lines, at } of stretches) {
+        if (lines.length > 0) sheet.content(element, () => this.drawLevel(lines, heights, at));
+      }
+      sheet.y += heights.reduce((total, height) => total + height, 0);
+    });
+    if (item.emphasised) sheet.y += PANEL_Y;
+  }
+
+  /** Lines in the rhythm of the rows that they share: a label is smaller than its value and stands level with it. */
+  private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
+    let y = this.sheet.y;
+    for (const [row, line] of lines.entries()) {
+      const leading = heights[row] ?? line.leading;
+      this.sheet.line({ ...line, leading }, x, y);
+      y += leading;
+    }
+  }
+
+  private drawLines(lines: readonly Line[], x: number): void {
+    for (const line of lines) {
+      this.sheet.line(line, x, this.sheet.y);
+      this.sheet.y += line.leading;
+    }
+  }
+
+  /** Calls `draw` for each stretch of rows that one page holds. */
+  private eachPage(item: Item, draw: (from: number, to: number) => void): void {
+    const { sheet } = this;
+    const rows = rowsOf(item);
+    let from = 0;
+    while (from < rows) {
+      let to = from;
+      let height = 0;
+      while (to < rows && height + rowHeight(item, to) <= sheet.room) {
+        height += rowHeight(item, to);
+        to += 1;
+      }
+      if (to > from) draw(from, to);
+      from = to;
+      if (from < rows) sheet.newPage();
+    }
+  }
+}
+
+export interface Placed {
+  readonly column: Column;
+  readonly x: number;
+}
+
+/** Columns side by side on one page, or one below the other where they are too high for any page. */
+export function drawBeside(parent: Element, sheet: Sheet, placed: readonly Placed[]): void {
+  const height = Math.max(...placed.map(({ column }) => column.height));
+  if (height > sheet.fullRoom) {
+    for (const { column, x } of placed) column.draw(parent, x);
+    return;
+  }
+  sheet.keepTogether(height);
+  const top = sheet.y;
+  for (const { column, x } of placed) {
+    sheet.y = top;
+    column.draw(parent, x);
+  }
+  sheet.y = top + height;
+}

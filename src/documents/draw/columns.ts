@@ -1,0 +1,117 @@
+/** The columns of the lines table: numbers get the width that they need, policies what is left, never less than some. */
+import { Amount, groupThousands } from '../../money.ts';
+import { type Month, monthName } from '../../month.ts';
+import type { DocumentFace, FaceLine } from '../face.ts';
+import type { Sheet } from './sheet.ts';
+import type { Style } from './template.ts';
+import { drawable } from './text.ts';
+
+export const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
+export type AmountName = (typeof AMOUNTS)[number];
+export type Amounts = Readonly<Record<AmountName, string>>;
+
+/** The lines of one month. */
+export interface Section {
+  readonly name: string;
+  /** The month is earlier than the document's. */
+  readonly late: boolean;
+  readonly lines: readonly FaceLine[];
+  readonly subtotal: Amounts;
+}
+
+/** A section for each month, in the order in which the face has them. */
+export function sectionsOf(face: DocumentFace): Section[] {
+  const months = [...new Set(face.lines.map((line) => line.month))];
+  return months.map((month) => sectionOf(face, month));
+}
+
+function sectionOf(face: DocumentFace, month: Month): Section {
+  const lines = face.lines.filter((line) => line.month === month);
+  const sum = (name: AmountName) =>
+    lines
+      .reduce((total, line) => total.plus(Amount.of(line[name], face.currency)), Amount.zero(face.currency))
+      .toString();
+  return {
+    name: monthName(month),
+    late: month < face.month,
+    lines,
+    subtotal: { spotPrice: sum('spotPrice'), partnerCut: sum('partnerCut'), invoiceAmount: sum('invoiceAmount') },
+  };
+}
+
+/** Policies by the name that a reader knows; where two share it, with what tells them apart. */
+export function policyNames(lines: readonly FaceLine[]): ReadonlyMap<string, string> {
+  const names = new Map(lines.map((line) => [line.policy_id, drawable(line.policy_name) || drawable(line.policy_id)]));
+  const isShared = (name: string) => [...names.values()].filter((other) => other === name).length > 1;
+  return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${drawable(id)})` : name]));
+}
+
+// --- Widths ---------------------------------------------------------------------------------------------------------
+
+export const COLUMN_GAP = 12;
+const COLUMN_COUNT = 6;
+const LEAST_POLICY_WIDTH = 96;
+const SHRINK_STEP = 0.25;
+/** Nothing that a month can add up to is wider at this size; it ends the search whatever happens. */
+const LEAST_SIZE = 2;
+
+export interface Place {
+  /** The left edge. */
+  readonly x: number;
+  readonly width: number;
+}
+
+export interface Columns {
+  readonly policy: Place;
+  readonly what: Place;
+  readonly count: Place;
+  readonly spotPrice: Place;
+  readonly partnerCut: Place;
+  readonly invoiceAmount: Place;
+  /** The size of numbers: the text's own, or smaller where they would not fit otherwise. */
+  readonly numberSize: number;
+}
+
+export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readonly Section[]): Columns {
+  const labels = sheet.labels.lines;
+  const widest = (texts: readonly string[], style: Style) =>
+    Math.max(0, ...texts.map((text) => sheet.measure({ text, style })));
+  // A heading breaks between its words, so that the longest word is what it needs.
+  const headingWidth = (heading: string) => widest(heading.split(' '), sheet.style('column'));
+  const amountRows: readonly Amounts[] = [...face.lines, ...sections.map((section) => section.subtotal), face];
+  const amountTexts = (name: AmountName) => amountRows.map((row) => groupThousands(row[name]));
+  const strong = sheet.style('cell_strong');
+  const numbers = [
+    { heading: headingWidth(labels.count), texts: face.lines.map((line) => groupThousands(String(line.count))) },
+    { heading: headingWidth(labels.spotPrice), texts: amountTexts('spotPrice') },
+    { heading: headingWidth(labels.partnerCut), texts: amountTexts('partnerCut') },
+    { heading: headingWidth(labels.invoiceAmount[face.document]), texts: amountTexts('invoiceAmount') },
+  ].map(({ heading, texts }) => ({ heading, natural: widest(texts, strong) }));
+
+  const whatWidth = Math.max(widest(Object.values(labels.kind), sheet.style('cell')), headingWidth(labels.what));
+  const forNumbers = sheet.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - LEAST_POLICY_WIDTH;
+  const widthsAt = (size: number) =>
+    numbers.map(({ heading, natural }) => Math.max(heading, (natural * size) / strong.size));
+  let size = strong.size;
+  while (size > LEAST_SIZE && sum(widthsAt(size)) > forNumbers) size -= SHRINK_STEP;
+
+  const numberWidths = widthsAt(size);
+  const policyWidth = forNumbers + LEAST_POLICY_WIDTH - sum(numberWidths);
+  const [policy, what, count, spotPrice, partnerCut, invoiceAmount] = places(sheet.left, [
+    policyWidth,
+    whatWidth,
+    ...numberWidths,
+  ]) as [Place, Place, Place, Place, Place, Place];
+  return { policy, what, count, spotPrice, partnerCut, invoiceAmount, numberSize: size };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+function places(left: number, widths: readonly number[]): Place[] {
+  let x = left;
+  return widths.map((width) => {
+    const place = { x, width };
+    x += width + COLUMN_GAP;
+    return place;
+  });
+}

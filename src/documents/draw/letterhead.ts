@@ -1,0 +1,120 @@
+/** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
+import { groupThousands } from '../../money.ts';
+import { dateName, monthName } from '../../month.ts';
+import type { DocumentFace } from '../face.ts';
+import { Column, drawBeside } from './column.ts';
+import type { Sheet } from './sheet.ts';
+import { filledWith, type Template } from './template.ts';
+import { drawable, type Run, shrunk } from './text.ts';
+import { addressLines, type Wording } from './wording.ts';
+
+/** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
+const RIGHT_COLUMN = 0.58;
+const COLUMN_GAP = 24;
+const FACT_LABEL_WIDTH = 82;
+const FACT_SPACE = 2;
+const AFTER_NAMES = 14;
+const PANEL_PADDING_X = 14;
+const PANEL_PADDING_Y = 10;
+const PANEL_RADIUS = 4;
+const HEADLINE_SPACE = 3;
+const AFTER_PANEL = 16;
+const AFTER_HEAD = 18;
+const BEFORE_DETAILS = 3;
+/** The headline shrinks to this part of its size before it breaks into lines. */
+const LEAST_HEADLINE = 0.75;
+
+interface Halves {
+  readonly left: Column;
+  readonly right: Column;
+  readonly rightX: number;
+}
+
+function halves(sheet: Sheet): Halves {
+  const leftWidth = sheet.width * RIGHT_COLUMN - COLUMN_GAP;
+  const rightWidth = sheet.width * (1 - RIGHT_COLUMN);
+  return {
+    left: new Column(sheet, leftWidth),
+    right: new Column(sheet, rightWidth, FACT_LABEL_WIDTH),
+    rightX: sheet.left + sheet.width * RIGHT_COLUMN,
+  };
+}
+
+/** The document's name comes first for a reader by ear, though it stands to the right of the issuer's. */
+export function drawNames(sheet: Sheet, face: DocumentFace, wording: Wording, template: Template): void {
+  const { left, right, rightX } = halves(sheet);
+  const { issuer } = face;
+  right.text(wording.title, sheet.style('title'), { tag: 'H1' });
+  right.text(wording.number, sheet.style('number'));
+  left.text(drawable(issuer.legal_name), sheet.style('issuer'));
+  for (const line of addressLines(issuer.address, template)) left.text(line, sheet.style('small'));
+  const reach = [issuer.email, issuer.phone].map(drawable).filter(Boolean).join('  ·  ');
+  left.text(reach, sheet.style('small'));
+  const taxId = drawable(issuer.tax_id);
+  if (taxId !== '') left.text(`${sheet.labels.facts.tax_id} ${taxId}`, sheet.style('small'));
+  drawBeside(sheet.root, sheet, [
+    { column: right, x: rightX },
+    { column: left, x: sheet.left },
+  ]);
+  sheet.y += AFTER_NAMES;
+}
+
+/** What is due in one line, and in a sentence who owes it to whom. */
+export function drawHeadline(sheet: Sheet, wording: Wording): void {
+  const column = new Column(sheet, sheet.width - 2 * PANEL_PADDING_X);
+  column.text(headlineRuns(sheet, wording, column.width), sheet.style('headline'), { tag: 'H2' });
+  column.text(wording.sentence, sheet.style('body'), { before: HEADLINE_SPACE });
+  const height = column.height + 2 * PANEL_PADDING_Y;
+  sheet.keepTogether(height);
+  if (height <= sheet.room) sheet.panel(sheet.left, sheet.y, sheet.width, height, 'panel', PANEL_RADIUS);
+  sheet.y += PANEL_PADDING_Y;
+  column.draw(sheet.root, sheet.left + PANEL_PADDING_X);
+  sheet.y += PANEL_PADDING_Y + AFTER_PANEL;
+}
+
+function headlineRuns(sheet: Sheet, { headline }: Wording, width: number): Run[] {
+  const runsAt = (scale: number): Run[] => {
+    const plain = sheet.style('headline');
+    const strong = sheet.style('headline_strong');
+    const inStyle = (style: typeof plain) => (text: string) => ({
+      text,
+      style: { ...style, size: style.size * scale },
+    });
+    const values = Object.fromEntries(
+      Object.entries(headline.values).map(([name, value]) => [name, inStyle(plain)(value)]),
+    );
+    const runs = filledWith(headline.label, { ...values, amount: inStyle(strong)(headline.amount) }, inStyle(plain));
+    return runs.filter((run) => run.text !== '');
+  };
+  return runsAt(1);
+}
+
+export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording, template: Template): void {
+  const { left, right, rightX } = halves(sheet);
+  const { partner } = face;
+  const { labels } = sheet;
+  const body = sheet.style('body');
+  left.text(labels.addressee[face.document], sheet.style('label'));
+  left.text(drawable(partner.name), sheet.style('strong'), { before: 1 });
+  for (const line of addressLines(partner.address, template)) left.text(line, body);
+  const taxId = drawable(partner.tax_id);
+  if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: BEFORE_DETAILS });
+
+  const facts: readonly (readonly [label: string, value: string | undefined])[] = [
+    [labels.facts.issued_on, dateName(face.issued_on)],
+    [labels.facts.due_on, wording.terms !== undefined && face.due_on !== null ? dateName(face.due_on) : undefined],
+    [labels.facts.terms, wording.terms],
+    [labels.facts.month, monthName(face.month)],
+    [labels.facts.enrollments, groupThousands(String(face.enrollments))],
+    [labels.facts.partner_id, drawable(partner.partner_id)],
+    [labels.facts.purchase_order, drawable(partner.purchase_order)],
+  ];
+  for (const [label, value] of facts) {
+    if (value) right.fact(label, [[{ text: value, style: body }]], { before: FACT_SPACE });
+  }
+  drawBeside(sheet.root, sheet, [
+    { column: left, x: sheet.left },
+    { column: right, x: rightX },
+  ]);
+  sheet.y += AFTER_HEAD;
+}

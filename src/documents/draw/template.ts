@@ -1,0 +1,195 @@
+/** The labels and the theme of a drawing, read once from `templates/document.json` and checked whole. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+const text = z.string();
+const byDocument = z.strictObject({ invoice: text, credit_note: text, statement: text });
+
+const labelsSchema = z.strictObject({
+  title: byDocument,
+  headline: z.strictObject({ due: text, due_undated: text, nothing_due: text, owed: text }),
+  sentence: z.strictObject({
+    due: text,
+    nothing_due: text,
+    covered_by_credit: text,
+    credit_note: text,
+    statement: text,
+  }),
+  addressee: byDocument,
+  facts: z.strictObject({
+    issued_on: text,
+    due_on: text,
+    terms: text,
+    month: text,
+    partner_id: text,
+    purchase_order: text,
+    enrollments: text,
+    tax_id: text,
+  }),
+  terms: z.strictObject({ days: text, one_day: text, immediately: text }),
+  lines: z.strictObject({
+    heading: text,
+    currency: text,
+    credit_note_signs: text,
+    late: text,
+    continued: text,
+    subtotal: text,
+    policy: text,
+    what: text,
+    count: text,
+    spotPrice: text,
+    partnerCut: text,
+    invoiceAmount: byDocument,
+    kind: z.strictObject({ quote_accepted: text, requote_accepted: text, reversal: text }),
+  }),
+  totals: z.strictObject({
+    total: text,
+    credit_applied: text,
+    routed: text,
+    amount_due: text,
+    owed: text,
+  }),
+  payment: z.strictObject({
+    heading: text,
+    changed_title: text,
+    changed: text,
+    online: text,
+    online_button: text,
+    online_contents: text,
+    ach: text,
+    ach_note: text,
+    wire: text,
+    wire_note: text,
+    account_holder: text,
+    bank: text,
+    routing_number_ach: text,
+    routing_number_wire: text,
+    account_number: text,
+    account_type: text,
+    checking: text,
+    savings: text,
+    iban: text,
+    bic: text,
+    intermediary: text,
+    intermediary_bic: text,
+    reference: text,
+    none: text,
+  }),
+  contact: text,
+  or: text,
+  running: z.strictObject({ page: text, continued: text }),
+  sandbox: byDocument,
+});
+export type Labels = z.output<typeof labelsSchema>;
+
+const COLOURS = [
+  'ink',
+  'muted',
+  'accent',
+  'link',
+  'rule',
+  'strong_rule',
+  'panel',
+  'white',
+  'warning',
+  'warning_panel',
+  'warning_rule',
+  'sandbox',
+  'watermark',
+] as const;
+export type Colour = (typeof COLOURS)[number];
+
+const STYLES = [
+  'title',
+  'number',
+  'issuer',
+  'headline',
+  'headline_strong',
+  'heading',
+  'label',
+  'small',
+  'body',
+  'strong',
+  'link',
+  'button',
+  'column',
+  'cell',
+  'cell_strong',
+  'section',
+  'total',
+  'warning',
+  'warning_strong',
+  'running',
+  'banner',
+  'watermark',
+] as const;
+
+const points = z.number().positive();
+const styleSchema = z.strictObject({
+  font: z.enum(['regular', 'bold']),
+  size: points,
+  /** Height of one line. */
+  leading: points,
+  colour: z.enum(COLOURS),
+});
+export type Style = z.output<typeof styleSchema>;
+
+const themeSchema = z.strictObject({
+  paper: z.strictObject({ letter: z.tuple([points, points]), a4: z.tuple([points, points]) }),
+  /** Countries where an office prints on Letter; everywhere else it is A4. */
+  letter_countries: z.array(z.string()),
+  postal_code_after_town: z.array(z.string()),
+  colours: z.record(z.enum(COLOURS), z.string().regex(/^#[0-9a-f]{6}$/)),
+  styles: z.record(z.enum(STYLES), styleSchema),
+});
+export type Theme = z.output<typeof themeSchema>;
+
+const templateSchema = z.strictObject({
+  labels: labelsSchema,
+  theme: themeSchema,
+  /**
+   * English names by ISO 3166 code. A table of our own: those of the JavaScript engine change with its version, and
+   * the bytes of a document with them.
+   */
+  countries: z.record(z.string().regex(/^[A-Z]{2}$/), z.string()),
+});
+export type Template = z.output<typeof templateSchema>;
+
+/** The nearest folder with a package.json: the sources and the compiled program lie at different depths below it. */
+function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder);
+    if (parent === folder) throw new Error(`no package.json above ${import.meta.url}`);
+    folder = parent;
+  }
+  return folder;
+}
+
+export const readTemplateFile = (...path: string[]): Buffer => readFileSync(join(packageRoot(), 'templates', ...path));
+
+let template: Template | undefined;
+
+export function readTemplate(): Template {
+  template ??= templateSchema.parse(JSON.parse(readTemplateFile('document.json').toString('utf8')));
+  return template;
+}
+
+const PLACEHOLDER = /\{(\w+)\}/;
+
+/** A label with what stands for its placeholders; `words` makes the same of the text between them. */
+export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
+  // Splitting by a pattern with a group gives words and placeholders by turns, words first.
+  return label.split(PLACEHOLDER).map((part, index) => {
+    if (index % 2 === 0) return words(part);
+    const value = values[part];
+    if (value === undefined) throw new Error(`templates/document.json: nothing stands for {${part}} in '${label}'`);
+    return value;
+  });
+}
+
+export function fill(label: string, values: Readonly<Record<string, string>>): string {
+  return filledWith(label, values, (words) => words).join('');
+}

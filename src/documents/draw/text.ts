@@ -1,0 +1,181 @@
+/** Text on its way to the page: cleaned of what cannot be drawn, and broken into lines that fit. */
+import { isDrawable } from './fonts.ts';
+import type { Style } from './template.ts';
+
+/** A piece of text in one style. */
+export interface Run {
+  readonly text: string;
+  readonly style: Style;
+}
+
+export interface Line {
+  readonly runs: readonly Run[];
+  readonly width: number;
+  readonly leading: number;
+}
+
+export type Measure = (run: Run) => number;
+
+/**
+ * One line of NFC text: spaces and line breaks of every kind become single spaces; control characters, bidi controls
+ * and the other characters that exist to be invisible are dropped.
+ */
+function normalised(text: string): string {
+  return text
+    .replace(/[\t\n\v\f\r\u0085\u2028\u2029\p{Zs}]+/gu, ' ')
+    .replace(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .normalize('NFC')
+    .replace(/ {2,}/g, ' ')
+    .trim();
+}
+
+/** The characters of a text that the fonts cannot draw, each once, in order of appearance. */
+export function undrawable(text: string): string[] {
+  return [...new Set(normalised(text))].filter((character) => !isDrawable(codePointOf(character)));
+}
+
+/**
+ * The text as it is drawn. A run of characters without glyphs shows as their code points, `[U+682A U+5F0F]`, never as
+ * empty boxes; marks that belong to such a character go with it.
+ */
+export function drawable(text: string): string {
+  let result = '';
+  let hidden: string[] = [];
+  const flush = () => {
+    if (hidden.length > 0) result += `[${hidden.join(' ')}]`;
+    hidden = [];
+  };
+  for (const character of normalised(text)) {
+    const codePoint = codePointOf(character);
+    const marksHidden = hidden.length > 0 && /^\p{M}$/u.test(character);
+    if (isDrawable(codePoint) && !marksHidden) {
+      flush();
+      result += character;
+    } else {
+      hidden.push(`U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`);
+    }
+  }
+  flush();
+  return result;
+}
+
+const codePointOf = (character: string): number => character.codePointAt(0) ?? 0;
+
+// --- Lines ----------------------------------------------------------------------------------------------------------
+
+interface Word {
+  readonly runs: readonly Run[];
+  /** Whether a space separates it from the word before; the parts of a broken word have none. */
+  readonly spaced: boolean;
+}
+
+/** Breaks runs into lines of at most that width: at spaces, and inside a word only where it is wider than a line. */
+export function wrap(runs: readonly Run[], width: number, measure: Measure): Line[] {
+  const fits = (candidate: readonly Run[]) => widthOf(candidate, measure) <= width;
+  const lines: Run[][] = [];
+  let current: Run[] = [];
+  for (const word of words(runs)) {
+    const extended = joined(current, word);
+    if (fits(extended)) {
+      current = extended;
+      continue;
+    }
+    if (current.length > 0) lines.push(current);
+    const parts = fits(word.runs) ? [word.runs] : word.runs.flatMap((run) => broken(run, width, measure));
+    lines.push(...parts.slice(0, -1).map((part) => [...part]));
+    current = [...(parts.at(-1) ?? [])];
+  }
+  if (current.length > 0) lines.push(current);
+  return lines.map((line) => ({
+    runs: line,
+    width: widthOf(line, measure),
+    leading: Math.max(...line.map((run) => run.style.leading)),
+  }));
+}
+
+export function widthOf(runs: readonly Run[], measure: Measure): number {
+  return runs.reduce((total, run) => total + measure(run), 0);
+}
+
+/** Words that touch across runs, such as an amount and the comma after it, stay together. */
+function words(runs: readonly Run[]): Word[] {
+  const result: { runs: Run[]; spaced: boolean }[] = [];
+  let spaced = true;
+  for (const { text, style } of runs) {
+    for (const part of text.split(/( )/)) {
+      if (part === ' ') spaced = true;
+      if (part === ' ' || part === '') continue;
+      const last = result.at(-1);
+      if (spaced || last === undefined) result.push({ runs: [{ text: part, style }], spaced });
+      else last.runs.push({ text: part, style });
+      spaced = false;
+    }
+  }
+  return result;
+}
+
+function joined(line: readonly Run[], word: Word): Run[] {
+  const last = line.at(-1);
+  if (last === undefined) return [...word.runs];
+  const result = [...line.slice(0, -1)];
+  const pieces = [{ ...last, text: word.spaced ? `${last.text} ` : last.text }, ...word.runs];
+  for (const piece of pieces) {
+    const before = result.at(-1);
+    if (before?.style === piece.style) result[result.length - 1] = { ...before, text: before.text + piece.text };
+    else result.push(piece);
+  }
+  return result;
+}
+
+/** Characters after which a long name, address or link may break without looking torn. */
+const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
+/** A break at such a character is taken when it leaves the line at least this full. */
+const FULL_ENOUGH = 0.7;
+
+/** Parts of a word too wide for a line. Nothing is added at a break: a hyphen would falsify an account number. */
+function broken(run: Run, width: number, measure: Measure): Run[][] {
+  const parts: Run[][] = [];
+  let rest = run.text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [];
+  while (rest.length > 0) {
+    const count = partLength(rest, run.style, width, measure);
+    parts.push([{ style: run.style, text: rest.slice(0, count).join('') }]);
+    rest = rest.slice(count);
+  }
+  return parts;
+}
+
+/** How many clusters of a word go on the line: all that fit, or up to a good place to break. At least one. */
+function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
+  const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
+  let low = 1;
+  let high = clusters.length;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  if (low === clusters.length) return low;
+  const good = clusters.slice(0, low).findLastIndex((cluster) => BREAK_AFTER.test(cluster)) + 1;
+  return good >= low * FULL_ENOUGH ? good : low;
+}
+
+const ELLIPSIS = '…';
+
+/** One line at any cost, for running headers: what does not fit is cut and marked so. */
+export function shortened(run: Run, width: number, measure: Measure): Run {
+  if (measure(run) <= width) return run;
+  const clusters = run.text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [];
+  const room = width - measure({ ...run, text: ELLIPSIS });
+  const kept = clusters.slice(0, partLength(clusters, run.style, room, measure)).join('');
+  return { ...run, text: kept.trimEnd() + ELLIPSIS };
+}
+
+/** The style at the largest size, no larger than its own, at which all texts have the width they are given. */
+export function shrunk(style: Style, texts: readonly { text: string; width: number }[], measure: Measure): Style {
+  const scale = texts.reduce((least, { text, width }) => {
+    const natural = measure({ text, style });
+    return natural > width ? Math.min(least, width / natural) : least;
+  }, 1);
+  // Rounded down to a hundredth: sizes are written to the file as decimals.
+  return scale === 1 ? style : { ...style, size: Math.floor(style.size * scale * 100) / 100 };
+}

@@ -1,0 +1,121 @@
+/** SQL over issued documents. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { Issuer } from '../config.ts';
+import type { Month } from '../month.ts';
+import type { DocumentKind, RowKind } from './face.ts';
+
+export interface DocumentRow {
+  readonly document_id: number;
+  readonly number: string;
+  readonly series: string;
+  readonly sequence: number;
+  readonly document: DocumentKind;
+  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
+  readonly status: 'open' | 'paid' | 'void';
+  readonly partner_id: string;
+  readonly month: Month;
+  readonly currency: string;
+  readonly arrangement: 'invoicing' | 'connected_account';
+  readonly issued_on: string;
+  readonly due_on: string | null;
+  readonly terms_days: number | null;
+  readonly enrollments: number;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly credit_applied: string;
+  readonly amount_due: string;
+  readonly credited: string;
+  readonly amount_paid: string;
+  readonly balance: string;
+  readonly partner_name: string;
+  readonly address_line1: string;
+  readonly address_line2: string;
+  readonly address_city: string;
+  readonly address_region: string;
+  readonly address_postal_code: string;
+  readonly address_country: string;
+  readonly tax_id: string;
+  readonly purchase_order: string;
+  readonly legal_note: string;
+  readonly issuer: Issuer;
+  readonly sandbox: boolean;
+  readonly lines: readonly LineRow[];
+  readonly payment_link: string | null;
+  readonly pdf_sha256: string | null;
+  readonly pdf_bytes: number | null;
+  readonly email_status: EmailStatus | null;
+  readonly email_reason: string | null;
+  readonly email_to: string[] | null;
+  readonly message_id: string | null;
+  readonly sent_at: string | null;
+}
+
+export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain';
+
+export interface LineRow {
+  readonly policy_id: string;
+  readonly policy_name: string;
+  readonly kind: RowKind;
+  readonly month: Month;
+  readonly count: number;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+}
+
+export interface DocumentFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly number?: string | undefined;
+  readonly months?: readonly Month[] | undefined;
+  readonly partnerId?: string | undefined;
+  readonly status?: string | undefined;
+}
+
+/** Documents with their lines, balances and the state of their delivery, in number order. */
+export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
+  return query(
+    tx,
+    `SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
+            d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
+            d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
+            d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
+            d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, d.sandbox,
+            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
+            s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at
+     FROM documents d
+     JOIN document_balances b ON b.document_id = d.document_id
+     JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
+     CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_object(
+                'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
+                'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
+                'invoice_amount', l.invoice_amount::text) ORDER BY l.position) AS lines
+       FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     LEFT JOIN payment_links k ON k.document_id = d.document_id
+     LEFT JOIN drawings w ON w.document_id = d.document_id
+     LEFT JOIN LATERAL (
+       SELECT * FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+     WHERE (CAST(:ids AS bigint[]) IS NULL OR d.document_id = ANY (CAST(:ids AS bigint[])))
+       AND (CAST(:number AS text) IS NULL OR d.number = :number)
+       AND (CAST(:months AS text[]) IS NULL OR d.month = ANY (CAST(:months AS text[])))
+       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
+       AND (CAST(:status AS text) IS NULL OR b.status = :status)
+     ORDER BY d.series, d.sequence`,
+    {
+      ids: filter.ids ?? null,
+      number: filter.number ?? null,
+      months: filter.months ?? null,
+      partnerId: filter.partnerId ?? null,
+      status: filter.status ?? null,
+    },
+  );
+}
+
+/** The PDF that was issued; undefined while there is none. */
+export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
+  const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM drawings WHERE document_id = :documentId`, {
+    documentId,
+  });
+  return rows[0]?.pdf;
+}

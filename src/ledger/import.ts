@@ -1,0 +1,151 @@
+/**
+ * Importing ledger rows: files are staged, judged by queries over all rows outside the ledger's lock, and recorded
+ * whole or not at all. Refusals: file_unreadable, file_unwritable. Bad rows are not refusals but the report.
+ */
+import type { DateTime } from 'luxon';
+import type { Transaction } from '../database/transaction.ts';
+import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
+import { lockImporters, lockLedgerShared } from './lock.ts';
+import {
+  countVerdicts,
+  findKnownRows,
+  findOrphans,
+  findRepeatedRows,
+  findUnknownSellers,
+  firstBadRows,
+  insertEntries,
+  type Overdrawn,
+  overdrawnQuotes,
+  recordOverdrawn,
+  touchedMonths,
+  type ZoneMonth,
+} from './queries.ts';
+import { readRecords, type SourceFile } from './read.ts';
+import { writeRejects } from './rejects.ts';
+import { inMinorUnits, rowProblem } from './row.ts';
+import { createStaging, openStager } from './stage.ts';
+
+/** What the report says at most about single rows. */
+export const REPORTED_ERRORS = 1000;
+
+export interface ImportReport {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: number;
+  readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
+  /** Of the accepted: rows of a closed month, posted to the earliest open one. */
+  readonly late: number;
+}
+
+export interface ImportOptions {
+  /** Record the good rows although there are bad ones. */
+  readonly skipInvalid: boolean;
+  /** Where the bad rows go with their reasons, one JSON object a line. */
+  readonly rejects?: string | undefined;
+  readonly now: DateTime<true>;
+  readonly onProgress?: (bytes: number) => void;
+}
+
+/**
+ * Stages, judges and records in the given transaction. The caller commits, or rolls back after a preview. Nothing is
+ * recorded where a row is bad and `skipInvalid` is not set, or where a file can't be read to its end.
+ */
+export async function importRows(
+  tx: Transaction,
+  files: readonly SourceFile[],
+  options: ImportOptions,
+): Promise<ImportReport> {
+  await createStaging(tx);
+  const { broken } = await stageFiles(tx, files, options);
+  // Importers wait for each other from here on: what is judged now still holds when it is recorded.
+  await lockImporters(tx);
+  await judge(tx, options);
+
+  const { good, duplicates, rejected } = await countVerdicts(tx);
+  const errors = (await firstBadRows(tx, REPORTED_ERRORS)).map((row) => ({
+    ...row,
+    file: (files[row.file] as SourceFile).name,
+  }));
+  if (options.rejects !== undefined) {
+    await writeRejects(
+      tx,
+      options.rejects,
+      files.map((file) => file.name),
+    );
+  }
+  if (good === 0 || broken || (rejected > 0 && !options.skipInvalid)) {
+    return { accepted: 0, duplicates, rejected, errors, late: 0 };
+  }
+  const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) => monthsAround(time_zone, utc_month));
+  await lockLedgerShared(tx);
+  const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
+  if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
+  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries };
+}
+
+async function stageFiles(
+  tx: Transaction,
+  files: readonly SourceFile[],
+  options: ImportOptions,
+): Promise<{ broken: boolean }> {
+  const now = options.now.toMillis();
+  const stager = await openStager(tx, options.rejects !== undefined);
+  let broken = false;
+  for (const [index, file] of files.entries()) {
+    for await (const batch of readRecords(file, (bytes) => options.onProgress?.(bytes))) {
+      for (const record of batch) {
+        stager.add(index, record, record.problem ?? rowProblem(record.texts, now));
+        if (record.fatal) broken = true;
+      }
+      await stager.drained();
+    }
+  }
+  await stager.finish();
+  return { broken };
+}
+
+async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<void> {
+  await findUnknownSellers(tx);
+  await findKnownRows(tx);
+  await findRepeatedRows(tx);
+  await findOrphans(tx, { skipInvalid });
+  const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
+  if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
+}
+
+/**
+ * The reversals that must go for no amount of their quote to fall below zero: going through a quote's rows in order,
+ * each one that would. Without --skip-invalid the order of rows does not matter, so additions come first.
+ */
+export function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
+  const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');
+  const ordered = inFileOrder ? rows : [...rows].sort((a, b) => isReversal(a) - isReversal(b) || a.seq - b.seq);
+  const balances = new Map<string, readonly bigint[]>();
+  const tooMany: number[] = [];
+  for (const row of ordered) {
+    const quote = `${row.partner_id} ${row.quote_id}`;
+    const before =
+      balances.get(quote) ?? [row.spot_price_before, row.partner_cut_before, row.invoice_amount_before].map(exact);
+    const own = [row.spot_price, row.partner_cut, row.invoice_amount].map(exact);
+    const after = before.map((amount, index) => amount + (own[index] as bigint));
+    const tooLow = row.kind === 'reversal' && after.some((amount) => amount < 0n);
+    if (tooLow) tooMany.push(row.seq);
+    balances.set(quote, tooLow ? before : after);
+  }
+  return tooMany;
+}
+
+/** A decimal as a whole number of ten-thousandths: four is the most minor digits that a currency has. */
+const exact = (text: string): bigint => inMinorUnits(text, 4);
+
+/** A UTC month and its neighbours in a zone: an instant's local month is one of them. */
+function monthsAround(timeZone: string, utcMonth: Month): ZoneMonth[] {
+  return [monthBefore(utcMonth), utcMonth, monthAfter(utcMonth)].map((month) => {
+    const { startsAt, endsAt } = monthInterval(month, timeZone);
+    return { time_zone: timeZone, month, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
+  });
+}
+
+function distinct(zoneMonths: readonly ZoneMonth[]): ZoneMonth[] {
+  return [...new Map(zoneMonths.map((each) => [`${each.time_zone} ${each.month}`, each])).values()];
+}

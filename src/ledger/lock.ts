@@ -1,0 +1,26 @@
+/**
+ * The ledger's lock. Writers hold it shared for the statement that decides a row's posting month, a close holds it
+ * whole, so a row lands wholly before or wholly after the cut. Importers additionally queue behind each other, because
+ * the limits of a quote are judged over the ledger and one import.
+ *
+ * Order of taking, always: importers' queue, then ledger. Nobody takes them the other way round, so they can't deadlock.
+ */
+import { execute, type Transaction } from '../database/transaction.ts';
+
+const LEDGER = 'CAST(7310 AS integer), CAST(2 AS integer)';
+const IMPORTERS = 'CAST(7310 AS integer), CAST(3 AS integer)';
+
+/** For a writer's last statement; held until its transaction ends. */
+export async function lockLedgerShared(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
+}
+
+/** For a close: waits for writers under way and keeps new ones waiting until the transaction ends. */
+export async function lockLedgerWhole(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${LEDGER})`);
+}
+
+/** For whoever records reversals: one at a time from its checks to its commit. */
+export async function lockImporters(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${IMPORTERS})`);
+}

@@ -1,0 +1,326 @@
+/**
+ * SQL over staged rows and the ledger: the rules that need partners, other rows or the ledger, each one query over
+ * all rows, and the insert that decides the posting month.
+ */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+
+// Rows that no finding names, among them the duplicates' first ones.
+const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
+
+/** Unknown partners and policies; quotes accepted after their partner or policy became inactive. */
+export async function findUnknownSellers(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT seq, CASE WHEN code LIKE 'partner%' THEN 'partner_id' ELSE 'policy_id' END, code,
+            CASE code
+              WHEN 'partner_unknown' THEN format('%s is not a partner', partner_id)
+              WHEN 'policy_unknown' THEN format('%s is not a policy of %s', policy_id, partner_id)
+              WHEN 'partner_inactive' THEN format('%s was inactive when the quote was accepted', partner_id)
+              ELSE format('%s was inactive when the quote was accepted', policy_id) END
+     FROM (
+       SELECT s.seq, s.partner_id, s.policy_id,
+              CASE WHEN p.partner_id IS NULL THEN 'partner_unknown'
+                   WHEN o.policy_id IS NULL THEN 'policy_unknown'
+                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= p.inactive_since THEN 'partner_inactive'
+                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= o.inactive_since THEN 'policy_inactive' END AS code
+       FROM staged s
+       LEFT JOIN partners p ON p.partner_id = s.partner_id
+       LEFT JOIN policies o ON o.partner_id = s.partner_id AND o.policy_id = s.policy_id
+       WHERE s.code IS NULL
+     ) AS judged
+     WHERE code IS NOT NULL`,
+  );
+}
+
+const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id' ELSE 'reversal_id' END`;
+
+// The same content: amounts by value, times by instant. The columns that identify the row are equal already.
+const sameContent = (one: string, other: string) => `
+  (${one}.quote_id, ${one}.policy_id, ${one}.currency, ${one}.accepted_at, ${one}.spot_price, ${one}.partner_cut,
+   ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''))
+  = (${other}.quote_id, ${other}.policy_id, ${other}.currency, ${other}.accepted_at, ${other}.spot_price,
+     ${other}.partner_cut, ${other}.invoice_amount, coalesce(${other}.requote_id, ''), coalesce(${other}.enrollment_id, ''))`;
+
+/** Rows that the ledger knows: the same content is a duplicate, other content a conflict. */
+export async function findKnownRows(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate' ELSE 'conflict' END,
+            format('%s %s is in the ledger already with other content', s.kind, s.own_id)
+     FROM staged s
+     JOIN entries e ON e.partner_id = s.partner_id AND e.kind = s.kind
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.own_id
+     WHERE ${GOOD}`,
+  );
+}
+
+/** The same among the rows of this import: the first in file order counts. */
+export async function findRepeatedRows(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     WITH repeated AS (
+       SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
+       FROM staged s WHERE ${GOOD}
+       GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
+     )
+     SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
+            format('%s %s stands on line %s with other content', s.kind, s.own_id, f.line)
+     FROM repeated r
+     JOIN staged s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
+     JOIN staged f ON f.seq = r.first_seq
+     WHERE ${GOOD}`,
+  );
+}
+
+/**
+ * Requotes and reversals whose quote is neither in the ledger nor in this import, or has another policy or currency;
+ * and reversals of a requote that is in neither, or belongs to another quote. While the whole import is at stake, a bad
+ * row that they name is reported by itself and not again here; with --skip-invalid they are lost with it.
+ */
+export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
+  const recordable = (row: string) =>
+    skipInvalid
+      ? `${row}.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = ${row}.seq AND f.code <> 'duplicate')`
+      : 'true';
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     WITH quotes AS MATERIALIZED (
+       SELECT DISTINCT ON (q.partner_id, q.quote_id) q.partner_id, q.quote_id, q.policy_id, q.currency
+       FROM staged q WHERE q.kind = 'quote_accepted' AND ${recordable('q')}
+       ORDER BY q.partner_id, q.quote_id, q.seq
+     )
+     SELECT seq, field, 'quote_' || verdict,
+            CASE verdict WHEN 'unknown' THEN format('quote %s of %s is neither in the ledger nor in this import', quote_id, partner_id)
+                         ELSE format('is %s where quote %s has %s', own, quote_id, quoted) END
+     FROM (
+       SELECT s.seq, s.partner_id, s.quote_id,
+              CASE WHEN known.policy_id IS NULL AND NOT known.there THEN 'unknown'
+                   WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'mismatch' END AS verdict,
+              CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id' ELSE 'currency' END AS field,
+              CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
+              CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
+       FROM staged s
+       LEFT JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
+         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
+       LEFT JOIN quotes q ON q.partner_id = s.partner_id AND q.quote_id = s.quote_id
+       CROSS JOIN LATERAL (
+         SELECT coalesce(e.policy_id, q.policy_id) AS policy_id, coalesce(e.currency, q.currency) AS currency,
+                e.partner_id IS NOT NULL OR q.partner_id IS NOT NULL AS there) AS known
+       WHERE s.kind <> 'quote_accepted' AND ${GOOD}
+     ) AS judged
+     WHERE verdict IS NOT NULL`,
+  );
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, 'requote_id', 'requote_unknown',
+            format('requote %s of quote %s is neither in the ledger nor in this import', s.requote_id, s.quote_id)
+     FROM staged s
+     WHERE s.kind = 'reversal' AND s.requote_id IS NOT NULL AND ${GOOD}
+       AND NOT EXISTS (
+         SELECT FROM entries e WHERE e.partner_id = s.partner_id AND e.kind = 'requote_accepted'
+           AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.requote_id AND e.quote_id = s.quote_id)
+       AND NOT EXISTS (
+         SELECT FROM staged r WHERE r.partner_id = s.partner_id AND r.kind = 'requote_accepted'
+           AND r.requote_id = s.requote_id AND r.quote_id = s.quote_id AND ${recordable('r')})`,
+  );
+}
+
+// Quotes with a bad row in this import: while the whole import is at stake their sums say nothing yet.
+const BAD_QUOTES = `
+  SELECT partner_id, quote_id FROM staged WHERE code IS NOT NULL
+  UNION ALL
+  SELECT s.partner_id, s.quote_id FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
+
+/** Where a reversal takes one of its quote's amounts below zero. */
+export interface Overdrawn {
+  readonly seq: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly kind: string;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  /** What the ledger has of the quote before this import. */
+  readonly spot_price_before: string;
+  readonly partner_cut_before: string;
+  readonly invoice_amount_before: string;
+}
+
+/**
+ * The rows of this import, in file order, of every quote that a reversal among them overdraws: over the ledger and the
+ * whole import, or, with --skip-invalid, at some point in file order.
+ */
+export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder: boolean }): Promise<Overdrawn[]> {
+  const order = inFileOrder ? 's.seq' : `s.kind = 'reversal', s.seq`;
+  return query(
+    tx,
+    `WITH quotes AS MATERIALIZED (
+       SELECT DISTINCT s.partner_id, s.quote_id FROM staged s WHERE s.kind = 'reversal' AND ${GOOD}
+       ${inFileOrder ? '' : 'EXCEPT SELECT partner_id, quote_id FROM (' + BAD_QUOTES + ') AS bad'}
+     ), before AS MATERIALIZED (
+       SELECT q.partner_id, q.quote_id, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+              sum(e.invoice_amount) AS invoice_amount
+       FROM quotes q
+       CROSS JOIN LATERAL (
+         SELECT spot_price, partner_cut, invoice_amount FROM entries
+         WHERE partner_id = q.partner_id AND kind = 'quote_accepted'
+           AND coalesce(reversal_id, requote_id, quote_id) = q.quote_id
+         UNION ALL
+         SELECT spot_price, partner_cut, invoice_amount FROM entries
+         WHERE partner_id = q.partner_id AND quote_id = q.quote_id AND kind <> 'quote_accepted') AS e
+       GROUP BY q.partner_id, q.quote_id
+     ), running AS MATERIALIZED (
+       SELECT s.seq, s.partner_id, s.quote_id, s.kind, s.spot_price, s.partner_cut, s.invoice_amount,
+              coalesce(b.spot_price, 0) AS spot_price_before, coalesce(b.partner_cut, 0) AS partner_cut_before,
+              coalesce(b.invoice_amount, 0) AS invoice_amount_before,
+              s.kind = 'reversal' AND least(
+                coalesce(b.spot_price, 0) + sum(s.spot_price) OVER so_far,
+                coalesce(b.partner_cut, 0) + sum(s.partner_cut) OVER so_far,
+                coalesce(b.invoice_amount, 0) + sum(s.invoice_amount) OVER so_far) < 0 AS overdraws
+       FROM quotes q
+       JOIN staged s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id AND ${GOOD}
+       LEFT JOIN before b ON b.partner_id = q.partner_id AND b.quote_id = q.quote_id
+       WINDOW so_far AS (PARTITION BY s.partner_id, s.quote_id ORDER BY ${order})
+     )
+     SELECT seq, partner_id, quote_id, kind, spot_price, partner_cut, invoice_amount,
+            spot_price_before, partner_cut_before, invoice_amount_before
+     FROM running
+     WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM running WHERE overdraws)
+     ORDER BY seq`,
+  );
+}
+
+export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, 'quote_id', 'quote_exceeded',
+            format('takes an amount of quote %s below zero, with the quote''s other rows added up', s.quote_id)
+     FROM staged s WHERE s.seq = ANY (CAST(:seqs AS bigint[]))`,
+    { seqs },
+  );
+}
+
+export interface ZoneMonth {
+  readonly time_zone: string;
+  readonly month: Month;
+  /** ISO instants; the month is [starts_at, ends_at). */
+  readonly starts_at: string;
+  readonly ends_at: string;
+}
+
+/** The time zones of the staged rows' partners with the UTC months that their rows touch. */
+export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc_month: Month }[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT p.time_zone, to_char(s.accepted_at, 'YYYY-MM') AS utc_month
+     FROM staged s JOIN partners p USING (partner_id) WHERE s.code IS NULL`,
+  );
+}
+
+/**
+ * Records the good rows, each posted to its own month while that is open, otherwise to the earliest open one. Needs the
+ * ledger's lock, and is the statement that it is needed for. A reversal keeps the arrangement of what it reverses.
+ */
+export function insertEntries(
+  tx: Transaction,
+  zoneMonths: readonly ZoneMonth[],
+  recordedAt: string,
+): Promise<{ entries: number; late_entries: number }> {
+  return queryOne(
+    tx,
+    `WITH partner_months AS MATERIALIZED (
+       SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
+              greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
+       FROM json_to_recordset(CAST(:zoneMonths AS json)) AS z (
+         time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
+       JOIN partners p ON p.time_zone = z.time_zone
+       CROSS JOIN LATERAL (
+         SELECT arrangement FROM partner_arrangements a
+         WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
+         ORDER BY a.from_month DESC LIMIT 1) AS a
+     ), reversed AS MATERIALIZED (
+       SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
+       FROM staged s
+       LEFT JOIN entries e ON e.partner_id = s.partner_id
+         AND e.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = coalesce(s.requote_id, s.quote_id)
+       LEFT JOIN staged t ON t.partner_id = s.partner_id
+         AND t.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+         AND t.own_id = coalesce(s.requote_id, s.quote_id)
+         AND t.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = t.seq)
+       LEFT JOIN partner_months m ON m.partner_id = t.partner_id
+         AND t.accepted_at >= m.starts_at AND t.accepted_at < m.ends_at
+       WHERE s.kind = 'reversal' AND ${GOOD}
+     ), added AS (
+       INSERT INTO entries (
+         partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
+         accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       SELECT s.partner_id, m.posted_month, s.kind, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id,
+              s.policy_id, s.currency, s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut),
+              trim_scale(s.invoice_amount), m.time_zone, m.month, coalesce(r.arrangement, m.arrangement),
+              CAST(:recordedAt AS timestamptz)
+       FROM staged s
+       JOIN partner_months m ON m.partner_id = s.partner_id
+         AND s.accepted_at >= m.starts_at AND s.accepted_at < m.ends_at
+       LEFT JOIN reversed r ON r.seq = s.seq
+       WHERE ${GOOD}
+       ORDER BY s.seq
+       RETURNING posted_month > month AS late
+     )
+     SELECT count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries FROM added`,
+    { zoneMonths: JSON.stringify(zoneMonths), recordedAt },
+  );
+}
+
+// Every bad row: bad by itself, or found so. A duplicate is not bad.
+const BAD_ROWS = `
+  SELECT seq, file, line, field, code, reason, raw FROM staged WHERE code IS NOT NULL
+  UNION ALL
+  SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
+  FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
+
+export function countVerdicts(tx: Transaction): Promise<{ good: number; duplicates: number; rejected: number }> {
+  return queryOne(
+    tx,
+    `SELECT (SELECT count(*) FROM staged) - found.bad - found.duplicates AS good, found.duplicates, found.bad AS rejected
+     FROM (SELECT (SELECT count(*) FROM staged WHERE code IS NOT NULL)
+                  + count(*) FILTER (WHERE code <> 'duplicate') AS bad,
+                  count(*) FILTER (WHERE code = 'duplicate') AS duplicates
+           FROM findings) AS found`,
+  );
+}
+
+export interface BadRow {
+  readonly file: number;
+  readonly line: number;
+  readonly field: string;
+  readonly code: string;
+  readonly reason: string;
+}
+
+export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> {
+  return query(
+    tx,
+    `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`,
+    { limit },
+  );
+}
+
+/** All bad rows with their raw text in batches, through a cursor: memory stays constant however many there are. */
+export async function* readBadRows(tx: Transaction): AsyncGenerator<(BadRow & { row: string })[]> {
+  await execute(tx, `DECLARE bad_rows NO SCROLL CURSOR FOR
+    SELECT file, line, field, code, reason, raw AS row FROM (${BAD_ROWS}) AS bad ORDER BY seq`);
+  for (;;) {
+    const rows = await query<BadRow & { row: string }>(tx, 'FETCH 1000 FROM bad_rows');
+    if (rows.length === 0) break;
+    yield rows;
+  }
+  await execute(tx, 'CLOSE bad_rows');
+}

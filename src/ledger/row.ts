@@ -1,0 +1,170 @@
+/**
+ * One ledger row as it arrives, and the rules that it must keep by itself (contract, Ledger rows). Rules that need the
+ * partners, the ledger or other rows are queries over all staged rows, in queries.ts. Pure: a clock is passed in.
+ */
+import { amountProblem, minorDigits } from '../money.ts';
+import { IDENTIFIER } from '../partners/file.ts';
+
+/** The fields of a row, in the order of the CSV header. */
+export const ROW_FIELDS = [
+  'kind',
+  'partner_id',
+  'quote_id',
+  'requote_id',
+  'reversal_id',
+  'enrollment_id',
+  'policy_id',
+  'currency',
+  'accepted_at',
+  'spotPrice',
+  'partnerCut',
+  'invoiceAmount',
+] as const;
+export type RowField = (typeof ROW_FIELDS)[number];
+
+/** A field's text; the empty string where it is left out. */
+export type RowTexts = Record<RowField, string>;
+
+export const REQUIRED_FIELDS: readonly RowField[] = [
+  'kind',
+  'partner_id',
+  'quote_id',
+  'policy_id',
+  'currency',
+  'accepted_at',
+  'spotPrice',
+  'partnerCut',
+  'invoiceAmount',
+];
+
+export interface RowProblem {
+  /** Empty where the row as a whole is at fault. */
+  readonly field: RowField | string;
+  readonly code: string;
+  readonly reason: string;
+}
+
+const IDENTIFIERS = ['partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'] as const;
+const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
+
+/** Five minutes: how far a partner's clock may be ahead of ours. */
+const FUTURE_MILLISECONDS = 5 * 60 * 1000;
+
+/** The first rule that a row breaks, or undefined for a row that is good by itself. */
+export function rowProblem(row: RowTexts, now: number): RowProblem | undefined {
+  return fieldsProblem(row) ?? timeProblem(row.accepted_at, now) ?? amountsProblem(row);
+}
+
+function fieldsProblem(row: RowTexts): RowProblem | undefined {
+  for (const field of REQUIRED_FIELDS) {
+    if (row[field] === '') return { field, code: 'field_missing', reason: 'is missing' };
+  }
+  const { kind } = row;
+  if (kind !== 'quote_accepted' && kind !== 'requote_accepted' && kind !== 'reversal') {
+    return { field: 'kind', code: 'kind_unknown', reason: 'is not quote_accepted, requote_accepted or reversal' };
+  }
+  if (kind === 'requote_accepted' && row.requote_id === '') {
+    return { field: 'requote_id', code: 'field_missing', reason: 'is missing, and a requote_accepted needs it' };
+  }
+  if (kind === 'reversal' && row.reversal_id === '') {
+    return { field: 'reversal_id', code: 'field_missing', reason: 'is missing, and a reversal needs it' };
+  }
+  if (kind === 'quote_accepted' && row.requote_id !== '') {
+    return { field: 'requote_id', code: 'field_unexpected', reason: 'does not belong to a quote_accepted' };
+  }
+  if (kind !== 'reversal' && row.reversal_id !== '') {
+    return { field: 'reversal_id', code: 'field_unexpected', reason: `does not belong to a ${kind}` };
+  }
+  for (const field of IDENTIFIERS) {
+    if (row[field] !== '' && !IDENTIFIER.test(row[field])) {
+      return {
+        field,
+        code: 'identifier_malformed',
+        reason: 'is not 1 to 128 of A-Z a-z 0-9 . _ : - starting with a letter or digit',
+      };
+    }
+  }
+  if (minorDigits(row.currency) === undefined) {
+    return { field: 'currency', code: 'currency_unknown', reason: 'is not an ISO 4217 currency code' };
+  }
+  return undefined;
+}
+
+function amountsProblem(row: RowTexts): RowProblem | undefined {
+  const digits = minorDigits(row.currency) as number;
+  for (const field of AMOUNTS) {
+    const problem = amountProblem(row[field], digits);
+    if (problem) return { field, ...problem };
+  }
+  const spotPrice = inMinorUnits(row.spotPrice, digits);
+  const partnerCut = inMinorUnits(row.partnerCut, digits);
+  const invoiceAmount = inMinorUnits(row.invoiceAmount, digits);
+  const amounts = { spotPrice, partnerCut, invoiceAmount };
+  const reversal = row.kind === 'reversal';
+  for (const field of AMOUNTS) {
+    if (reversal ? amounts[field] > 0n : amounts[field] < 0n) {
+      const reason = reversal ? 'is above zero in a reversal' : `is below zero in a ${row.kind}`;
+      return { field, code: 'amount_sign', reason };
+    }
+  }
+  if (spotPrice !== partnerCut + invoiceAmount) {
+    return {
+      field: 'spotPrice',
+      code: 'amounts_unbalanced',
+      reason: `${row.spotPrice} is not partnerCut ${row.partnerCut} + invoiceAmount ${row.invoiceAmount}`,
+    };
+  }
+  return undefined;
+}
+
+/** A plain decimal with at most that many significant decimals, as a whole number of the smallest unit. */
+export function inMinorUnits(text: string, digits: number): bigint {
+  const point = text.indexOf('.');
+  if (point === -1) return BigInt(text + '0'.repeat(digits));
+  return BigInt(text.slice(0, point) + text.slice(point + 1, point + 1 + digits).padEnd(digits, '0'));
+}
+
+const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?$/;
+/** February's 29th is checked apart. */
+const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** The rule of times (contract, Amounts, times, identifiers); `now` in milliseconds since 1970. */
+function timeProblem(text: string, now: number): RowProblem | undefined {
+  const field = 'accepted_at';
+  const malformed = (reason: string): RowProblem => ({ field, code: 'time_malformed', reason });
+  const match = TIME.exec(text);
+  if (match === null) return malformed('is not an ISO 8601 time such as 2026-10-31T23:59:59.25-04:00');
+  const [, yearText, monthText, dayText, hourText, minuteText, secondText = '0', fraction = '', zone] = match;
+  if (zone === undefined) return malformed('has no offset: end it with Z or an offset such as -04:00');
+  if (fraction.length > 6) return malformed(`has ${fraction.length} fractional digits where at most 6 are kept`);
+  const year = Number(yearText);
+  const month = Number(monthText);
+  const day = Number(dayText);
+  const hour = Number(hourText);
+  const minute = Number(minuteText);
+  const second = Number(secondText);
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const days = month === 2 && !leap ? 28 : DAYS_IN_MONTH[month - 1];
+  if (year < 1970) return malformed('lies before 1970');
+  if (days === undefined || day < 1 || day > days) return malformed('names a day that does not exist');
+  if (hour > 23 || minute > 59 || second > 59) return malformed('names a time of day that does not exist');
+  const offset = offsetMinutes(zone);
+  if (offset === undefined) return malformed('has an offset that does not exist');
+
+  const milliseconds = Number(fraction.padEnd(6, '0').slice(0, 3));
+  const microseconds = Number(fraction.padEnd(6, '0').slice(3));
+  const at = Date.UTC(year, month - 1, day, hour, minute, second, milliseconds) - offset * 60_000;
+  if (at > now + FUTURE_MILLISECONDS || (at === now + FUTURE_MILLISECONDS && microseconds > 0)) {
+    return { field, code: 'time_in_future', reason: 'is more than 5 minutes in the future' };
+  }
+  return undefined;
+}
+
+/** `-04:00` → -240. Offsets in use lie between -12:00 and +14:00; PostgreSQL reads up to 15:59. */
+function offsetMinutes(zone: string): number | undefined {
+  if (zone === 'Z') return 0;
+  const hours = Number(zone.slice(1, 3));
+  const minutes = zone.length > 3 ? Number(zone.slice(-2)) : 0;
+  if (hours > 15 || minutes > 59) return undefined;
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+}

@@ -1,0 +1,117 @@
+/**
+ * Importing partners: new ones are added, known ones brought up to date, none deleted. A change of arrangement needs a
+ * month that has no rows yet. Refusals: partners_invalid, arrangement_change.
+ */
+import type { DateTime } from 'luxon';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { lockLedgerWhole } from '../ledger/lock.ts';
+import type { Month } from '../month.ts';
+import type { PartnerRecord } from './file.ts';
+import {
+  type Arrangement,
+  latestArrangements,
+  latestMonthsWithRows,
+  recordArrangements,
+  upsertPartners,
+  upsertPolicies,
+} from './queries.ts';
+
+export interface PartnerImport {
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+}
+
+/** From the beginning of time: the first arrangement of a partner. */
+const ALWAYS = '0001-01' as Month;
+
+export async function importPartners(
+  tx: Transaction,
+  partners: readonly PartnerRecord[],
+  now: DateTime<true>,
+): Promise<PartnerImport> {
+  const at = now.toISO();
+  const written = await upsertPartners(tx, partners, at);
+  const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
+  const changed = new Set(written.map((row) => row.partner_id));
+  for (const id of await upsertPolicies(tx, partners, at)) changed.add(id);
+  for (const id of await importArrangements(tx, partners)) changed.add(id);
+  return {
+    created: created.size,
+    updated: changed.size - created.size,
+    unchanged: partners.length - changed.size,
+  };
+}
+
+/** Records what differs from the arrangements there are, and names the partners that it changed. */
+async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
+  const ids = partners.map((partner) => partner.partner_id);
+  const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
+  const wanted = partners.map((partner) => wantedArrangement(partner, present.get(partner.partner_id)));
+  const different = wanted.filter((each) => !sameArrangement(each, present.get(each.partner_id)));
+
+  const changing = different.filter((each) => {
+    const before = present.get(each.partner_id);
+    return before !== undefined && before.arrangement !== each.arrangement;
+  });
+  if (changing.length > 0) {
+    // A row's arrangement is decided when it is recorded: none may be recorded while the change is judged.
+    await lockLedgerWhole(tx);
+    const latest = await latestMonthsWithRows(
+      tx,
+      changing.map((each) => each.partner_id),
+    );
+    const latestByPartner = new Map(latest.map((row) => [row.partner_id, row.month]));
+    for (const each of changing) refuseChangeOver(each, latestByPartner.get(each.partner_id));
+  }
+  if (different.length > 0) await recordArrangements(tx, different);
+  return different.map((each) => each.partner_id);
+}
+
+function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefined): Arrangement {
+  const { partner_id, arrangement, arrangement_from } = partner;
+  if (before !== undefined && before.arrangement !== arrangement) {
+    if (arrangement_from === undefined) {
+      throw refuse('arrangement_change', {
+        partner_id,
+        reason: `it is ${before.arrangement} now, and a change needs "arrangement_from": a month that has no rows yet`,
+      });
+    }
+    if (arrangement_from < before.from_month) {
+      throw refuse('arrangement_change', {
+        partner_id,
+        reason: `arrangement_from ${arrangement_from} lies before the present arrangement, which began in ${before.from_month}`,
+      });
+    }
+  }
+  return {
+    partner_id,
+    from_month: before?.arrangement === arrangement ? before.from_month : (before && arrangement_from) || ALWAYS,
+    arrangement,
+    connected_account_id: partner.connected_account_id ?? null,
+    merchant_of_record: partner.merchant_of_record ?? null,
+    split: partner.split ?? null,
+  };
+}
+
+function refuseChangeOver(wanted: Arrangement, latestWithRows: Month | undefined): void {
+  if (latestWithRows === undefined || wanted.from_month > latestWithRows) return;
+  throw refuse('arrangement_change', {
+    partner_id: wanted.partner_id,
+    reason:
+      `arrangement_from ${wanted.from_month} is not after ${latestWithRows}, which has ledger rows already; ` +
+      'rows keep the arrangement of their month',
+  });
+}
+
+function sameArrangement(one: Arrangement, other: Arrangement | undefined): boolean {
+  return (
+    other !== undefined &&
+    one.from_month === other.from_month &&
+    one.arrangement === other.arrangement &&
+    one.connected_account_id === other.connected_account_id &&
+    one.merchant_of_record === other.merchant_of_record &&
+    one.split === other.split
+  );
+}

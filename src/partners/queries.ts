@@ -1,0 +1,164 @@
+/** SQL over partners, their arrangements and policies. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { PartnerRecord, PolicyRecord } from './file.ts';
+
+export interface Arrangement {
+  readonly partner_id: string;
+  readonly from_month: Month;
+  readonly arrangement: 'invoicing' | 'connected_account';
+  readonly connected_account_id: string | null;
+  readonly merchant_of_record: 'platform' | 'third_party' | null;
+  readonly split: 'real_time' | 'sequential' | null;
+}
+
+/** Records partners as the file has them; says of each whether it is new. Partners that did not change are left out. */
+export function upsertPartners(
+  tx: Transaction,
+  partners: readonly PartnerRecord[],
+  now: string,
+): Promise<{ partner_id: string; created: boolean }[]> {
+  return query(
+    tx,
+    `INSERT INTO partners AS stored (
+       partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
+       address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days, tax_id,
+       purchase_order, legal_note, inactive_since, imported_at)
+     SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
+            f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
+            f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
+            f.currency, f.time_zone, f.payment_terms_days, f.tax_id, f.purchase_order, f.legal_note,
+            CASE WHEN NOT f.active THEN CAST(:now AS timestamptz) END, CAST(:now AS timestamptz)
+     FROM json_to_recordset(CAST(:partners AS json)) AS f (
+       partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
+       payment_terms_days integer, active boolean, tax_id text, purchase_order text, legal_note text)
+     ON CONFLICT (partner_id) DO UPDATE SET
+       name = excluded.name, address_line1 = excluded.address_line1, address_line2 = excluded.address_line2,
+       address_city = excluded.address_city, address_region = excluded.address_region,
+       address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
+       contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
+       currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
+       tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
+       -- Inactive since the first import that said so.
+       inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
+                             ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
+       imported_at = excluded.imported_at
+     WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
+            stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
+            stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days, stored.tax_id,
+            stored.purchase_order, stored.legal_note, stored.inactive_since IS NULL)
+       IS DISTINCT FROM
+           (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
+            excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
+            excluded.contact_email, excluded.contact_cc, excluded.currency, excluded.time_zone,
+            excluded.payment_terms_days, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
+            excluded.inactive_since IS NULL)
+     RETURNING partner_id, (xmax = 0) AS created`,
+    { partners: JSON.stringify(partners), now },
+  );
+}
+
+/** Records policies as the file has them; those that it leaves out stay. Gives the partners whose policies changed. */
+export async function upsertPolicies(
+  tx: Transaction,
+  partners: readonly PartnerRecord[],
+  now: string,
+): Promise<string[]> {
+  const policies = partners.flatMap(({ partner_id, policies: own }) =>
+    own.map((policy) => ({ ...policy, partner_id, rate: policy.price?.rate, minimum: policy.price?.minimum })),
+  );
+  const changed = await query<{ partner_id: string }>(
+    tx,
+    `INSERT INTO policies AS stored (
+       partner_id, policy_id, name, kind, partner_cut_rate, price_rate, price_minimum, inactive_since)
+     SELECT f.partner_id, f.policy_id, f.name, f.kind, f.partner_cut_rate, f.rate, f.minimum,
+            CASE WHEN NOT f.active THEN CAST(:now AS timestamptz) END
+     FROM json_to_recordset(CAST(:policies AS json)) AS f (
+       partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, rate numeric, minimum numeric,
+       active boolean)
+     ON CONFLICT (partner_id, policy_id) DO UPDATE SET
+       name = excluded.name, kind = excluded.kind, partner_cut_rate = excluded.partner_cut_rate,
+       price_rate = excluded.price_rate, price_minimum = excluded.price_minimum,
+       inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
+                             ELSE coalesce(stored.inactive_since, excluded.inactive_since) END
+     WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.price_rate, stored.price_minimum,
+            stored.inactive_since IS NULL)
+       IS DISTINCT FROM
+           (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.price_rate, excluded.price_minimum,
+            excluded.inactive_since IS NULL)
+     RETURNING partner_id`,
+    { policies: JSON.stringify(policies), now },
+  );
+  return [...new Set(changed.map((row) => row.partner_id))];
+}
+
+/** The latest arrangement of each of these partners. */
+export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split
+     FROM partner_arrangements
+     WHERE partner_id = ANY (CAST(:ids AS text[]))
+     ORDER BY partner_id, from_month DESC`,
+    { ids: partnerIds },
+  );
+}
+
+/** The latest month in which each of these partners has ledger rows of its own. */
+export function latestMonthsWithRows(
+  tx: Transaction,
+  partnerIds: readonly string[],
+): Promise<{ partner_id: string; month: Month }[]> {
+  return query(
+    tx,
+    `SELECT partner_id, max(month) AS month FROM entries WHERE partner_id = ANY (CAST(:ids AS text[])) GROUP BY partner_id`,
+    { ids: partnerIds },
+  );
+}
+
+export async function recordArrangements(tx: Transaction, arrangements: readonly Arrangement[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO partner_arrangements (
+       partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split)
+     SELECT * FROM json_to_recordset(CAST(:arrangements AS json)) AS a (
+       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text, split text)
+     ON CONFLICT (partner_id, from_month) DO UPDATE SET
+       arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
+       merchant_of_record = excluded.merchant_of_record, split = excluded.split`,
+    { arrangements: JSON.stringify(arrangements) },
+  );
+}
+
+/** Partners in the shape of partners.json, in order of their ids; all of them, or one. */
+export function readPartners(tx: Transaction, partnerId?: string): Promise<PartnerView[]> {
+  return query(
+    tx,
+    `SELECT p.partner_id, p.name,
+            json_build_object('line1', p.address_line1, 'line2', p.address_line2, 'city', p.address_city,
+              'region', p.address_region, 'postal_code', p.address_postal_code, 'country', p.address_country) AS address,
+            json_build_object('name', p.contact_name, 'email', p.contact_email, 'cc', p.contact_cc) AS invoicing_contact,
+            p.currency, p.time_zone, p.payment_terms_days, p.inactive_since IS NULL AS active,
+            p.tax_id, p.purchase_order, p.legal_note, a.arrangement,
+            nullif(a.from_month, '0001-01') AS arrangement_from,
+            a.connected_account_id, a.merchant_of_record, a.split,
+            coalesce((
+              SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
+                       'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,
+                       'price', CASE WHEN o.price_rate IS NOT NULL THEN
+                         json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END)
+                     ORDER BY o.policy_id)
+              FROM policies o WHERE o.partner_id = p.partner_id), '[]') AS policies
+     FROM partners p
+     CROSS JOIN LATERAL (
+       SELECT * FROM partner_arrangements a WHERE a.partner_id = p.partner_id ORDER BY a.from_month DESC LIMIT 1) AS a
+     WHERE CAST(:id AS text) IS NULL OR p.partner_id = :id
+     ORDER BY p.partner_id`,
+    { id: partnerId ?? null },
+  );
+}
+
+export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'> & {
+  payment_terms_days: number | null;
+  policies: (Omit<PolicyRecord, 'price'> & { price: PolicyRecord['price'] | null })[];
+};
