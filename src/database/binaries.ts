@@ -248,19 +248,22 @@ export function complaintIn(output: string): string {
     .split('\n')
     .map((line) => line.replace(/^.* (?=(LOG|ERROR|FATAL|PANIC|DETAIL|HINT): )/, '').trim())
     .filter((line) => line !== '');
-  const complains = (line: string) =>
-    /^(ERROR|FATAL|PANIC): |: error: |could not /.test(line) && !line.startsWith('HINT');
   const first = lines.findIndex(complains);
   const last = lines.findLastIndex(complains);
-  const after = lines[last + 1];
-  const detail = last >= 0 && after !== undefined && /^(DETAIL|HINT): /.test(after) ? after : undefined;
-  const told = last < 0 ? [lines.at(-1) ?? 'it said nothing'] : [...new Set([lines[first], lines[last]]), detail];
+  const after = last < 0 ? undefined : lines[last + 1];
+  const detail = after !== undefined && /^(DETAIL|HINT): /.test(after) ? after : undefined;
+  const told = last < 0 ? [lines.at(-1) ?? 'it said nothing'] : [...new Set([lines[first], lines[last], detail])];
   return told
     .filter((line) => line !== undefined)
     .map((line) => line.replace(/^(LOG|ERROR|FATAL|PANIC|DETAIL|HINT): +/, '').replace(/\.$/, ''))
     .join('; ')
     .slice(0, 500);
 }
+
+/** What it tells a command that comes too early or stays too long is no complaint, although it says FATAL. */
+const complains = (line: string): boolean =>
+  /^(ERROR|FATAL|PANIC): |: error: |could not |invalid value|unrecognized|syntax error/.test(line) &&
+  !/^HINT: |the database system is |terminating connection /.test(line);
 
 export function remedyFor(output: string, folder: string): string {
   if (/no space left|quota/i.test(output)) return `Free space on the disk of ${folder} and run the command again.`;

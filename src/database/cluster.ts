@@ -154,9 +154,15 @@ export async function createCluster(place: Place): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
+export interface ServerEnd {
+  /** It gave up by itself; otherwise it was shut down or killed. */
+  readonly failed: boolean;
+  readonly said: string;
+}
+
 export interface StartedServer {
-  /** What it said, once it has ended; undefined while it runs. */
-  readonly lastWords: () => Promise<string | undefined>;
+  /** undefined while it runs. */
+  readonly end: () => Promise<ServerEnd | undefined>;
 }
 
 /** Starts the server in a session of its own, out of reach of Ctrl-C. It is ready when it lets somebody in. */
@@ -188,17 +194,21 @@ export async function startServer(place: Place): Promise<StartedServer> {
     stdio: ['ignore', 'ignore', 'pipe'], // That exec closes the pipe: only a shell that cannot open the log speaks here.
   });
   server.unref();
-  let [ended, said] = [false, ''];
+  let said = '';
+  let failed: boolean | undefined;
   server.stderr.on('data', (chunk) => {
     said += String(chunk);
   });
   server.once('error', (error) => {
-    [ended, said] = [true, reasonOf(error)];
+    said = reasonOf(error);
+    failed = true;
   });
-  server.once('close', () => {
-    ended = true;
+  server.once('close', (status) => {
+    failed ??= status !== null && status !== 0;
   });
-  return { lastWords: async () => (ended ? said || (await readFrom(log, begin)) : undefined) };
+  return {
+    end: async () => (failed === undefined ? undefined : { failed, said: said || (await readFrom(log, begin)) }),
+  };
 }
 
 /** Moves a log that has grown too long out of the way. Answers where the next entry will begin. */

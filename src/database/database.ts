@@ -17,10 +17,14 @@ export interface Database {
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** Does the work for its result and undoes everything that it wrote. */
+  readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
   readonly migrations: { readonly run: () => Promise<string[]> };
   readonly close: () => Promise<void>;
+  /** For a process that must stop now: lets go of the server; transactions under way are undone by it. */
+  readonly abandon: () => Promise<void>;
 }
 
 const OLDEST_SERVER = 160000;
@@ -51,6 +55,7 @@ export async function openDatabase(
   return {
     transaction: (work) => inTransaction(app, work),
     reading: (work) => inTransaction(app, work, { readOnly: true }),
+    preview: (work) => previewed(app, work),
     connection: server.connection,
     migrations: {
       run: async () => {
@@ -62,7 +67,28 @@ export async function openDatabase(
       },
     },
     close,
+    abandon: () => server.release(),
   };
+}
+
+/** Carries a preview's result out of the transaction that its throwing undoes. */
+class Undone<Result> extends Error {
+  readonly result: Result;
+  constructor(result: Result) {
+    super('a preview is undone');
+    this.result = result;
+  }
+}
+
+async function previewed<Result>(app: Knex, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  try {
+    return await inTransaction(app, async (tx) => {
+      throw new Undone(await work(tx));
+    });
+  } catch (error) {
+    if (error instanceof Undone) return error.result as Result;
+    throw error;
+  }
 }
 
 interface Server {

@@ -21,6 +21,7 @@ import {
   postmasterOf,
   preparePlace,
   removeLeftovers,
+  type ServerEnd,
   startServer,
   stopServer,
 } from './cluster.ts';
@@ -142,20 +143,25 @@ async function createAndStart(place: Place): Promise<pg.Client | Answer> {
   const since = performance.now();
   for (;;) {
     // Asked before the attempt: one that has ended may have been a second server that found the first.
-    const lastWords = await server.lastWords();
+    const end = await server.end();
     const answer = await tryToEnter(place);
     if (answer instanceof pg.Client) return answer;
-    if (lastWords !== undefined) return explainEnd(place, lastWords);
+    if (end !== undefined) return explain(place, end);
     if (performance.now() - since > PATIENCE_MS) return answer;
     await sleep(5);
   }
 }
 
-/** Another server has the folder, or the last processes of a killed one have not noticed yet: worth another try. */
-function explainEnd(place: Place, lastWords: string): Answer {
-  const reason = complaintIn(lastWords);
-  if (/lock file ".*" already exists|pre-existing shared memory block/.test(lastWords)) return { reason, absent: true };
-  throw unusable(reason, remedyFor(lastWords, place.folder));
+/**
+ * Worth another try: another server has the folder; the last processes of a killed one have not noticed yet; a command
+ * came in before us and was the last one out; or it was killed.
+ */
+function explain({ folder }: Place, { failed, said }: ServerEnd): Answer {
+  const reason = complaintIn(said);
+  if (failed && !/lock file ".*" already exists|pre-existing shared memory block/.test(said)) {
+    throw unusable(reason, remedyFor(said, folder));
+  }
+  return { reason, absent: true };
 }
 
 interface Answer {

@@ -35,6 +35,8 @@ export interface ImportReport {
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
   /** Of the accepted: rows of a closed month, posted to the earliest open one. */
   readonly late: number;
+  /** Nothing was recorded because of bad rows. */
+  readonly refused: boolean;
 }
 
 export interface ImportOptions {
@@ -73,14 +75,13 @@ export async function importRows(
       files.map((file) => file.name),
     );
   }
-  if (good === 0 || broken || (rejected > 0 && !options.skipInvalid)) {
-    return { accepted: 0, duplicates, rejected, errors, late: 0 };
-  }
+  const refused = broken || (rejected > 0 && !options.skipInvalid);
+  if (good === 0 || refused) return { accepted: 0, duplicates, rejected, errors, late: 0, refused };
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) => monthsAround(time_zone, utc_month));
   await lockLedgerShared(tx);
   const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
-  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries };
+  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries, refused };
 }
 
 async function stageFiles(

@@ -51,6 +51,11 @@ export function policyNames(lines: readonly FaceLine[]): ReadonlyMap<string, str
 export const COLUMN_GAP = 12;
 const COLUMN_COUNT = 6;
 const LEAST_POLICY_WIDTH = 96;
+/** What amounts get beyond their own width where no policy's name needs it. */
+const MOST_BREATH = 26;
+const BREATHING_COLUMNS = 3;
+/** A longer heading of a number breaks into lines. */
+const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
 /** Nothing that a month can add up to is wider at this size; it ends the search whatever happens. */
 const LEAST_SIZE = 2;
@@ -60,6 +65,8 @@ export interface Place {
   readonly x: number;
   readonly width: number;
 }
+
+type SixPlaces = [Place, Place, Place, Place, Place, Place];
 
 export interface Columns {
   readonly policy: Place;
@@ -76,8 +83,7 @@ export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readon
   const labels = sheet.labels.lines;
   const widest = (texts: readonly string[], style: Style) =>
     Math.max(0, ...texts.map((text) => sheet.measure({ text, style })));
-  // A heading breaks between its words, so that the longest word is what it needs.
-  const headingWidth = (heading: string) => widest(heading.split(' '), sheet.style('column'));
+  const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], sheet.style('column')));
   const amountRows: readonly Amounts[] = [...face.lines, ...sections.map((section) => section.subtotal), face];
   const amountTexts = (name: AmountName) => amountRows.map((row) => groupThousands(row[name]));
   const strong = sheet.style('cell_strong');
@@ -89,20 +95,32 @@ export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readon
   ].map(({ heading, texts }) => ({ heading, natural: widest(texts, strong) }));
 
   const whatWidth = Math.max(widest(Object.values(labels.kind), sheet.style('cell')), headingWidth(labels.what));
-  const forNumbers = sheet.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - LEAST_POLICY_WIDTH;
+  const widestName = widest([...policyNames(face.lines).values(), labels.policy], sheet.style('cell'));
+  const leastPolicyWidth = Math.min(LEAST_POLICY_WIDTH, widestName);
+  const forNumbers = sheet.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - leastPolicyWidth;
   const widthsAt = (size: number) =>
     numbers.map(({ heading, natural }) => Math.max(heading, (natural * size) / strong.size));
   let size = strong.size;
   while (size > LEAST_SIZE && sum(widthsAt(size)) > forNumbers) size -= SHRINK_STEP;
 
-  const numberWidths = widthsAt(size);
-  const policyWidth = forNumbers + LEAST_POLICY_WIDTH - sum(numberWidths);
-  const [policy, what, count, spotPrice, partnerCut, invoiceAmount] = places(sheet.left, [
-    policyWidth,
-    whatWidth,
-    ...numberWidths,
-  ]) as [Place, Place, Place, Place, Place, Place];
-  return { policy, what, count, spotPrice, partnerCut, invoiceAmount, numberSize: size };
+  const natural = widthsAt(size);
+  const free = forNumbers + leastPolicyWidth - sum(natural);
+  const unneeded = Math.max(0, free - Math.max(LEAST_POLICY_WIDTH, widestName));
+  const breath = Math.min(MOST_BREATH, unneeded / BREATHING_COLUMNS);
+  const [count = 0, ...amounts] = natural;
+  const numberWidths = [count, ...amounts.map((width) => width + breath)];
+  const policyWidth = forNumbers + leastPolicyWidth - sum(numberWidths);
+  const all = places(sheet.left, [policyWidth, whatWidth, ...numberWidths]);
+  const [policyAt, whatAt, countAt, spotPriceAt, partnerCutAt, invoiceAmountAt] = all as SixPlaces;
+  return {
+    policy: policyAt,
+    what: whatAt,
+    count: countAt,
+    spotPrice: spotPriceAt,
+    partnerCut: partnerCutAt,
+    invoiceAmount: invoiceAmountAt,
+    numberSize: size,
+  };
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);

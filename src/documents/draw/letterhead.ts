@@ -5,21 +5,23 @@ import type { DocumentFace } from '../face.ts';
 import { Column, drawBeside } from './column.ts';
 import type { Sheet } from './sheet.ts';
 import { filledWith, type Template } from './template.ts';
-import { drawable, type Run, shrunk } from './text.ts';
-import { addressLines, type Wording } from './wording.ts';
+import { drawable, type Run, scaled, widthOf } from './text.ts';
+import { addressLines, type Headline, type Wording } from './wording.ts';
 
 /** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
 const RIGHT_COLUMN = 0.58;
 const COLUMN_GAP = 24;
 const FACT_LABEL_WIDTH = 82;
-const FACT_SPACE = 2;
-const AFTER_NAMES = 14;
+const FACT_SPACE = 2.4;
+const AFTER_NAMES = 15;
+/** The last lines of an address. */
+const TOWN_AND_COUNTRY = 2;
 const PANEL_PADDING_X = 14;
-const PANEL_PADDING_Y = 10;
+const PANEL_PADDING_Y = 11;
 const PANEL_RADIUS = 4;
 const HEADLINE_SPACE = 3;
 const AFTER_PANEL = 16;
-const AFTER_HEAD = 18;
+const AFTER_HEAD = 17;
 const BEFORE_DETAILS = 3;
 /** The headline shrinks to this part of its size before it breaks into lines. */
 const LEAST_HEADLINE = 0.75;
@@ -47,46 +49,49 @@ export function drawNames(sheet: Sheet, face: DocumentFace, wording: Wording, te
   right.text(wording.title, sheet.style('title'), { tag: 'H1' });
   right.text(wording.number, sheet.style('number'));
   left.text(drawable(issuer.legal_name), sheet.style('issuer'));
-  for (const line of addressLines(issuer.address, template)) left.text(line, sheet.style('small'));
-  const reach = [issuer.email, issuer.phone].map(drawable).filter(Boolean).join('  ·  ');
-  left.text(reach, sheet.style('small'));
   const taxId = drawable(issuer.tax_id);
-  if (taxId !== '') left.text(`${sheet.labels.facts.tax_id} ${taxId}`, sheet.style('small'));
+  const details = [issuer.email, issuer.phone].map(drawable).filter(Boolean);
+  if (taxId !== '') details.push(`${sheet.labels.facts.tax_id} ${taxId}`);
+  const address = addressLines(issuer.address, template);
+  // Street and town on a line each: the issuer's head is the least that a payer needs to read.
+  const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
+  for (const line of [street, address.slice(-TOWN_AND_COUNTRY).join(', '), details.join('  ·  ')]) {
+    left.text(line, sheet.style('small'));
+  }
   drawBeside(sheet.root, sheet, [
     { column: right, x: rightX },
     { column: left, x: sheet.left },
   ]);
-  sheet.y += AFTER_NAMES;
+  sheet.y += sheet.space(AFTER_NAMES);
 }
 
 /** What is due in one line, and in a sentence who owes it to whom. */
 export function drawHeadline(sheet: Sheet, wording: Wording): void {
   const column = new Column(sheet, sheet.width - 2 * PANEL_PADDING_X);
-  column.text(headlineRuns(sheet, wording, column.width), sheet.style('headline'), { tag: 'H2' });
+  column.text(headlineRuns(sheet, wording.headline, column.width), sheet.style('headline'), { tag: 'H2' });
   column.text(wording.sentence, sheet.style('body'), { before: HEADLINE_SPACE });
-  const height = column.height + 2 * PANEL_PADDING_Y;
+  const height = column.height + 2 * sheet.space(PANEL_PADDING_Y);
   sheet.keepTogether(height);
   if (height <= sheet.room) sheet.panel(sheet.left, sheet.y, sheet.width, height, 'panel', PANEL_RADIUS);
-  sheet.y += PANEL_PADDING_Y;
+  sheet.y += sheet.space(PANEL_PADDING_Y);
   column.draw(sheet.root, sheet.left + PANEL_PADDING_X);
-  sheet.y += PANEL_PADDING_Y + AFTER_PANEL;
+  sheet.y += sheet.space(PANEL_PADDING_Y) + sheet.space(AFTER_PANEL);
 }
 
-function headlineRuns(sheet: Sheet, { headline }: Wording, width: number): Run[] {
-  const runsAt = (scale: number): Run[] => {
-    const plain = sheet.style('headline');
-    const strong = sheet.style('headline_strong');
-    const inStyle = (style: typeof plain) => (text: string) => ({
-      text,
-      style: { ...style, size: style.size * scale },
-    });
-    const values = Object.fromEntries(
-      Object.entries(headline.values).map(([name, value]) => [name, inStyle(plain)(value)]),
-    );
-    const runs = filledWith(headline.label, { ...values, amount: inStyle(strong)(headline.amount) }, inStyle(plain));
-    return runs.filter((run) => run.text !== '');
-  };
-  return runsAt(1);
+/** In one line if it may shrink a little for that, else in as many as it takes. */
+function headlineRuns(sheet: Sheet, headline: Headline, width: number): Run[] {
+  const natural = headlineAt(sheet, headline, 1);
+  const scale = Math.min(1, width / widthOf(natural, sheet.measure));
+  return scale === 1 ? natural : headlineAt(sheet, headline, Math.max(scale, LEAST_HEADLINE));
+}
+
+function headlineAt(sheet: Sheet, { label, amount, values }: Headline, scale: number): Run[] {
+  const plain = scaled(sheet.style('headline'), scale);
+  const strong = scaled(sheet.style('headline_strong'), scale);
+  // Without an amount the words themselves are the message.
+  const inPlain = (text: string): Run => ({ text, style: label.includes('{amount}') ? plain : strong });
+  const runs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlain(value)]));
+  return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
 export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording, template: Template): void {
@@ -98,7 +103,7 @@ export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording
   left.text(drawable(partner.name), sheet.style('strong'), { before: 1 });
   for (const line of addressLines(partner.address, template)) left.text(line, body);
   const taxId = drawable(partner.tax_id);
-  if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: BEFORE_DETAILS });
+  if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: sheet.space(BEFORE_DETAILS) });
 
   const facts: readonly (readonly [label: string, value: string | undefined])[] = [
     [labels.facts.issued_on, dateName(face.issued_on)],
@@ -110,11 +115,11 @@ export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording
     [labels.facts.purchase_order, drawable(partner.purchase_order)],
   ];
   for (const [label, value] of facts) {
-    if (value) right.fact(label, [[{ text: value, style: body }]], { before: FACT_SPACE });
+    if (value) right.fact(label, [[{ text: value, style: body }]], { before: sheet.space(FACT_SPACE) });
   }
   drawBeside(sheet.root, sheet, [
     { column: left, x: sheet.left },
     { column: right, x: rightX },
   ]);
-  sheet.y += AFTER_HEAD;
+  sheet.y += sheet.space(AFTER_HEAD);
 }

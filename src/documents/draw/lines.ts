@@ -18,11 +18,11 @@ import { fill, type Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
 import type { Total, Wording } from './wording.ts';
 
-const ROW_PADDING = 3;
-const HEADER_SPACE = 4;
-const SECTION_SPACE = 5;
+const ROW_PADDING = 3.4;
+const HEADER_SPACE = 5;
+const SECTION_SPACE = 6;
 const HEADING_SPACE = 5;
-const STEP_SPACE = 3;
+const STEP_SPACE = 4;
 const TOTALS_RULE = 0.9;
 /** Between the label of a step and its amount. */
 const TOTAL_GAP = 18;
@@ -60,11 +60,10 @@ export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording): v
   drawHeading(table);
   const element = sheet.open(sheet.root, 'Table');
   drawColumnHeadings(table, sheet.open(sheet.open(element, 'THead'), 'TR'));
-  const hasParts = sections.length > 1 || sections.some((section) => section.late);
   for (const section of sections) {
     const body = sheet.open(element, 'TBody');
     const isLast = section === sections.at(-1);
-    if (hasParts) drawSectionHeading(table, body, section);
+    if (section.late) drawSectionHeading(table, body, section);
     for (const line of section.lines) {
       // The last line goes to a new page with the totals, lest they stand there alone.
       const company = isLast && line === section.lines.at(-1) ? totalsHeight(table, wording) : 0;
@@ -86,12 +85,14 @@ function drawHeading({ sheet, face, headings }: Table): void {
     ...(face.document === 'credit_note' && face.lines.length > 0 ? [lines.credit_note_signs] : []),
   ];
   const note = { style: sheet.style('small'), text: notes.join('. ') };
-  sheet.keepTogether(heading.style.leading + HEADING_SPACE + headerHeight(headings) + 2 * rowHeight(sheet));
+  sheet.keepTogether(
+    heading.style.leading + sheet.space(HEADING_SPACE) + headerHeight(sheet, headings) + 2 * rowHeight(sheet),
+  );
   sheet.content(sheet.open(sheet.root, 'H2'), () => void sheet.text(heading, sheet.left, sheet.y));
   sheet.content(sheet.open(sheet.root, 'P'), () => {
     sheet.textTo(note, sheet.left + sheet.width, sheet.y, heading.style.leading);
   });
-  sheet.y += heading.style.leading + HEADING_SPACE;
+  sheet.y += heading.style.leading + sheet.space(HEADING_SPACE);
 }
 
 function headingCells(sheet: Sheet, face: DocumentFace, columns: Columns): Cell[] {
@@ -114,16 +115,16 @@ function headingCells(sheet: Sheet, face: DocumentFace, columns: Columns): Cell[
   ];
 }
 
-const headerHeight = (headings: readonly Cell[]): number =>
-  Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * HEADER_SPACE;
+const headerHeight = (sheet: Sheet, headings: readonly Cell[]): number =>
+  Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * sheet.space(HEADER_SPACE);
 
 /** Column headings, tagged in the given row, or as decoration where a page repeats them. */
 function drawColumnHeadings({ sheet, headings }: Table, row?: Element): void {
-  const height = headerHeight(headings);
+  const height = headerHeight(sheet, headings);
   sheet.rule(sheet.left, sheet.y, sheet.width, 'strong_rule', TOTALS_RULE);
   for (const cell of headings) {
     // Headings of more than one line stand on the same base.
-    const top = sheet.y + height - HEADER_SPACE - linesHeight(cell.lines);
+    const top = sheet.y + height - sheet.space(HEADER_SPACE) - linesHeight(cell.lines);
     const draw = () => drawCell(sheet, cell, cell.lines, top);
     if (row === undefined) sheet.artifact(draw, 'Pagination');
     else sheet.content(sheet.open(row, 'TH', { scope: 'Column' }), draw);
@@ -139,21 +140,21 @@ function sectionTitle({ sheet }: Table, section: Section): string {
 function drawSectionHeading(table: Table, body: Element, section: Section): void {
   const { sheet, columns } = table;
   const style = sheet.style('section');
-  const height = SECTION_SPACE + style.leading + ROW_PADDING;
+  const height = sheet.space(SECTION_SPACE) + style.leading + sheet.space(ROW_PADDING);
   breakBefore(table, height + rowHeight(sheet));
-  sheet.y += SECTION_SPACE;
+  sheet.y += sheet.space(SECTION_SPACE);
   const row = sheet.open(body, 'TR');
   const run = { style, text: sectionTitle(table, section) };
   sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => void sheet.text(run, columns.policy.x, sheet.y));
   // A row has a cell for every column, also where nothing stands in it.
   for (let cell = 1; cell < table.headings.length; cell += 1) sheet.open(row, 'TD');
-  sheet.y += style.leading + ROW_PADDING;
+  sheet.y += style.leading + sheet.space(ROW_PADDING);
 }
 
 // --- Rows -----------------------------------------------------------------------------------------------------------
 
 const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
-const rowHeight = (sheet: Sheet): number => sheet.style('cell').leading + 2 * ROW_PADDING;
+const rowHeight = (sheet: Sheet): number => sheet.style('cell').leading + 2 * sheet.space(ROW_PADDING);
 
 function numberCell(sheet: Sheet, text: string, place: Place, style: Style): Cell {
   const run = { text, style };
@@ -195,20 +196,20 @@ function drawRow(table: Table, body: Element, cells: readonly Cell[], section: S
     cell,
     element: sheet.open(row, cell.tag, cell.scope === undefined ? {} : { scope: cell.scope }),
   }));
-  const height = Math.max(...cells.map((cell) => linesHeight(cell.lines))) + 2 * ROW_PADDING;
+  const height = Math.max(...cells.map((cell) => linesHeight(cell.lines))) + 2 * sheet.space(ROW_PADDING);
   breakBefore(table, height + company, section);
   const count = Math.max(...cells.map((cell) => cell.lines.length));
   const leading = sheet.style('cell').leading;
   let from = 0;
   while (from < count) {
     if (from > 0) breakPage(table, section);
-    const to = Math.min(count, from + Math.max(1, Math.floor((sheet.room - 2 * ROW_PADDING) / leading)));
-    const top = sheet.y + ROW_PADDING;
+    const to = Math.min(count, from + Math.max(1, Math.floor((sheet.room - 2 * sheet.space(ROW_PADDING)) / leading)));
+    const top = sheet.y + sheet.space(ROW_PADDING);
     for (const { cell, element } of elements) {
       const lines = cell.lines.slice(from, to);
       if (lines.length > 0) sheet.content(element, () => drawCell(sheet, cell, lines, top));
     }
-    sheet.y = top + (to - from) * leading + ROW_PADDING;
+    sheet.y = top + (to - from) * leading + sheet.space(ROW_PADDING);
     from = to;
   }
   sheet.rule(sheet.left, sheet.y, sheet.width);
@@ -226,20 +227,20 @@ function drawCell(sheet: Sheet, cell: Cell, lines: readonly Line[], top: number)
 /** Goes on to a new page with the column headings where that much does not fit on this one. */
 function breakBefore(table: Table, height: number, section?: Section): void {
   const { sheet, headings } = table;
-  const fitsElsewhere = height + headerHeight(headings) <= sheet.fullRoom;
+  const fitsElsewhere = height + headerHeight(sheet, headings) <= sheet.fullRoom;
   if (height > sheet.room && fitsElsewhere) breakPage(table, section);
 }
 
 function breakPage(table: Table, section?: Section): void {
-  const { sheet, face } = table;
+  const { sheet } = table;
   sheet.newPage();
   drawColumnHeadings(table);
-  if (section === undefined || !section.late) return;
+  if (!section?.late) return;
   const continued = fill(sheet.labels.lines.continued, { section: sectionTitle(table, section) });
-  sheet.y += SECTION_SPACE;
+  sheet.y += sheet.space(SECTION_SPACE);
   const run = { style: sheet.style('section'), text: continued };
   sheet.artifact(() => void sheet.text(run, sheet.left, sheet.y), 'Pagination');
-  sheet.y += run.style.leading + ROW_PADDING;
+  sheet.y += run.style.leading + sheet.space(ROW_PADDING);
 }
 
 // --- Totals ---------------------------------------------------------------------------------------------------------
@@ -250,7 +251,7 @@ function drawSums(table: Table, parent: Element, label: string, amounts: Amounts
   const style = sheet.style('cell_strong');
   const width = columns.spotPrice.x - COLUMN_GAP - sheet.left;
   const row = sheet.open(parent, 'TR');
-  const top = sheet.y + ROW_PADDING;
+  const top = sheet.y + sheet.space(ROW_PADDING);
   const labelled = shrunk(style, [{ text: label, width }], sheet.measure);
   sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => {
     sheet.text({ text: label, style: labelled }, sheet.left, top);
@@ -260,7 +261,7 @@ function drawSums(table: Table, parent: Element, label: string, amounts: Amounts
   for (const cell of amountCells(table, amounts, style)) {
     sheet.content(sheet.open(row, 'TD'), () => drawCell(sheet, cell, cell.lines, top));
   }
-  sheet.y = top + style.leading + ROW_PADDING;
+  sheet.y = top + style.leading + sheet.space(ROW_PADDING);
 }
 
 function drawSubtotal(table: Table, body: Element, section: Section): void {
@@ -270,7 +271,7 @@ function drawSubtotal(table: Table, body: Element, section: Section): void {
 }
 
 const totalsHeight = ({ sheet }: Table, { steps }: Wording): number =>
-  2 * rowHeight(sheet) + steps.length * (sheet.style('total').leading + STEP_SPACE) + STEP_SPACE;
+  2 * rowHeight(sheet) + steps.length * (sheet.style('total').leading + 2 * sheet.space(STEP_SPACE));
 
 function drawTotals(table: Table, foot: Element, wording: Wording): void {
   const { sheet, face } = table;
@@ -290,12 +291,12 @@ function drawStep({ sheet }: Table, foot: Element, step: Total, isResult: boolea
   const amount = isResult ? step.amount.forPeople() : groupThousands(step.amount.toString());
   const fitted = shrunk(style, [{ text: `${step.label}${amount}`, width: width - TOTAL_GAP }], sheet.measure);
   if (isResult) sheet.rule(left, sheet.y, width, 'strong_rule', TOTALS_RULE);
-  sheet.y += STEP_SPACE;
+  sheet.y += sheet.space(STEP_SPACE);
   const row = sheet.open(foot, 'TR');
   sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => {
     sheet.text({ text: step.label, style: fitted }, left, sheet.y);
   });
   for (let cell = 1; cell < EMPTY_STEP_CELLS; cell += 1) sheet.open(row, 'TD');
   sheet.content(sheet.open(row, 'TD'), () => sheet.textTo({ text: amount, style: fitted }, right, sheet.y));
-  sheet.y += style.leading;
+  sheet.y += style.leading + sheet.space(STEP_SPACE) / 2;
 }

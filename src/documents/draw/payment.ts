@@ -7,23 +7,25 @@ import { fill, type Template } from './template.ts';
 import { drawable, type Line, type Run } from './text.ts';
 import { addressLines, type Wording } from './wording.ts';
 
-const BEFORE_PAYMENT = 16;
-const AFTER_HEADING = 5;
-const AFTER_PART = 9;
+const BEFORE_PAYMENT = 17;
+const AFTER_HEADING = 6;
+const AFTER_PART = 10;
 const NOTICE_PADDING_X = 12;
-const NOTICE_PADDING_Y = 8;
+const NOTICE_PADDING_Y = 9;
 const NOTICE_BAR = 3;
-const CARD_PADDING = 11;
+const CARD_PADDING_X = 10;
+const CARD_PADDING_Y = 11;
+const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
 const CARD_GAP = 12;
 const LABEL_WIDTH = 76;
-const WIDE_LABEL_WIDTH = 150;
+const WIDE_LABEL_WIDTH = 112;
 const BUTTON_PADDING_X = 14;
-const BUTTON_PADDING_Y = 6;
+const BUTTON_PADDING_Y = 5;
 const BUTTON_RADIUS = 4;
 const AFTER_TITLE = 4;
-const FACT_SPACE = 2.5;
-const REFERENCE_SPACE = 7;
+const FACT_SPACE = 3;
+const REFERENCE_SPACE = 8;
 
 /** A part of the section, whose height is known before it is drawn. */
 interface Part {
@@ -49,7 +51,7 @@ export function drawPayment(sheet: Sheet, face: DocumentFace, wording: Wording, 
     ...(cards.length === 0 ? [] : [cardsPart(sheet, cards)]),
   ];
   if (parts.length === 1) parts.push(nonePart(sheet, wording));
-  sheet.y += BEFORE_PAYMENT;
+  sheet.y += sheet.space(BEFORE_PAYMENT);
   sheet.keepTogether(parts.reduce((total, part) => total + part.height, 0));
   for (const part of parts) part.draw();
 }
@@ -57,7 +59,7 @@ export function drawPayment(sheet: Sheet, face: DocumentFace, wording: Wording, 
 function headingPart(sheet: Sheet): Part {
   const style = sheet.style('heading');
   const column = new Column(sheet, sheet.width).text(sheet.labels.payment.heading, style, { tag: 'H2' });
-  return columnPart(sheet, column, AFTER_HEADING);
+  return columnPart(sheet, column, sheet.space(AFTER_HEADING));
 }
 
 function nonePart(sheet: Sheet, wording: Wording): Part {
@@ -81,16 +83,16 @@ function noticePart(sheet: Sheet): Part {
   const column = new Column(sheet, sheet.width - 2 * NOTICE_PADDING_X);
   column.text(changed_title, sheet.style('warning_strong'), { tag: 'H3' });
   column.text(changed, sheet.style('warning'));
-  const height = column.height + 2 * NOTICE_PADDING_Y;
+  const height = column.height + 2 * sheet.space(NOTICE_PADDING_Y);
   return {
-    height: height + AFTER_PART,
+    height: height + sheet.space(AFTER_PART),
     draw: () => {
       sheet.keepTogether(height);
       sheet.panel(sheet.left, sheet.y, sheet.width, height, 'warning_panel');
       sheet.panel(sheet.left, sheet.y, NOTICE_BAR, height, 'warning_rule');
-      sheet.y += NOTICE_PADDING_Y;
+      sheet.y += sheet.space(NOTICE_PADDING_Y);
       column.draw(sheet.root, sheet.left + NOTICE_PADDING_X);
-      sheet.y += NOTICE_PADDING_Y + AFTER_PART;
+      sheet.y += sheet.space(NOTICE_PADDING_Y) + sheet.space(AFTER_PART);
     },
   };
 }
@@ -99,44 +101,37 @@ function noticePart(sheet: Sheet): Part {
 
 /** A button, and the address in full for who reads on paper. */
 function onlinePart({ sheet, reference }: Context, link: string): Part {
-  const { online, online_button, online_contents } = sheet.labels.payment;
-  const button: Run = { text: online_button, style: sheet.style('button') };
+  const { online, online_contents } = sheet.labels.payment;
+  const button: Run = { text: online, style: sheet.style('button') };
   const buttonWidth = sheet.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
-  const title = new Column(sheet, sheet.width - 2 * CARD_PADDING).text(online, sheet.style('strong'), { tag: 'H3' });
-  const addressWidth = sheet.width - 2 * CARD_PADDING - buttonWidth - CARD_GAP;
-  const address = sheet.lines(drawable(link), sheet.style('link'), addressWidth);
-  const textHeight = title.height + linesHeight(address);
-  const height = Math.max(buttonHeight, textHeight) + 2 * CARD_PADDING;
-  const says = fill(online_contents, { number: reference });
+  const addressIndent = CARD_PADDING_X + buttonWidth + CARD_GAP;
+  const address = sheet.lines(drawable(link), sheet.style('link'), sheet.width - addressIndent - CARD_PADDING_X);
+  const height = Math.max(buttonHeight, linesHeight(address)) + 2 * sheet.space(ONLINE_PADDING);
+  const target = { url: link, says: fill(online_contents, { number: reference }) };
 
+  const drawButton = (x: number, y: number) => {
+    sheet.panel(x, y, buttonWidth, buttonHeight, 'accent', BUTTON_RADIUS);
+    const draw = () => void sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y);
+    const area = { x, y, width: buttonWidth, height: buttonHeight };
+    sheet.link(sheet.open(sheet.root, 'H3'), area, { ...target, draw });
+  };
+  const drawAddress = (x: number, top: number) => {
+    const paragraph = sheet.open(sheet.root, 'P');
+    for (const [index, line] of address.entries()) {
+      const area = { x, y: top + index * line.leading, width: line.width, height: line.leading };
+      sheet.link(paragraph, area, { ...target, draw: () => sheet.line(line, area.x, area.y) });
+    }
+  };
   const draw = () => {
     sheet.keepTogether(height);
     const top = sheet.y;
     sheet.frame(sheet.left, top, sheet.width, height, CARD_RADIUS);
-    sheet.y = top + (height - textHeight) / 2;
-    title.draw(sheet.root, sheet.left + CARD_PADDING);
-    drawAddress(address);
-    drawButton(sheet.left + sheet.width - CARD_PADDING - buttonWidth, top + (height - buttonHeight) / 2);
-    sheet.y = top + height + AFTER_PART;
+    drawButton(sheet.left + CARD_PADDING_X, top + (height - buttonHeight) / 2);
+    drawAddress(sheet.left + addressIndent, top + (height - linesHeight(address)) / 2);
+    sheet.y = top + height + sheet.space(AFTER_PART);
   };
-  const drawAddress = (lines: readonly Line[]) => {
-    const paragraph = sheet.open(sheet.root, 'P');
-    for (const line of lines) {
-      const area = { x: sheet.left + CARD_PADDING, y: sheet.y, width: line.width, height: line.leading };
-      sheet.link(paragraph, area, { url: link, says, draw: () => sheet.line(line, area.x, area.y) });
-      sheet.y += line.leading;
-    }
-  };
-  const drawButton = (x: number, y: number) => {
-    sheet.panel(x, y, buttonWidth, buttonHeight, 'accent', BUTTON_RADIUS);
-    sheet.link(
-      sheet.open(sheet.root, 'P'),
-      { x, y, width: buttonWidth, height: buttonHeight },
-      { url: link, says, draw: () => void sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y) },
-    );
-  };
-  return { height: height + AFTER_PART, draw };
+  return { height: height + sheet.space(AFTER_PART), draw };
 }
 
 const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
@@ -161,21 +156,21 @@ function cardsPart(sheet: Sheet, cards: readonly Card[]): Part {
   const width = (sheet.width - (cards.length - 1) * CARD_GAP) / cards.length;
   const labelWidth = cards.length === 1 ? WIDE_LABEL_WIDTH : LABEL_WIDTH;
   const placed = cards.map((fillCard, index) => {
-    const column = new Column(sheet, width - 2 * CARD_PADDING, labelWidth);
+    const column = new Column(sheet, width - 2 * CARD_PADDING_X, labelWidth);
     fillCard(column);
-    return { column, x: sheet.left + index * (width + CARD_GAP) + CARD_PADDING };
+    return { column, x: sheet.left + index * (width + CARD_GAP) + CARD_PADDING_X };
   });
-  const height = Math.max(...placed.map(({ column }) => column.height)) + 2 * CARD_PADDING;
+  const height = Math.max(...placed.map(({ column }) => column.height)) + 2 * sheet.space(CARD_PADDING_Y);
   return {
     height,
     draw: () => {
       sheet.keepTogether(height);
       if (height <= sheet.room) {
-        for (const { x } of placed) sheet.frame(x - CARD_PADDING, sheet.y, width, height, CARD_RADIUS);
+        for (const { x } of placed) sheet.frame(x - CARD_PADDING_X, sheet.y, width, height, CARD_RADIUS);
       }
-      sheet.y += CARD_PADDING;
+      sheet.y += sheet.space(CARD_PADDING_Y);
       drawBeside(sheet.root, sheet, placed);
-      sheet.y += CARD_PADDING;
+      sheet.y += sheet.space(CARD_PADDING_Y);
     },
   };
 }
@@ -231,15 +226,15 @@ function fillParty(
     [{ text: drawable(name), style: sheet.style('body') }],
     ...(lines.length === 0 ? [] : [[{ text: lines.join(', '), style: sheet.style('small') }]]),
   ];
-  column.fact(label, value, { before: AFTER_TITLE });
+  column.fact(label, value, { before: sheet.space(AFTER_TITLE) });
 }
 
 function fillNumber({ sheet }: Context, column: Column, label: string, number: string | undefined): void {
   if (number === undefined) return;
-  column.fact(label, [[{ text: drawable(number), style: sheet.style('strong') }]], { before: FACT_SPACE });
+  column.fact(label, [[{ text: drawable(number), style: sheet.style('strong') }]], { before: sheet.space(FACT_SPACE) });
 }
 
 function fillReference({ sheet, reference }: Context, column: Column): void {
   const value = [[{ text: reference, style: sheet.style('strong') }]];
-  column.fact(sheet.labels.payment.reference, value, { before: REFERENCE_SPACE, emphasised: true });
+  column.fact(sheet.labels.payment.reference, value, { before: sheet.space(REFERENCE_SPACE), emphasised: true });
 }

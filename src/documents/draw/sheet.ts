@@ -2,7 +2,7 @@
 import PDFDocument from 'pdfkit';
 import type { Fonts } from './fonts.ts';
 import { type Colour, fill, type Labels, type Style, type Theme } from './template.ts';
-import { type Line, type Run, shortened, wrap } from './text.ts';
+import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
 export type Element = PDFKit.PDFStructureElement;
 
@@ -39,6 +39,8 @@ export interface Running {
 }
 
 export interface SheetOptions {
+  /** How much of the space between things is kept, from 0 to 1: what just misses one page is set closer. */
+  readonly air: number;
   readonly paper: keyof Theme['paper'];
   readonly title: string;
   readonly author: string;
@@ -50,17 +52,19 @@ export interface SheetOptions {
 }
 
 const SIDE_MARGIN = 54;
-const TOP_MARGIN = 46;
+const TOP_MARGIN = 40;
 /** Below the sandbox banner. */
-const TOP_MARGIN_MARKED = 52;
-const BOTTOM_MARGIN = 56;
-const FOOT_ABOVE_EDGE = 38;
-const CONTINUATION_HEIGHT = 30;
+const TOP_MARGIN_MARKED = 44;
+const BOTTOM_MARGIN = 52;
+const FOOT_ABOVE_EDGE = 36;
+const CONTINUATION_HEIGHT = 28;
 const RULE_WIDTH = 0.6;
 /** Height of capitals in the two fonts, in parts of the size: text is centred in its line by its capitals. */
 const CAPITALS = 0.714;
-/** The watermark reaches over this part of the page's diagonal. */
-const WATERMARK_REACH = 0.72;
+/** The watermark rises below the headline, whose panel would hide a part of it. */
+const WATERMARK_ANGLE = 40;
+const WATERMARK_CENTRE = 0.6;
+const WATERMARK_SIDE = 34;
 
 export class Sheet {
   readonly theme: Theme;
@@ -75,12 +79,14 @@ export class Sheet {
   private readonly running: Running;
   private readonly paperWidth: number;
   private readonly paperHeight: number;
+  private readonly air: number;
   private pages = 0;
 
   constructor(options: SheetOptions) {
     this.theme = options.theme;
     this.labels = options.labels;
     this.running = options.running;
+    this.air = options.air;
     [this.paperWidth, this.paperHeight] = this.theme.paper[options.paper];
     this.width = this.paperWidth - 2 * SIDE_MARGIN;
     this.document = newDocument(options, [this.paperWidth, this.paperHeight]);
@@ -93,7 +99,16 @@ export class Sheet {
     return this.theme.styles[name];
   }
 
+  /** A distance between things, with as much air as the document keeps. */
+  space(distance: number): number {
+    return distance * this.air;
+  }
+
   // --- Pages --------------------------------------------------------------------------------------------------------
+
+  get pageCount(): number {
+    return this.pages;
+  }
 
   get top(): number {
     return this.running.mark === null ? TOP_MARGIN : TOP_MARGIN_MARKED;
@@ -129,7 +144,11 @@ export class Sheet {
   // --- Structure ----------------------------------------------------------------------------------------------------
 
   /** A structure element inside another. A header cell says of what it is the header. */
-  open(parent: Element, tag: Tag, options: { scope?: 'Row' | 'Column' } = {}): Element {
+  open(
+    parent: Element,
+    tag: Tag,
+    options: PDFKit.Mixins.StructureElementOptions & { scope?: 'Row' | 'Column' } = {},
+  ): Element {
     const element = this.document.struct(tag, options);
     parent.add(element);
     return element;
@@ -265,13 +284,11 @@ export class Sheet {
 
   /** Drawn first, so that everything else stands on it. */
   private drawWatermark(mark: string): void {
-    const centre: [number, number] = [this.paperWidth / 2, this.paperHeight / 2];
+    const centre: [number, number] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTRE];
     const style = this.style('watermark');
-    const natural = this.measure({ style, text: mark });
-    const size = (style.size * Math.hypot(this.paperWidth, this.paperHeight) * WATERMARK_REACH) / natural;
-    const run = { text: mark, style: { ...style, size: Math.round(size) } };
-    const angle = (-Math.atan2(this.paperHeight, this.paperWidth) * 180) / Math.PI;
-    this.document.save().rotate(Math.round(angle), { origin: centre });
+    const length = (this.paperWidth - 2 * WATERMARK_SIDE) / Math.cos((WATERMARK_ANGLE * Math.PI) / 180);
+    const run = { text: mark, style: scaled(style, length / this.measure({ style, text: mark })) };
+    this.document.save().rotate(-WATERMARK_ANGLE, { origin: centre });
     this.text(run, centre[0] - this.measure(run) / 2, centre[1] - style.leading / 2);
     this.document.restore();
   }

@@ -56,7 +56,6 @@ const labelsSchema = z.strictObject({
     changed_title: text,
     changed: text,
     online: text,
-    online_button: text,
     online_contents: text,
     ach: text,
     ach_note: text,

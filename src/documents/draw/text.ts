@@ -135,7 +135,7 @@ const FULL_ENOUGH = 0.7;
 /** Parts of a word too wide for a line. Nothing is added at a break: a hyphen would falsify an account number. */
 function broken(run: Run, width: number, measure: Measure): Run[][] {
   const parts: Run[][] = [];
-  let rest = run.text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [];
+  let rest = clustersOf(run.text);
   while (rest.length > 0) {
     const count = partLength(rest, run.style, width, measure);
     parts.push([{ style: run.style, text: rest.slice(0, count).join('') }]);
@@ -143,6 +143,9 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
   }
   return parts;
 }
+
+/** Characters with the marks that stand on them. */
+const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
 /** How many clusters of a word go on the line: all that fit, or up to a good place to break. At least one. */
 function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
@@ -164,7 +167,7 @@ const ELLIPSIS = '…';
 /** One line at any cost, for running headers: what does not fit is cut and marked so. */
 export function shortened(run: Run, width: number, measure: Measure): Run {
   if (measure(run) <= width) return run;
-  const clusters = run.text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [];
+  const clusters = clustersOf(run.text);
   const room = width - measure({ ...run, text: ELLIPSIS });
   const kept = clusters.slice(0, partLength(clusters, run.style, room, measure)).join('');
   return { ...run, text: kept.trimEnd() + ELLIPSIS };
@@ -176,6 +179,10 @@ export function shrunk(style: Style, texts: readonly { text: string; width: numb
     const natural = measure({ text, style });
     return natural > width ? Math.min(least, width / natural) : least;
   }, 1);
-  // Rounded down to a hundredth: sizes are written to the file as decimals.
-  return scale === 1 ? style : { ...style, size: Math.floor(style.size * scale * 100) / 100 };
+  return scale === 1 ? style : scaled(style, scale);
+}
+
+/** The style at a part of its size, rounded down to a hundredth: what was made to fit still fits. */
+export function scaled(style: Style, scale: number): Style {
+  return { ...style, size: Math.floor(style.size * scale * 100) / 100 };
 }

@@ -66,7 +66,7 @@ export function wordingOf(face: DocumentFace, { labels }: Template): Wording {
     steps: stepsOf(face, situation, labels),
     terms: situation === 'due' ? termsOf(face.terms_days, labels) : undefined,
     reach,
-    contact: reach === '' ? '' : fill(labels.contact, { title: title.toLowerCase(), contact: reach }),
+    contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),
   };
 }
 

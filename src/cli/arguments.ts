@@ -1,0 +1,17 @@
+/** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
+import { refuse } from '../errors.ts';
+import { isMonth, type Month } from '../month.ts';
+
+export function monthArgument(argument: string): (value: string) => Month {
+  return (value) => {
+    if (isMonth(value)) return value;
+    throw refuse('argument_invalid', { argument, value, reason: 'is not a month such as 2026-10' });
+  };
+}
+
+export function choiceArgument<Choice extends string>(argument: string, choices: readonly Choice[]) {
+  return (value: string): Choice => {
+    if ((choices as readonly string[]).includes(value)) return value as Choice;
+    throw refuse('argument_invalid', { argument, value, reason: `must be one of ${choices.join(', ')}` });
+  };
+}

@@ -1,0 +1,104 @@
+/** `reckoner close`. */
+import { type MonthFacts, readMonthFacts } from '../../close/queries.ts';
+import { closeMonths, previewClose } from '../../close/run.ts';
+import { countDeliveries } from '../../delivery/queries.ts';
+import { documentJson } from '../../documents/document.ts';
+import { EXIT } from '../../errors.ts';
+import { Amount, groupThousands } from '../../money.ts';
+import type { Month } from '../../month.ts';
+import { withContext } from '../context.ts';
+import { deliverWithProgress } from '../deliveries.ts';
+import { type Output, short, table } from '../output.ts';
+
+export interface CloseOptions {
+  readonly firstMonth?: Month;
+  readonly dryRun?: boolean;
+  /** commander's form of --no-deliver. */
+  readonly deliver: boolean;
+}
+
+export async function close(output: Output, month: Month | undefined, options: CloseOptions): Promise<number> {
+  const request = { month, firstMonth: options.firstMonth };
+  return withContext(async (context) => {
+    const { database } = context;
+    if (options.dryRun) {
+      const { months, documents } = await previewClose(database, context, request);
+      output.print(
+        { months: months.map((facts) => monthJson(facts, 'preview')), documents: documents.map(documentJson) },
+        () =>
+          [
+            describeMonths(months, 'would close'),
+            table(
+              ['number', 'partner', 'month', '>rows', '>amount'],
+              documents.map((row) => [
+                row.number,
+                short(row.partner_id, 24),
+                row.month,
+                row.lines.reduce((count, line) => count + line.count, 0),
+                money(row.invoice_amount, row.currency),
+              ]),
+            ),
+            'This was a preview: nothing was written.',
+          ].join('\n\n'),
+      );
+      return EXIT.done;
+    }
+    const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
+    if (options.deliver) await deliverWithProgress(context, output);
+    const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
+    const [months, deliveries] = await database.reading(async (tx) => [
+      await readMonthFacts(tx, named),
+      await countDeliveries(tx),
+    ]);
+    output.print({ months: months.map((facts) => monthJson(facts, 'closed')) }, () => describeMonths(months, 'closed'));
+    return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+/** A month of the contract's close report. Totals are those of the month's rows. */
+export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Record<string, unknown> {
+  const { totals, deliveries, ...counts } = facts;
+  return {
+    month: counts.month,
+    status,
+    invoices: counts.invoices,
+    credit_notes: counts.credit_notes,
+    statements: counts.statements,
+    entries: counts.entries,
+    late_entries: counts.late_entries,
+    partners_without_activity: counts.partners_without_activity,
+    totals: Object.fromEntries(
+      totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
+        const text = (amount: string) => Amount.of(amount, currency).toString();
+        return [
+          currency,
+          { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
+        ];
+      }),
+    ),
+    deliveries,
+  };
+}
+
+const money = (amount: string, currency: string): string =>
+  `${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
+
+export function describeMonths(months: readonly MonthFacts[], verb: string): string {
+  if (months.length === 0) return 'Nothing is due: every month that has ended everywhere is closed.';
+  return months
+    .map((facts) => {
+      const { sent, pending, held, failed, uncertain } = facts.deliveries;
+      const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
+        `  ${currency}`,
+        ...[spot_price, partner_cut, invoice_amount].map((each) => groupThousands(Amount.of(each, currency).toString())),
+      ]);
+      return [
+        `${facts.month} ${verb}: ${facts.invoices} invoice(s), ${facts.credit_notes} credit note(s), ` +
+          `${facts.statements} statement(s) from ${facts.entries} row(s), ${facts.late_entries} of them late; ` +
+          `${facts.partners_without_activity} partner(s) without activity.`,
+        ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
+        `  Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.`,
+      ].join('\n');
+    })
+    .join('\n\n');
+}

@@ -1,0 +1,37 @@
+/** `reckoner deliver`. */
+import { deliverForever } from '../../delivery/deliver.ts';
+import { countDeliveries } from '../../delivery/queries.ts';
+import { EXIT } from '../../errors.ts';
+import { withContext } from '../context.ts';
+import { deliverWithProgress } from '../deliveries.ts';
+import type { Output } from '../output.ts';
+
+export async function deliver(output: Output, options: { watch?: boolean }): Promise<number> {
+  const stopping = new AbortController();
+  return withContext(
+    async (context) => {
+      if (options.watch) {
+        output.note('Delivering what is issued; stop with Ctrl-C.');
+        await deliverForever(
+          {
+            ...context,
+            onDelivery: ({ number, status, detail }) => output.note(`${number} ${status}: ${detail}`),
+          },
+          stopping.signal,
+        );
+      } else {
+        await deliverWithProgress(context, output);
+      }
+      const deliveries = await context.database.reading((tx) => countDeliveries(tx));
+      const { sent, pending, held, failed, uncertain } = deliveries;
+      output.print(
+        { deliveries },
+        () =>
+          `Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.` +
+          (held + failed + uncertain > 0 ? "\n'reckoner status' says what each of them waits for." : ''),
+      );
+      return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
+    },
+    options.watch ? { onStop: () => stopping.abort() } : {},
+  );
+}

@@ -1,0 +1,130 @@
+/** `reckoner invoice list|show|pdf`. */
+import { writeFileSync } from 'node:fs';
+import type { Transaction } from '../../database/transaction.ts';
+import { documentJson } from '../../documents/document.ts';
+import { type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
+import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { Amount, groupThousands } from '../../money.ts';
+import type { Month } from '../../month.ts';
+import { withContext } from '../context.ts';
+import { type Output, printable, short, table } from '../output.ts';
+
+export interface InvoiceListOptions {
+  readonly month?: Month;
+  readonly partner?: string;
+  readonly status?: 'open' | 'paid' | 'void';
+}
+
+export async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
+  return withContext(async ({ database }) => {
+    const documents = await database.reading((tx) =>
+      readDocuments(tx, {
+        months: options.month === undefined ? undefined : [options.month],
+        partnerId: options.partner,
+        status: options.status,
+      }),
+    );
+    output.print(documents.map(documentJson), () =>
+      documents.length === 0 ? 'There are no such documents.' : listed(documents),
+    );
+    return EXIT.done;
+  });
+}
+
+function listed(documents: readonly DocumentRow[]): string {
+  return table(
+    ['number', 'partner', 'month', 'due', '>amount', '', 'status', 'e-mail'],
+    documents.map((row) => [
+      row.number,
+      short(row.partner_id, 16),
+      row.month,
+      row.due_on ?? '',
+      amount(row.invoice_amount, row.currency),
+      row.currency,
+      row.status,
+      row.email_status ?? '',
+    ]),
+  );
+}
+
+const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
+
+export async function invoiceShow(output: Output, number: string): Promise<number> {
+  return withContext(async ({ database }) => {
+    const row = await database.reading((tx) => documentNumbered(tx, number));
+    output.print(documentJson(row), () => described(row));
+    return EXIT.done;
+  });
+}
+
+async function documentNumbered(tx: Transaction, number: string): Promise<DocumentRow> {
+  const [row] = await readDocuments(tx, { number });
+  if (row === undefined) throw refuse('document_unknown', { number });
+  return row;
+}
+
+const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
+const KINDS = { quote_accepted: 'quotes', requote_accepted: 'requotes', reversal: 'reversals' } as const;
+
+function described(row: DocumentRow): string {
+  const money = (text: string) => `${amount(text, row.currency)} ${row.currency}`;
+  const facts: [string, string][] = [
+    ['partner', `${row.partner_name} (${row.partner_id})`],
+    ['month', row.month],
+    ['issued on', row.issued_on],
+    ['due on', row.due_on ?? 'nothing is due'],
+    ['status', row.status],
+    ['amount', money(row.invoice_amount)],
+    ['credit applied', money(row.credit_applied)],
+    ['amount due', money(row.amount_due)],
+    ['balance', money(row.balance)],
+    ['payment link', row.payment_link ?? 'none'],
+    ['PDF', row.pdf_sha256 === null ? 'not drawn yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`],
+    ['e-mail', emailStory(row)],
+  ];
+  const lines = row.lines.map((line) => [
+    short(line.policy_name, 24),
+    KINDS[line.kind],
+    line.month,
+    line.count,
+    amount(line.spot_price, row.currency),
+    amount(line.partner_cut, row.currency),
+    amount(line.invoice_amount, row.currency),
+  ]);
+  return [
+    `${TITLES[row.document]} ${row.number}`,
+    ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
+    '',
+    table(['policy', 'rows', 'month', '>count', '>sales', '>their cut', '>ours'], lines),
+  ].join('\n');
+}
+
+function emailStory(row: DocumentRow): string {
+  const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
+  if (status === null) return 'none';
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}: ${reason}`;
+  return reason === null ? status : `${status}: ${reason}`;
+}
+
+export async function invoicePdf(output: Output, number: string, options: { output?: string }): Promise<number> {
+  return withContext(async ({ database }) => {
+    const pdf = await database.reading(async (tx) => {
+      const row = await documentNumbered(tx, number);
+      const kept = await readPdf(tx, row.document_id);
+      if (kept === undefined) throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
+      return kept;
+    });
+    const file = options.output ?? `${number}.pdf`;
+    if (file === '-') {
+      process.stdout.write(pdf);
+      return EXIT.done;
+    }
+    try {
+      writeFileSync(file, pdf);
+    } catch (error) {
+      throw refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
+    }
+    output.print({ number, file, bytes: pdf.length }, () => `Wrote ${file} (${pdf.length} bytes).`);
+    return EXIT.done;
+  });
+}

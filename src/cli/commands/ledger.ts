@@ -1,0 +1,76 @@
+/** `reckoner ledger import`. */
+import { statSync } from 'node:fs';
+import { EXIT, refuse } from '../../errors.ts';
+import { type ImportReport, importRows } from '../../ledger/import.ts';
+import type { RowFormat, SourceFile } from '../../ledger/read.ts';
+import { withContext } from '../context.ts';
+import { type Output, printable, table } from '../output.ts';
+
+export interface LedgerImportOptions {
+  readonly format?: RowFormat;
+  readonly skipInvalid?: boolean;
+  readonly rejects?: string;
+  readonly dryRun?: boolean;
+}
+
+/** Of the reported bad rows, so many are shown to people; --json gives a thousand. */
+const SHOWN = 20;
+
+export async function ledgerImport(output: Output, names: string[], options: LedgerImportOptions): Promise<number> {
+  const files = names.map((name): SourceFile => ({ name, format: options.format ?? formatOf(name) }));
+  const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
+  const skipInvalid = options.skipInvalid ?? false;
+  const report = await withContext(async ({ environment, database }) => {
+    const progress = output.progress('Reading', bytes, ' bytes');
+    const { rejects } = options;
+    const work = options.dryRun ? database.preview : database.transaction;
+    try {
+      // Bad rows undo everything: what was staged goes with the transaction, and nothing was recorded.
+      return await work((tx) =>
+        importRows(tx, files, { skipInvalid, rejects, now: environment.now(), onProgress: progress.advance }),
+      );
+    } finally {
+      progress.done();
+    }
+  });
+  const { accepted, duplicates, rejected, errors } = report;
+  output.print({ accepted, duplicates, rejected, errors }, () => describe(report, options.dryRun ?? false));
+  if (report.refused) return EXIT.badInput;
+  return rejected === 0 ? EXIT.done : EXIT.attention;
+}
+
+function formatOf(name: string): RowFormat {
+  if (/\.csv$/i.test(name)) return 'csv';
+  if (/\.(ndjson|jsonl)$/i.test(name)) return 'ndjson';
+  throw refuse('file_format_unknown', { file: name });
+}
+
+function sizeOf(name: string): number {
+  if (name === '-') return 0;
+  const stat = statSync(name, { throwIfNoEntry: false });
+  if (stat === undefined) throw refuse('file_unreadable', { file: name, reason: 'there is no such file' });
+  if (stat.isDirectory()) throw refuse('file_unreadable', { file: name, reason: 'it is a folder' });
+  return stat.size;
+}
+
+function describe(report: ImportReport, dryRun: boolean): string {
+  const { accepted, duplicates, rejected, late, errors, refused } = report;
+  const recorded = dryRun ? 'would be recorded' : 'recorded';
+  const lines: string[] = [];
+  if (errors.length > 0) {
+    const rows = errors
+      .slice(0, SHOWN)
+      .map((error) => [error.file, error.line, error.field, `${error.code}: ${printable(error.reason)}`]);
+    lines.push(table(['file', '>line', 'field', 'reason'], rows));
+    if (rejected > SHOWN) lines.push(`… and ${rejected - Math.min(SHOWN, errors.length)} more.`);
+    lines.push('');
+  }
+  if (refused) {
+    lines.push(`Nothing ${recorded}: ${rejected} bad row(s), ${duplicates} duplicate(s).`);
+    lines.push('Correct them, or record the good rows alone with --skip-invalid --rejects FILE.');
+    return lines.join('\n');
+  }
+  lines.push(`${accepted} row(s) ${recorded}, ${duplicates} duplicate(s), ${rejected} rejected.`);
+  if (late > 0) lines.push(`${late} of them belong to closed months and post to the earliest open one.`);
+  return lines.join('\n');
+}

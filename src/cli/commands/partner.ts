@@ -1,0 +1,104 @@
+/** `reckoner partner import|list|show`. */
+import { readFileSync } from 'node:fs';
+import { undrawable } from '../../documents/draw.ts';
+import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
+import { importPartners } from '../../partners/import.ts';
+import { type PartnerView, readPartners } from '../../partners/queries.ts';
+import { withContext } from '../context.ts';
+import { type Output, printable, short, table } from '../output.ts';
+
+export async function partnerImport(output: Output, file: string): Promise<number> {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+  }
+  const partners = parsePartners(text, file);
+  return withContext(async ({ environment, database }) => {
+    const report = await database.transaction((tx) => importPartners(tx, partners, environment.now()));
+    output.print(report, () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`);
+    for (const remark of partners.flatMap(undrawableRemarks)) output.note(remark);
+    return EXIT.done;
+  });
+}
+
+/** The fonts know Latin, Greek, Cyrillic and Vietnamese. Better told now than found on an invoice. */
+function undrawableRemarks(partner: PartnerRecord): string[] {
+  const missing = undrawable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
+  if (missing.length === 0) return [];
+  return [
+    `Partner ${partner.partner_id}: documents cannot draw ${missing.join(' ')} and will show code points instead. ` +
+      'Give the name and address in Latin, Greek or Cyrillic letters.',
+  ];
+}
+
+export async function partnerList(output: Output): Promise<number> {
+  return withContext(async ({ database }) => {
+    const partners = await database.reading((tx) => readPartners(tx));
+    output.print(partners.map(asFile), () =>
+      partners.length === 0
+        ? "There are no partners yet. Add them with 'reckoner partner import FILE'."
+        : table(
+            ['partner', 'name', 'cur', 'time zone', 'policies', ''],
+            partners.map((partner) => [
+              short(partner.partner_id, 20),
+              short(partner.name, 26),
+              partner.currency,
+              partner.time_zone,
+              partner.policies.filter((policy) => policy.active).length,
+              partner.active ? '' : 'inactive',
+            ]),
+          ),
+    );
+    return EXIT.done;
+  });
+}
+
+export async function partnerShow(output: Output, partnerId: string): Promise<number> {
+  return withContext(async ({ database }) => {
+    const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
+    if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
+    output.print(asFile(partner), () => describe(partner));
+    return EXIT.done;
+  });
+}
+
+/** The shape of partners.json: what does not apply is left out. */
+function asFile(partner: PartnerView): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries({
+      ...partner,
+      policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
+    }).filter(([, value]) => value !== null),
+  );
+}
+
+function describe(partner: PartnerView): string {
+  const { address, invoicing_contact: contact } = partner;
+  const place = [address.line1, address.line2, `${address.postal_code} ${address.city}`.trim(), address.region, address.country];
+  const facts: [string, string][] = [
+    ['name', partner.name],
+    ['address', place.filter((part) => part !== '').join(', ')],
+    ['contact', [contact.name, contact.email, ...contact.cc].filter((part) => part !== '').join(', ') || 'none'],
+    ['currency', partner.currency],
+    ['time zone', partner.time_zone],
+    ['terms', partner.payment_terms_days === null ? "the issuer's" : `${partner.payment_terms_days} days`],
+    ['arrangement', partner.arrangement],
+    ['active', partner.active ? 'yes' : 'no'],
+  ];
+  const policies = partner.policies.map((policy) => [
+    short(policy.policy_id, 24),
+    short(policy.name, 24),
+    policy.kind,
+    policy.partner_cut_rate,
+    policy.active ? '' : 'inactive',
+  ]);
+  return [
+    `Partner ${partner.partner_id}`,
+    ...facts.map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`),
+    '',
+    table(['policy', 'name', 'kind', '>cut rate', ''], policies),
+  ].join('\n');
+}

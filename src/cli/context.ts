@@ -1,0 +1,48 @@
+/** What a command works with: environment, settings and database, opened for it and closed after it. */
+import { type Environment, readEnvironment, readSettings, type Settings } from '../config.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+
+export interface Context {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+}
+
+/** Opens, works, closes: also when the work fails or the process is asked to stop. */
+export async function withContext<Result>(
+  work: (context: Context) => Promise<Result>,
+  options: { unmigrated?: boolean; onStop?: () => void } = {},
+): Promise<Result> {
+  const environment = readEnvironment();
+  const settings = readSettings(environment);
+  return withDatabase(environment, options, (database) => work({ environment, settings, database }));
+}
+
+/**
+ * The same without settings, for the commands that come before them. Asked to stop, a command ends at once and what it
+ * had not committed is undone, unless it says by `onStop` that it can come to an end by itself.
+ */
+export async function withDatabase<Result>(
+  environment: Environment,
+  options: { unmigrated?: boolean; onStop?: () => void },
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const database = await openDatabase(environment, options);
+  let asked = false;
+  const stop = (signal: NodeJS.Signals) => {
+    const exit = () => process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (asked) exit();
+    asked = true;
+    if (options.onStop) options.onStop();
+    else void database.abandon().finally(exit);
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+    process.off('SIGINT', stop);
+    process.off('SIGTERM', stop);
+  }
+}

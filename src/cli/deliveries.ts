@@ -1,0 +1,27 @@
+/** Delivering with a bar for people and a remark on what did not go out. */
+import { deliverPending } from '../delivery/deliver.ts';
+import type { Delivery } from '../delivery/document.ts';
+import type { Context } from './context.ts';
+import type { Output, Progress } from './output.ts';
+
+export async function deliverWithProgress(context: Context, output: Output): Promise<void> {
+  let progress: Progress | undefined;
+  const remarks: Delivery[] = [];
+  try {
+    await deliverPending({
+      ...context,
+      onStart: (documents) => {
+        progress = output.progress('Delivering', documents);
+      },
+      onDelivery: (delivery) => {
+        progress?.advance();
+        if (delivery.status !== 'sent') remarks.push(delivery);
+      },
+    });
+  } finally {
+    progress?.done();
+  }
+  for (const { number, status, detail } of remarks) {
+    output.note(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
+  }
+}

@@ -1,0 +1,103 @@
+/** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
+import { pino } from 'pino';
+import { closeMonths } from '../close/run.ts';
+import { readMonthFacts } from '../close/queries.ts';
+import { deliverPending } from '../delivery/deliver.ts';
+import { countDeliveries } from '../delivery/queries.ts';
+import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { readStatus, recordJobRun } from '../reports/status.ts';
+import { mailStatus } from '../reports/watch.ts';
+import { monthJson } from './commands/close.ts';
+import { describeStatus } from './commands/status.ts';
+import { type Context, withContext } from './context.ts';
+
+interface Job extends Context {
+  readonly log: pino.Logger;
+}
+
+async function runJob(name: string, work: (job: Job) => Promise<number>): Promise<number> {
+  const log = pino({ base: { job: name }, timestamp: pino.stdTimeFunctions.isoTime, formatters: LEVEL_NAMES });
+  try {
+    return await withContext(async (context) => {
+      const startedAt = context.environment.now().toISO();
+      const exit = await work({ ...context, log }).catch((error: unknown) => {
+        logFailure(log, error);
+        return exitOf(error);
+      });
+      const finishedAt = context.environment.now().toISO();
+      await context.database.transaction((tx) => recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }));
+      log.info({ exit }, 'finished');
+      return exit;
+    });
+  } catch (error) {
+    // Without a database the run can't be recorded: the log and the exit status are all there is.
+    logFailure(log, error);
+    return exitOf(error);
+  }
+}
+
+const LEVEL_NAMES = { level: (label: string) => ({ level: label }) };
+
+const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
+
+function logFailure(log: pino.Logger, error: unknown): void {
+  if (error instanceof Refusal) log.error({ code: error.code, ...error.facts }, error.message);
+  else log.error({ code: 'internal' }, reasonOf(error));
+}
+
+/** Every hour: closes what is due, delivers, and raises the alarm over a month that stays open. */
+export function runMonthClose(): Promise<number> {
+  return runJob('month-close', async (job) => {
+    const { environment, database, log } = job;
+    let refusal: unknown;
+    try {
+      const closed = await closeMonths(database, job, {}, (month) => log.info({ month }, 'month closed'));
+      for (const facts of await database.reading((tx) => readMonthFacts(tx, closed))) {
+        log.info(monthJson(facts, 'closed'), 'month issued');
+      }
+    } catch (error) {
+      // What was issued before must still go out.
+      logFailure(log, error);
+      refusal = error;
+    }
+    await deliverAndLog(job);
+    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    for (const overdue of status.months.overdue) log.error(overdue, 'month still open 24 hours after it ended everywhere');
+    if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
+    return status.months.overdue.length > 0 || needsPerson(status.deliveries) ? EXIT.attention : EXIT.done;
+  });
+}
+
+/** Every ten minutes: delivers what is issued and not delivered. */
+export function runDeliver(): Promise<number> {
+  return runJob('deliver', async (job) => {
+    await deliverAndLog(job);
+    const deliveries = await job.database.reading((tx) => countDeliveries(tx));
+    return needsPerson(deliveries) ? EXIT.attention : EXIT.done;
+  });
+}
+
+/** Once a day: mails the status to operations when it needs a person. */
+export function runWatch(): Promise<number> {
+  return runJob('watch', async (job) => {
+    const { environment, settings, database, log } = job;
+    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    for (const sentence of status.attention) log.warn(sentence);
+    if (status.attention.length === 0) return EXIT.done;
+    const { outcome, reply } = await mailStatus(environment, settings, status, describeStatus(status));
+    log.info({ outcome, reply, to: settings.operations_email }, 'status mailed');
+    return outcome === 'sent' ? EXIT.attention : EXIT.failed;
+  });
+}
+
+async function deliverAndLog(job: Job): Promise<void> {
+  await deliverPending({
+    ...job,
+    onDelivery: (delivery) => job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+  });
+  const deliveries = await job.database.reading((tx) => countDeliveries(tx));
+  job.log.info(deliveries, 'deliveries');
+}
+
+const needsPerson = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>
+  held + failed + uncertain > 0;

@@ -1,0 +1,129 @@
+/**
+ * The delivery of all that is issued and not yet delivered: jobs come from the queue in PostgreSQL, so any number of
+ * machines may work on it at once.
+ */
+import { join } from 'node:path';
+import { type Runner, run, runOnce, type TaskList } from 'graphile-worker';
+import pg from 'pg';
+import type { Environment, Settings } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { quietQueueLogger } from '../database/queue-logger.ts';
+import { packageRoot } from '../package.ts';
+import { type Deliverer, type Delivery, deliverDocument } from './document.ts';
+import { openStudio } from './drawing.ts';
+import { loadTemplates } from './letter.ts';
+import { linkProvider } from './link.ts';
+import { enqueueUnfinished } from './queries.ts';
+import { openTransport } from './transport.ts';
+import { hireCrew, workerId } from './workers.ts';
+
+/** Deliveries under way at once in one process: drawing takes a core each, sending waits for the mail server. */
+const CREW = 4;
+
+/** How often a standing worker looks again at what is held: a repaired address releases it. */
+const LOOK_AGAIN_MILLISECONDS = 60_000;
+
+/** A job that ends with this is tried again by the queue, later each time. */
+class TryAgainLater extends Error {}
+
+export interface DeliveryOptions {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+  /** Told of each document as its delivery comes to an end or a halt. */
+  readonly onDelivery?: (delivery: Delivery) => void;
+  /** Told how many documents there are to look at. */
+  readonly onStart?: (documents: number) => void;
+}
+
+/** Delivers what can be delivered now and returns. */
+export async function deliverPending(options: DeliveryOptions): Promise<void> {
+  const documents = await options.database.transaction((tx) => enqueueUnfinished(tx));
+  if (documents === 0) return;
+  options.onStart?.(documents);
+  await withCrew(options, async ({ pool, numbers, tasksOf }) => {
+    await Promise.all(
+      numbers.map((number) => {
+        const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
+        return runOnce({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger });
+      }),
+    );
+  });
+}
+
+/** Stays and delivers whatever is issued, until the signal. */
+export async function deliverForever(options: DeliveryOptions, stop: AbortSignal): Promise<void> {
+  await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
+    const look = () => options.database.transaction((tx) => enqueueUnfinished(tx, ['held']));
+    await options.database.transaction((tx) => enqueueUnfinished(tx));
+    const runners: Runner[] = [];
+    const looking = setInterval(() => void look().catch(() => {}), LOOK_AGAIN_MILLISECONDS);
+    try {
+      for (const number of numbers) {
+        const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
+        runners.push(await run({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger, pollInterval: 2000 }));
+      }
+      const stopped = new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
+      await Promise.race([stop.aborted ? undefined : stopped, lost, ...runners.map((runner) => runner.promise)]);
+    } finally {
+      clearInterval(looking);
+      await Promise.allSettled(runners.map((runner) => runner.stop()));
+    }
+  });
+}
+
+interface CrewAtWork {
+  readonly pool: pg.Pool;
+  readonly numbers: readonly number[];
+  readonly tasksOf: (worker: number) => TaskList;
+  /** Rejects when the workers' locks are lost: others may take them for dead from then on. */
+  readonly lost: Promise<never>;
+}
+
+async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Promise<void>): Promise<void> {
+  const { environment, settings, database } = options;
+  const studio = openStudio();
+  const transport = openTransport({
+    ...(environment.smtpUrl === undefined ? {} : { smtpUrl: environment.smtpUrl }),
+    outbox: join(environment.home, 'outbox'),
+  });
+  const templates = loadTemplates([
+    join(environment.home, 'templates', 'email'),
+    join(packageRoot, 'templates', 'email'),
+  ]);
+  const deliverer: Deliverer = {
+    environment,
+    settings,
+    database,
+    studio,
+    transport,
+    templates,
+    links: linkProvider(settings),
+  };
+  const tasksOf = (worker: number): TaskList => ({
+    deliver: async (payload) => {
+      const { document_id } = payload as { document_id: number };
+      const delivery = await deliverDocument(deliverer, document_id, worker);
+      options.onDelivery?.(delivery);
+      if (delivery.status === 'deferred') throw new TryAgainLater(delivery.detail);
+    },
+  });
+  let loseCrew: (error: Error) => void = () => {};
+  const lost = new Promise<never>((_, reject) => {
+    loseCrew = reject;
+  });
+  lost.catch(() => {});
+  const crew = await hireCrew(database.connection, CREW, () =>
+    loseCrew(new Error('the connection that shows that these workers live was lost')),
+  );
+  const pool = new pg.Pool({ ...database.connection, max: CREW + 2 });
+  pool.on('error', () => {}); // the next query reports it
+  try {
+    await work({ pool, numbers: crew.numbers, tasksOf, lost });
+  } finally {
+    await pool.end();
+    await crew.dismiss();
+    transport.close();
+    await studio.close();
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * Delivering one document: look at what it lacks (payment link, drawing, sending) and do that, each step recorded
+ * before or after in a transaction of its own, none of them across a call to the outside. Safe to repeat at any point.
+ */
+import { createHash } from 'node:crypto';
+import { type Environment, type Instructions, instructionsFor, type Settings } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { documentFace, type FaceAdditions } from '../documents/document.ts';
+import type { DocumentFace } from '../documents/face.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { Amount } from '../money.ts';
+import { drawnWith, type Studio } from './drawing.ts';
+import type { TemplateFolder } from './letter.ts';
+import { writeLetter } from './letter.ts';
+import type { LinkProvider } from './link.ts';
+import { composeMessage, envelopeOf } from './message.ts';
+import {
+  claimSending,
+  holdSending,
+  readDocumentRows,
+  readDrawing,
+  readSending,
+  recordDrawing,
+  recordInstructionVersion,
+  recordPaymentLink,
+  type SendingRow,
+  settleSending,
+} from './queries.ts';
+import { rowsCsv } from './rows.ts';
+import { type SendOutcome, sandboxAllows, type Transport } from './transport.ts';
+
+export interface Deliverer {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly studio: Studio;
+  readonly transport: Transport;
+  readonly templates: TemplateFolder;
+  readonly links: LinkProvider;
+}
+
+/** How a look at one document ended; `deferred` is tried again later. */
+export interface Delivery {
+  readonly number: string;
+  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere';
+  readonly detail: string;
+}
+
+/** More rows than this are not attached: their e-mail would be larger than many servers take (about 7 MB). */
+const MOST_ATTACHED_ROWS = 20_000;
+
+/** Something that the document needs is missing, and a person can supply it. */
+class Held extends Error {}
+
+export async function deliverDocument(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
+  const { database } = deliverer;
+  const [document, sending] = await database.reading(async (tx) => [
+    (await readDocuments(tx, { ids: [documentId] }))[0],
+    await readSending(tx, documentId),
+  ]);
+  if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
+  const { number } = document;
+  if (sending.status === 'sent' || sending.status === 'failed' || sending.status === 'uncertain') {
+    return { number, status: sending.status, detail: sending.reason ?? '' };
+  }
+  try {
+    const additions = await completeDrawing(deliverer, document);
+    return await send(deliverer, document, additions, sending, worker);
+  } catch (error) {
+    if (!(error instanceof Held)) throw error;
+    await database.transaction((tx) => holdSending(tx, sending.sending_id, error.message));
+    return { number, status: 'held', detail: error.message };
+  }
+}
+
+const ISO = (environment: Environment): string => environment.now().toISO();
+
+// --- Link and drawing -----------------------------------------------------------------------------------------------
+
+/** Makes the link and the drawing where they are missing, and tells what the kept drawing carries. */
+async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<FaceAdditions> {
+  const { database } = deliverer;
+  const payable = document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
+  const paymentLink = payable ? (document.payment_link ?? (await createLink(deliverer, document))) : null;
+  const kept = await database.reading((tx) => readDrawing(tx, document.document_id));
+  if (kept !== undefined) {
+    return { paymentLink, instructions: kept.instructions, instructionsChanged: kept.instructions_changed };
+  }
+  return draw(deliverer, document, paymentLink, payable);
+}
+
+async function createLink({ database, links, environment }: Deliverer, document: DocumentRow): Promise<string> {
+  const link = await links.create();
+  if (link === undefined) throw new Held('settings.json has no public_url for the payment link');
+  return database.transaction((tx) =>
+    recordPaymentLink(tx, { ...link, documentId: document.document_id, now: ISO(environment) }),
+  );
+}
+
+async function draw(
+  { database, settings, studio, environment }: Deliverer,
+  document: DocumentRow,
+  paymentLink: string | null,
+  payable: boolean,
+): Promise<FaceAdditions> {
+  let instructions: Instructions | null = null;
+  if (payable) {
+    instructions = instructionsFor(settings, document.currency) ?? null;
+    if (instructions === null) throw new Held(`settings.json has no payment instructions for ${document.currency}`);
+  }
+  const facts = { documentId: document.document_id, partnerId: document.partner_id, currency: document.currency };
+  const version =
+    instructions === null
+      ? undefined
+      : await database.transaction((tx) =>
+          recordInstructionVersion(tx, { ...facts, instructions: instructions as Instructions, now: ISO(environment) }),
+        );
+  const additions = { paymentLink, instructions, instructionsChanged: version?.changed ?? false };
+  const pdf = await studio.draw(documentFace(document, additions));
+  await database.transaction((tx) =>
+    recordDrawing(tx, {
+      documentId: document.document_id,
+      drawingVersion: drawnWith.version,
+      libraries: drawnWith.libraries,
+      instructionVersionId: version?.id ?? null,
+      instructionsChanged: additions.instructionsChanged,
+      sha256: createHash('sha256').update(pdf).digest('hex'),
+      pdf,
+      now: ISO(environment),
+    }),
+  );
+  return additions;
+}
+
+// --- Sending --------------------------------------------------------------------------------------------------------
+
+async function send(
+  deliverer: Deliverer,
+  document: DocumentRow,
+  additions: FaceAdditions,
+  sending: SendingRow,
+  worker: number,
+): Promise<Delivery> {
+  const { database, environment, transport } = deliverer;
+  const { number } = document;
+  if (sending.status === 'sending') {
+    if (sending.worker_lives) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+    // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
+    const reply = 'the program was stopped while this was being sent';
+    const settled = await settle(deliverer, document, sending, { outcome: 'unclear', reply });
+    return settled.status === 'deferred' ? deliverDocument(deliverer, document.document_id, worker) : settled;
+  }
+  const mail =
+    sending.unclear_attempts > 0 && sending.message !== null
+      ? {
+          raw: sending.message,
+          envelope: { from: sending.envelope_from ?? '', to: sending.recipients ?? [] },
+        }
+      : await compose(deliverer, document, additions, sending);
+  const claimed = await database.transaction((tx) =>
+    claimSending(tx, {
+      sendingId: sending.sending_id,
+      from: ['queued', 'held'],
+      worker,
+      recipients: mail.envelope.to,
+      envelopeFrom: mail.envelope.from,
+      message: mail.raw,
+      sha256: createHash('sha256').update(mail.raw).digest('hex'),
+      now: ISO(environment),
+    }),
+  );
+  if (!claimed) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+  const outcome = await transport.send({ messageId: sending.message_id, envelope: mail.envelope, raw: mail.raw });
+  return settle(deliverer, document, sending, outcome);
+}
+
+/** Once unclear, a sending is repeated with the same bytes; twice, only a person can tell whether it arrived. */
+async function settle(
+  { database, environment }: Deliverer,
+  document: DocumentRow,
+  sending: SendingRow,
+  { outcome, reply }: SendOutcome,
+): Promise<Delivery> {
+  const unclear = outcome === 'unclear';
+  const status = {
+    sent: 'sent',
+    refused: 'failed',
+    deferred: 'queued',
+    unclear: sending.unclear_attempts === 0 ? 'queued' : 'uncertain',
+  }[outcome] as 'sent' | 'failed' | 'queued' | 'uncertain';
+  await database.transaction((tx) =>
+    settleSending(tx, {
+      sendingId: sending.sending_id,
+      status,
+      reason: reply,
+      unclear,
+      now: ISO(environment),
+    }),
+  );
+  return { number: document.number, status: status === 'queued' ? 'deferred' : status, detail: reply };
+}
+
+async function compose(
+  { database, settings, environment, templates }: Deliverer,
+  document: DocumentRow,
+  additions: FaceAdditions,
+  sending: SendingRow,
+): Promise<{ raw: Buffer; envelope: { from: string; to: string[] } }> {
+  const recipients = [sending.contact_email, ...sending.contact_cc];
+  if (sending.contact_email === '') {
+    throw new Held(`partner ${document.partner_id} has no invoicing contact's e-mail address`);
+  }
+  if (settings.mail_from === '') throw new Held('settings.json has no mail_from');
+  if (environment.name === 'sandbox') {
+    const outside = recipients.filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
+    if (outside.length > 0) {
+      throw new Held(`sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`);
+    }
+  }
+  const rowsOmitted = sending.entries > MOST_ATTACHED_ROWS;
+  const [drawing, rows] = await database.reading(async (tx) => [
+    await readDrawing(tx, document.document_id),
+    rowsOmitted ? undefined : await readDocumentRows(tx, document.document_id),
+  ]);
+  if (drawing === undefined) throw new Error(`${document.number} has no drawing to send`);
+  const attachments = [
+    {
+      filename: `${document.number}.pdf`,
+      contentType: 'application/pdf',
+      content: drawing.pdf,
+      note: NOTES[document.document],
+    },
+    ...(rows === undefined
+      ? []
+      : [
+          {
+            filename: `${document.number}-rows.csv`,
+            contentType: 'text/csv; charset=utf-8',
+            content: rowsCsv(rows),
+            note: `the ${rows.length} ledger row(s) behind it`,
+          },
+        ]),
+  ];
+  const face: DocumentFace = documentFace(document, additions);
+  const letter = writeLetter(
+    face,
+    {
+      contactName: sending.contact_name,
+      attachments: attachments.map(({ filename, note }) => ({ filename, note })),
+      rowsOmitted,
+    },
+    templates,
+  );
+  const message = {
+    messageId: sending.message_id,
+    date: ISO(environment),
+    from: { name: document.issuer.legal_name, address: settings.mail_from },
+    ...(settings.reply_to === '' ? {} : { replyTo: settings.reply_to }),
+    to: { name: sending.contact_name, address: sending.contact_email },
+    cc: sending.contact_cc,
+    letter,
+    attachments: attachments.map(({ filename, contentType, content }) => ({ filename, contentType, content })),
+  };
+  return { raw: await composeMessage(message), envelope: envelopeOf(message) };
+}
+
+const NOTES = { invoice: 'the invoice', credit_note: 'the credit note', statement: 'the statement' } as const;

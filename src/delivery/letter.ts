@@ -1,0 +1,284 @@
+/**
+ * The letter that carries a document: its subject, its plain text and its HTML, from templates that hold words and
+ * layout and no logic. Refusals: settings_invalid (a template that cannot be used), file_unreadable.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Handlebars from 'handlebars';
+import type { AchInstructions, Address, WireInstructions } from '../config.ts';
+import type { DocumentFace, DocumentKind } from '../documents/face.ts';
+import { reasonOf, refuse } from '../errors.ts';
+import { Amount, groupThousands } from '../money.ts';
+import { dateName, monthName } from '../month.ts';
+
+export interface Letter {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** What a letter says beyond the face of its document. */
+export interface LetterFacts {
+  /** Whom to greet; empty where nobody is named. */
+  readonly contactName: string;
+  readonly attachments: readonly { readonly filename: string; readonly note: string }[];
+  /** The rows behind the document are too many to attach. */
+  readonly rowsOmitted: boolean;
+}
+
+// --- What the templates see -----------------------------------------------------------------------------------------
+
+/**
+ * Everything a template may name; `templates/email/README.md` lists the same for those who write their own. Every
+ * field is always there and empty where it does not apply, so that a misspelt one is an error and never a silent gap.
+ */
+interface LetterView {
+  readonly subject: string;
+  readonly number: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly issuedOn: string;
+  readonly sandbox: boolean;
+  readonly contactName: string;
+  /** There is something to pay. */
+  readonly due: boolean;
+  readonly dueOn: string;
+  /** What is due on an invoice; what is owed to the partner on a credit note; our routed share on a statement. */
+  readonly amount: string;
+  /** These three are empty on a document that stands for no ledger rows, such as a credit against an invoice. */
+  readonly enrollments: string;
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+  /** The credit that was applied; empty where there was none. */
+  readonly creditApplied: string;
+  readonly paymentLink: string;
+  readonly paymentReference: string;
+  readonly instructionsChanged: boolean;
+  readonly ach: AchView | null;
+  readonly wire: WireView | null;
+  readonly attachments: readonly { readonly filename: string; readonly note: string }[];
+  readonly rowsOmitted: boolean;
+  readonly issuer: {
+    readonly name: string;
+    readonly address: string;
+    readonly email: string;
+    readonly phone: string;
+    readonly taxId: string;
+  };
+  readonly partner: { readonly name: string; readonly purchaseOrder: string };
+}
+
+interface AchView {
+  readonly accountHolder: string;
+  readonly accountHolderAddress: string;
+  readonly bankName: string;
+  readonly bankAddress: string;
+  readonly routingNumber: string;
+  readonly accountNumber: string;
+  readonly accountType: string;
+}
+
+interface WireView {
+  readonly accountHolder: string;
+  readonly accountHolderAddress: string;
+  readonly bankName: string;
+  readonly bankAddress: string;
+  readonly routingNumber: string;
+  readonly accountNumber: string;
+  readonly iban: string;
+  readonly bic: string;
+  readonly intermediary: { readonly bankName: string; readonly bankAddress: string; readonly bic: string } | null;
+}
+
+export function writeLetter(face: DocumentFace, facts: LetterFacts, templates: TemplateFolder): Letter {
+  const unnamed = viewOf(face, facts);
+  const words = oneLine(templates.render(face.document, 'subject', unnamed));
+  // The mark is set here and not in a template: whatever an override says, a test is never mistaken for a bill.
+  const subject = face.sandbox ? `[SANDBOX] ${words}` : words;
+  const view = { ...unnamed, subject };
+  return {
+    subject,
+    text: templates.render(face.document, 'txt', view),
+    html: templates.render(face.document, 'html', view),
+  };
+}
+
+function viewOf(face: DocumentFace, facts: LetterFacts): LetterView {
+  const amount = (text: string) => Amount.of(text, face.currency);
+  const due = face.document === 'invoice' && !amount(face.amount_due).isZero();
+  const credit = amount(face.credit_applied);
+  const rows = face.lines.length > 0;
+  return {
+    subject: '',
+    number: oneLine(face.number),
+    month: monthName(face.month),
+    currency: face.currency,
+    issuedOn: dateName(face.issued_on),
+    sandbox: face.sandbox,
+    contactName: oneLine(facts.contactName),
+    due,
+    dueOn: due && face.due_on !== null ? dateName(face.due_on) : '',
+    amount: amount(face.document === 'invoice' ? face.amount_due : face.invoiceAmount).forPeople(),
+    enrollments: rows ? groupThousands(String(face.enrollments)) : '',
+    spotPrice: rows ? amount(face.spotPrice).forPeople() : '',
+    partnerCut: rows ? amount(face.partnerCut).forPeople() : '',
+    invoiceAmount: amount(face.invoiceAmount).forPeople(),
+    creditApplied: credit.isZero() ? '' : credit.forPeople(),
+    paymentLink: due ? oneLine(face.payment_link ?? '') : '',
+    paymentReference: oneLine(face.number),
+    instructionsChanged: due && face.instructions_changed,
+    ach: due && face.instructions?.ach ? achView(face.instructions.ach) : null,
+    wire: due && face.instructions?.wire ? wireView(face.instructions.wire) : null,
+    attachments: facts.attachments.map(({ filename, note }) => ({ filename: oneLine(filename), note: oneLine(note) })),
+    rowsOmitted: facts.rowsOmitted,
+    issuer: {
+      name: oneLine(face.issuer.legal_name),
+      address: addressLine(face.issuer.address),
+      email: oneLine(face.issuer.email),
+      phone: oneLine(face.issuer.phone),
+      taxId: oneLine(face.issuer.tax_id),
+    },
+    partner: { name: oneLine(face.partner.name), purchaseOrder: oneLine(face.partner.purchase_order) },
+  };
+}
+
+const achView = (ach: AchInstructions): AchView => ({
+  accountHolder: oneLine(ach.account_holder),
+  accountHolderAddress: addressLine(ach.account_holder_address),
+  bankName: oneLine(ach.bank_name),
+  bankAddress: addressLine(ach.bank_address),
+  routingNumber: ach.routing_number,
+  accountNumber: oneLine(ach.account_number),
+  accountType: ach.account_type,
+});
+
+const wireView = (wire: WireInstructions): WireView => ({
+  accountHolder: oneLine(wire.account_holder),
+  accountHolderAddress: addressLine(wire.account_holder_address),
+  bankName: oneLine(wire.bank_name),
+  bankAddress: addressLine(wire.bank_address),
+  routingNumber: wire.routing_number ?? '',
+  accountNumber: oneLine(wire.account_number ?? ''),
+  iban: oneLine(wire.iban ?? ''),
+  bic: oneLine(wire.bic ?? ''),
+  intermediary: wire.intermediary
+    ? {
+        bankName: oneLine(wire.intermediary.bank_name),
+        bankAddress: wire.intermediary.bank_address ? addressLine(wire.intermediary.bank_address) : '',
+        bic: oneLine(wire.intermediary.bic),
+      }
+    : null,
+});
+
+/** «350 Fifth Avenue, New York, NY 10118, US»: a letter has one line for it, the document the lines of an envelope. */
+function addressLine({ line1, line2, city, region, postal_code, country }: Address): string {
+  const town = [region, postal_code].filter(Boolean).join(' ');
+  return [line1, line2, city, town, country].filter(Boolean).map(oneLine).join(', ');
+}
+
+/**
+ * A text as one line: control characters, line separators and marks that turn the reading direction become spaces, so
+ * that no name can end a header, begin a line of its own in a letter, or show its letters in another order.
+ */
+export function oneLine(text: string): string {
+  return text
+    .replace(/\p{Cs}/gu, '\u{fffd}')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u{202a}-\u{202e}\u{2066}-\u{2069}\s]+/gu, ' ')
+    .trim();
+}
+
+// --- Templates ------------------------------------------------------------------------------------------------------
+
+type Channel = 'subject' | 'txt' | 'html';
+const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
+const KINDS: readonly DocumentKind[] = ['invoice', 'credit_note', 'statement'];
+
+/** The templates in use, each compiled once. */
+export interface TemplateFolder {
+  render(kind: DocumentKind, channel: Channel, view: object): string;
+}
+
+/**
+ * Reads the templates of several folders; of files with the same name that of the first folder wins. Folders that are
+ * not there are passed over: nobody needs to override anything.
+ */
+export function loadTemplates(folders: readonly string[]): TemplateFolder {
+  const files = new Map<string, string>();
+  for (const folder of folders) {
+    for (const name of templateNames(folder)) if (!files.has(name)) files.set(name, join(folder, name));
+  }
+  const compiled = new Map(CHANNELS.map((channel) => [channel, compileChannel(channel, files, folders)]));
+  return {
+    render(kind, channel, view) {
+      const template = compiled.get(channel)?.get(kind);
+      if (template === undefined) throw new TypeError(`there is no template ${kind}.${channel}`);
+      return template(view);
+    },
+  };
+}
+
+function templateNames(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.hbs'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw refuse('file_unreadable', { file: folder, reason: reasonOf(error) }, error);
+  }
+}
+
+/** The three letters of one channel with its partials, which are the files whose names begin with `_`. */
+function compileChannel(
+  channel: Channel,
+  files: ReadonlyMap<string, string>,
+  folders: readonly string[],
+): ReadonlyMap<DocumentKind, (view: object) => string> {
+  // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
+  // never borrow what was compiled for HTML or the other way round.
+  const environment = Handlebars.create();
+  const options = {
+    // HTML is escaped; a subject and a text are no markup, and escaping would only spoil them.
+    noEscape: channel !== 'html',
+    // No logic: the built-in if, each and unless, and nothing that could be registered.
+    knownHelpersOnly: true,
+    // A field that does not exist is an error, not an empty space where an amount should be.
+    strict: true,
+  };
+  const ending = `.${channel}.hbs`;
+  for (const [name, path] of files) {
+    if (name.startsWith('_') && name.endsWith(ending)) {
+      environment.registerPartial(name.slice(0, -ending.length), readTemplate(path));
+    }
+  }
+  return new Map(
+    KINDS.map((kind) => {
+      const name = `${kind}${ending}`;
+      const path = files.get(name);
+      if (path === undefined) {
+        throw refuse('file_unreadable', { file: name, reason: `is in none of ${folders.join(', ')}` });
+      }
+      const render = environment.compile<object>(readTemplate(path), options);
+      return [kind, (view: object) => used(path, () => render(view))];
+    }),
+  );
+}
+
+function readTemplate(path: string): string {
+  let source: string;
+  try {
+    source = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
+  }
+  // Parsed at once, so that a slip in an override is told when the templates are loaded and not on the first letter.
+  used(path, () => Handlebars.parse(source));
+  return source;
+}
+
+function used<T>(file: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    throw refuse('settings_invalid', { file, problems: [{ path: '', reason: reasonOf(error) }] }, error);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The message that goes over the wire: the exact bytes of an e-mail and the addresses on its envelope. The same input
+ * gives the same bytes in any process. Refusals: argument_invalid (what is not exactly one e-mail address).
+ */
+import { createHash } from 'node:crypto';
+import MailComposer from 'nodemailer/lib/mail-composer';
+import { emailAddress } from '../config.ts';
+import { refuse } from '../errors.ts';
+import { type Letter, oneLine } from './letter.ts';
+
+export interface Mailbox {
+  /** For people; may be empty, and may hold anything. */
+  readonly name: string;
+  readonly address: string;
+}
+
+export interface Attachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Buffer;
+}
+
+export interface MessageParts {
+  /** `<unique@domain>`, with or without the angle brackets. Known before the first attempt and kept by every later one. */
+  readonly messageId: string;
+  /** ISO 8601 instant of the `Date` header. */
+  readonly date: string;
+  readonly from: Mailbox;
+  /** Absent or empty: answers go to `from`. */
+  readonly replyTo?: string | undefined;
+  readonly to: Mailbox;
+  readonly cc: readonly string[];
+  readonly letter: Letter;
+  readonly attachments: readonly Attachment[];
+}
+
+/** The addresses that the mail server is given: they decide who gets the message, whatever its headers say. */
+export interface Envelope {
+  from: string;
+  to: string[];
+}
+
+/** Whether a text is exactly one e-mail address: not a list, not a name with an address, nothing beside it. */
+export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
+
+/** Sender and recipients, one address each, and each recipient once. */
+export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
+  const from = checkedAddress('sender', message.from.address);
+  const to = checkedAddress('recipient', message.to.address);
+  return { from, to: [to, ...copiesOf(message)] };
+}
+
+/** The copies, without those who get the message anyway. */
+function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
+  const seen = new Set([to.address.toLowerCase()]);
+  return cc
+    .map((address) => checkedAddress('copy recipient', address))
+    .filter((address) => {
+      const known = seen.has(address.toLowerCase());
+      seen.add(address.toLowerCase());
+      return !known;
+    });
+}
+
+function checkedAddress(role: string, address: string): string {
+  if (isOneAddress(address)) return address;
+  throw refuse('argument_invalid', {
+    argument: `The e-mail address of the ${role}`,
+    value: oneLine(address),
+    reason: 'is not exactly one address such as ap@partner.example',
+  });
+}
+
+const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
+
+/** A Message-ID without its angle brackets. Anything else is a bug: this program makes them itself. */
+export function bareMessageId(messageId: string): string {
+  const bare = MESSAGE_ID.exec(messageId)?.[1];
+  if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is no Message-ID`);
+  return bare;
+}
+
+/** The bytes of the message as RFC 5322 has them, lines ended by CRLF. */
+export async function composeMessage(message: MessageParts): Promise<Buffer> {
+  const messageId = bareMessageId(message.messageId);
+  const date = new Date(message.date);
+  if (Number.isNaN(date.getTime())) throw new TypeError(`'${message.date}' is no instant`);
+  const replyTo = message.replyTo || undefined;
+  const composer = new MailComposer({
+    messageId: `<${messageId}>`,
+    date,
+    // Always objects: a string here is read as a list, and "a@x, b@y" would go to both.
+    from: mailbox('sender', message.from),
+    to: [mailbox('recipient', message.to)],
+    cc: copiesOf(message).map((address) => ({ name: '', address })),
+    ...(replyTo === undefined ? {} : { replyTo: mailbox('reply address', { name: '', address: replyTo }) }),
+    subject: oneLine(message.letter.subject),
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    text: message.letter.text,
+    html: message.letter.html,
+    attachments: message.attachments.map(({ filename, contentType, content }) => ({
+      filename: oneLine(filename),
+      contentType: oneLine(contentType),
+      contentDisposition: 'attachment',
+      content,
+    })),
+    // What would otherwise be drawn by lot or by length: the boundaries, and how a text is encoded. No line of a
+    // quoted-printable or base64 part can hold «=_», so that no content can be taken for a boundary.
+    boundaryPrefix: '=_reckoner',
+    baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
+    encoding: 'quoted-printable',
+    newline: 'windows',
+    // A letter is made of what it is given; nothing in it may ever be taken for a path or an address to fetch.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return composer.compile().build();
+}
+
+const mailbox = (role: string, { name, address }: Mailbox): { name: string; address: string } => ({
+  name: oneLine(name),
+  address: checkedAddress(role, address),
+});

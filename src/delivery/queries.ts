@@ -1,0 +1,232 @@
+/** SQL over what delivery adds to issued documents: links, drawings, sendings; and over the workers that do it. */
+import type { Instructions } from '../config.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { EmailStatus } from '../documents/queries.ts';
+
+export interface SendingRow {
+  readonly sending_id: number;
+  readonly status: EmailStatus;
+  readonly reason: string | null;
+  readonly message_id: string;
+  readonly message: Buffer | null;
+  readonly recipients: string[] | null;
+  readonly envelope_from: string | null;
+  readonly unclear_attempts: number;
+  readonly worker: number | null;
+  readonly worker_lives: boolean;
+  readonly contact_name: string;
+  readonly contact_email: string;
+  readonly contact_cc: string[];
+  readonly entries: number;
+}
+
+/** The class of the advisory locks that workers hold by their number. */
+export const WORKER_LOCKS = 7311;
+
+/** The document's latest sending, with the partner's present contacts. */
+export function readSending(tx: Transaction, documentId: number): Promise<SendingRow | undefined> {
+  return query<SendingRow>(
+    tx,
+    `SELECT s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
+            s.unclear_attempts, s.worker,
+            EXISTS (SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+                    WHERE b.datname = current_database() AND l.locktype = 'advisory'
+                      AND l.classid = ${WORKER_LOCKS} AND l.objid = s.worker AND l.objsubid = 2) AS worker_lives,
+            p.contact_name, p.contact_email, p.contact_cc, d.entries
+     FROM sendings s
+     JOIN documents d ON d.document_id = s.document_id
+     JOIN partners p ON p.partner_id = d.partner_id
+     WHERE s.document_id = :documentId
+     ORDER BY s.sending_id DESC LIMIT 1`,
+    { documentId },
+  ).then((rows) => rows[0]);
+}
+
+export async function recordPaymentLink(
+  tx: Transaction,
+  link: { documentId: number; provider: string; token: string; url: string; now: string },
+): Promise<string> {
+  const { url } = await queryOne<{ url: string }>(
+    tx,
+    `WITH added AS (
+       INSERT INTO payment_links (document_id, provider, token, url, created_at)
+       VALUES (:documentId, :provider, :token, :url, CAST(:now AS timestamptz))
+       ON CONFLICT (document_id) DO NOTHING
+       RETURNING url
+     )
+     SELECT url FROM added UNION ALL SELECT url FROM payment_links WHERE document_id = :documentId`,
+    link,
+  );
+  return url;
+}
+
+/** The version of these instructions, new or known, and whether this partner's last invoice carried another. */
+export async function recordInstructionVersion(
+  tx: Transaction,
+  facts: { documentId: number; partnerId: string; currency: string; instructions: Instructions; now: string },
+): Promise<{ id: number; changed: boolean }> {
+  const bindings = { ...facts, content: JSON.stringify(facts.instructions), instructions: null };
+  const { id } = await queryOne<{ id: number }>(
+    tx,
+    `WITH added AS (
+       INSERT INTO instruction_versions (currency, content, first_used_at)
+       VALUES (:currency, CAST(:content AS jsonb), CAST(:now AS timestamptz))
+       ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING
+       RETURNING instruction_version_id
+     )
+     SELECT instruction_version_id AS id FROM added
+     UNION ALL
+     SELECT instruction_version_id FROM instruction_versions
+     WHERE currency = :currency AND content = CAST(:content AS jsonb)`,
+    bindings,
+  );
+  const last = await query<{ id: number }>(
+    tx,
+    `SELECT w.instruction_version_id AS id
+     FROM drawings w JOIN documents d USING (document_id)
+     WHERE d.partner_id = :partnerId AND d.currency = :currency AND d.document_id < :documentId
+       AND w.instruction_version_id IS NOT NULL
+     ORDER BY d.document_id DESC LIMIT 1`,
+    bindings,
+  );
+  return { id, changed: last[0] !== undefined && last[0].id !== id };
+}
+
+export interface DrawingFacts {
+  readonly documentId: number;
+  readonly drawingVersion: number;
+  readonly libraries: Readonly<Record<string, string>>;
+  readonly instructionVersionId: number | null;
+  readonly instructionsChanged: boolean;
+  readonly sha256: string;
+  readonly pdf: Buffer;
+  readonly now: string;
+}
+
+/** Keeps a drawing. Where another worker kept one first, that one counts. */
+export async function recordDrawing(tx: Transaction, drawing: DrawingFacts): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO drawings (
+       document_id, drawing_version, libraries, instruction_version_id, instructions_changed, sha256, pdf, drawn_at)
+     VALUES (:documentId, :drawingVersion, CAST(:libraries AS jsonb), :instructionVersionId, :instructionsChanged,
+             :sha256, :pdf, CAST(:now AS timestamptz))
+     ON CONFLICT (document_id) DO NOTHING`,
+    { ...drawing, libraries: JSON.stringify(drawing.libraries) },
+  );
+}
+
+/** The kept drawing with what its face carried besides the frozen document. */
+export function readDrawing(
+  tx: Transaction,
+  documentId: number,
+): Promise<{ pdf: Buffer; instructions: Instructions | null; instructions_changed: boolean } | undefined> {
+  return query<{ pdf: Buffer; instructions: Instructions | null; instructions_changed: boolean }>(
+    tx,
+    `SELECT w.pdf, v.content AS instructions, w.instructions_changed
+     FROM drawings w LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE w.document_id = :documentId`,
+    { documentId },
+  ).then((rows) => rows[0]);
+}
+
+/** Rows that a document bills, in ledger order. */
+export function readDocumentRows(tx: Transaction, documentId: number): Promise<Record<string, string | null>[]> {
+  return query(
+    tx,
+    `SELECT e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency,
+            e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
+            e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, d.month AS posted_month, e.recorded_at,
+            d.number AS document
+     FROM documents d
+     JOIN closed_months m ON m.month = d.month
+     JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
+       AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
+     WHERE d.document_id = :documentId
+     ORDER BY e.entry_id`,
+    { documentId },
+  );
+}
+
+export interface Claim {
+  readonly sendingId: number;
+  readonly from: readonly EmailStatus[];
+  readonly worker: number;
+  readonly recipients: readonly string[];
+  readonly envelopeFrom: string;
+  readonly message: Buffer;
+  readonly sha256: string;
+  readonly now: string;
+}
+
+/** Says, before the mail server is called, what is about to be sent and by whom; false where another worker did. */
+export async function claimSending(tx: Transaction, claim: Claim): Promise<boolean> {
+  const claimed = await execute(
+    tx,
+    `UPDATE sendings SET status = 'sending', worker = :worker, recipients = CAST(:recipients AS text[]),
+            envelope_from = :envelopeFrom, message = :message, message_sha256 = :sha256, attempts = attempts + 1,
+            attempted_at = CAST(:now AS timestamptz), reason = NULL
+     WHERE sending_id = :sendingId AND status = ANY (CAST(:from AS text[]))`,
+    { ...claim },
+  );
+  return claimed === 1;
+}
+
+export interface Settlement {
+  readonly sendingId: number;
+  readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
+  readonly reason: string;
+  /** The attempt's end was not seen: keep the bytes and count it. */
+  readonly unclear: boolean;
+  readonly now: string;
+}
+
+/** Records how an attempt ended. The bytes stay only while a repetition must be the same. */
+export async function settleSending(tx: Transaction, settlement: Settlement): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE sendings SET status = :status, worker = NULL, reason = :reason,
+            unclear_attempts = unclear_attempts + CASE WHEN :unclear THEN 1 ELSE 0 END,
+            message = CASE WHEN :status = 'queued' AND (:unclear OR unclear_attempts > 0) THEN message END,
+            sent_at = CASE WHEN :status = 'sent' THEN CAST(:now AS timestamptz) END
+     WHERE sending_id = :sendingId AND status = 'sending'`,
+    { ...settlement },
+  );
+}
+
+export async function holdSending(tx: Transaction, sendingId: number, reason: string): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'held', reason = :reason WHERE sending_id = :sendingId AND status IN ('queued', 'held')`,
+    { sendingId, reason },
+  );
+}
+
+/** Queues every document whose delivery is not finished; those on hold too, in case what they lack is there now. */
+export async function enqueueUnfinished(
+  tx: Transaction,
+  statuses: readonly EmailStatus[] = ['queued', 'sending', 'held'],
+): Promise<number> {
+  const { documents } = await queryOne<{ documents: number }>(
+    tx,
+    `SELECT count(*) AS documents, CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END
+     FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (CAST(:statuses AS text[]))) AS unfinished`,
+    { statuses },
+  );
+  return documents;
+}
+
+/** How the deliveries of all documents stand. */
+export function countDeliveries(
+  tx: Transaction,
+): Promise<{ sent: number; pending: number; held: number; failed: number; uncertain: number }> {
+  return queryOne(
+    tx,
+    `SELECT count(*) FILTER (WHERE status = 'sent') AS sent,
+            count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
+            count(*) FILTER (WHERE status = 'held') AS held,
+            count(*) FILTER (WHERE status = 'failed') AS failed,
+            count(*) FILTER (WHERE status = 'uncertain') AS uncertain
+     FROM (SELECT DISTINCT ON (document_id) status FROM sendings ORDER BY document_id, sending_id DESC) AS latest`,
+  );
+}

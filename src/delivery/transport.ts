@@ -1,0 +1,475 @@
+/**
+ * Hands a composed message to a mail server, or to a folder while there is none, and says what is known afterwards:
+ * sent, refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseConnectionUrl } from 'nodemailer/lib/shared';
+import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
+import { reasonOf, refuse } from '../errors.ts';
+import { oneLine } from './letter.ts';
+import { bareMessageId, isOneAddress } from './message.ts';
+
+export type SendOutcome =
+  /** Accepted. The server's reply, which also names every recipient it rejected; or the file's path in the outbox. */
+  | { outcome: 'sent'; reply: string }
+  /** The recipient or the message is refused for good: giving up is right. */
+  | { outcome: 'refused'; reply: string }
+  /** Certainly not accepted, and another attempt may succeed. */
+  | { outcome: 'deferred'; reply: string }
+  /** The end of the message may have reached the server, and its answer did not reach us: it may be accepted. */
+  | { outcome: 'unclear'; reply: string };
+
+export interface OutgoingMessage {
+  readonly messageId: string;
+  readonly envelope: { readonly from: string; readonly to: readonly string[] };
+  readonly raw: Buffer;
+}
+
+export interface Transport {
+  /** For logs; says nothing that is secret. */
+  readonly name: 'smtp' | 'outbox';
+  send(message: OutgoingMessage): Promise<SendOutcome>;
+  /** Ends idle connections. Messages under way are finished; those that wait for a connection are deferred. */
+  close(): void;
+}
+
+/** How long to wait for a mail server, in milliseconds. */
+export interface Patience {
+  /** From the look-up of its name to an established connection. */
+  readonly connection: number;
+  readonly greeting: number;
+  /** Silence on the connection. */
+  readonly socket: number;
+  /**
+   * Silence after the end of the message. Servers examine a message before they answer; RFC 5321 (4.5.3.2.6) asks for
+   * ten minutes, because giving up early makes a second copy of a message that was accepted. Five is a compromise.
+   */
+  readonly answer: number;
+  /** One message over one connection, even with a server that keeps the connection busy without getting anywhere. */
+  readonly message: number;
+}
+
+const PATIENCE: Patience = {
+  connection: 15_000,
+  greeting: 15_000,
+  socket: 60_000,
+  answer: 300_000,
+  message: 900_000,
+};
+
+export interface TransportOptions {
+  readonly smtpUrl?: string | undefined;
+  readonly outbox: string;
+  readonly patience?: Partial<Patience> | undefined;
+  /** Most connections to the mail server at once. */
+  readonly connections?: number | undefined;
+}
+
+export function openTransport(options: TransportOptions): Transport {
+  if (options.smtpUrl === undefined) return new Outbox(options.outbox);
+  const patience = { ...PATIENCE, ...options.patience };
+  return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
+}
+
+// --- Whom a sandbox may write to ------------------------------------------------------------------------------------
+
+/**
+ * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.example`
+ * allows ap@partner.example and ap@example, never ap@notexample); one with a name before its @ is one address; any
+ * other is one domain. Case does not matter, and what is not exactly one address is never allowed.
+ */
+export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
+  if (!isOneAddress(address)) return false;
+  const wanted = address.toLowerCase();
+  const domain = wanted.slice(wanted.lastIndexOf('@') + 1);
+  return patterns.some((entry) => {
+    const pattern = entry.trim().toLowerCase();
+    // `.` and an empty entry name no domain: they must not come to mean everyone.
+    if (pattern.startsWith('.')) return pattern.length > 1 && `.${domain}`.endsWith(pattern);
+    if (pattern.startsWith('@')) return domain === pattern.slice(1);
+    return pattern === (pattern.includes('@') ? wanted : domain);
+  });
+}
+
+// --- Outbox ---------------------------------------------------------------------------------------------------------
+
+/** A folder of `.eml` files named by Message-ID. A file that is there is whole, and was still there after a crash. */
+class Outbox implements Transport {
+  readonly name = 'outbox';
+  private readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = resolve(folder);
+  }
+
+  async send({ messageId, raw }: OutgoingMessage): Promise<SendOutcome> {
+    const path = join(this.folder, `${fileName(messageId)}.eml`);
+    try {
+      await makeFolder(this.folder);
+      await writeWhole(path, raw);
+    } catch (error) {
+      // What the disk says (full, read-only, not permitted) a person can mend; anything else is a bug.
+      if (!isSystemError(error)) throw error;
+      return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
+    }
+    return { outcome: 'sent', reply: path };
+  }
+
+  close(): void {}
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+
+/**
+ * The Message-ID, as it is where it may be a file's name. Otherwise its odd characters give way and a hash of the
+ * whole keeps two of them apart.
+ */
+function fileName(messageId: string): string {
+  const bare = bareMessageId(messageId);
+  const safe = bare.replace(/[^A-Za-z0-9@._+-]/g, '_').replace(/^[.-]/, '_');
+  if (safe === bare && bare.length <= 200) return bare;
+  return `${safe.slice(0, 180)}-${createHash('sha256').update(bare).digest('hex').slice(0, 16)}`;
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  // A new folder is an entry in the one above it, up to the first that existed before.
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+/** Written beside its place, made durable, then moved there: whoever looks finds all of it or nothing. */
+async function writeWhole(path: string, content: Buffer): Promise<void> {
+  const unfinished = join(dirname(path), `.${process.pid}-${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    const file = await open(unfinished, 'wx');
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => {}); // the first error is the one to tell
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return; // which opens no folders
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+// --- Mail server ----------------------------------------------------------------------------------------------------
+
+interface MailServer {
+  readonly connection: SMTPConnectionOptions;
+  readonly auth: SMTPConnectionAuth | undefined;
+}
+
+/**
+ * What SMTP_URL says: `smtp://user:password@host:587` (STARTTLS where the server offers it) or `smtps://…` (TLS from
+ * the start), with nodemailer's options as parameters, such as `?tls.rejectUnauthorized=false`. A password goes to
+ * another machine over TLS only, unless the URL itself says `requireTLS=false`.
+ */
+export function serverOf(smtpUrl: string): MailServer {
+  const { auth, ...options } = parsed(smtpUrl);
+  const host = options.host ?? '';
+  if (host === '') throw badUrl('names no host');
+  const guarded = auth !== undefined && !options.secure && !isThisMachine(host);
+  return {
+    // Logging is nodemailer's own, to the console, and would show addresses and letters: never from a URL.
+    connection: { requireTLS: guarded, ...options, logger: false, debug: false, transactionLog: false },
+    auth: auth === undefined ? undefined : { user: auth.user ?? '', pass: auth.pass ?? '' },
+  };
+}
+
+function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: { user?: string; pass?: string } } {
+  try {
+    return parseConnectionUrl(smtpUrl) as SMTPConnectionOptions & { auth?: { user?: string; pass?: string } };
+  } catch {
+    // Without its cause: a URL parser's error repeats the URL, and with it the password.
+    throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
+  }
+}
+
+const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
+
+const isThisMachine = (host: string): boolean =>
+  host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+
+/** An error as nodemailer gives it. */
+interface SmtpError extends Error {
+  readonly code?: string | undefined;
+  readonly command?: string | undefined;
+  readonly responseCode?: number | undefined;
+  readonly response?: string | undefined;
+  readonly recipient?: string | undefined;
+  readonly rejectedErrors?: readonly SmtpError[] | undefined;
+}
+
+interface Session {
+  readonly connection: SMTPConnection;
+  sent: number;
+  idleTimer: NodeJS.Timeout | undefined;
+}
+
+interface Attempt {
+  readonly outcome: SendOutcome;
+  /** The connection ended before anything of the message was sent. */
+  readonly untouched: boolean;
+}
+
+/** A connection that nothing was sent over for so long is ended: servers drop idle ones, and it keeps us running. */
+const IDLE_MILLISECONDS = 20_000;
+
+/** Some servers end a session after so many messages; ending it ourselves makes that no error. */
+const MESSAGES_PER_CONNECTION = 100;
+
+/**
+ * A few connections, each used again for message after message.
+ *
+ * Not nodemailer's own pool: its errors after a lost connection do not tell whether the message's end was sent (they
+ * all say `command: 'CONN'`), and it sends a message again by itself when a connection closes. Whether a letter may
+ * have arrived is the one thing that must not be guessed here, so that this class works with single connections and
+ * watches the message leave (`Parcel`).
+ */
+class Smtp implements Transport {
+  readonly name = 'smtp';
+  private readonly server: MailServer;
+  private readonly patience: Patience;
+  private free: number;
+  private readonly waiting: (() => void)[] = [];
+  private readonly idle: Session[] = [];
+  private closed = false;
+
+  constructor(server: MailServer, patience: Patience, connections: number) {
+    this.server = server;
+    this.patience = patience;
+    this.free = connections;
+  }
+
+  async send(message: OutgoingMessage): Promise<SendOutcome> {
+    if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
+    else this.free -= 1;
+    try {
+      return await this.sendNow(message);
+    } finally {
+      // The place goes straight to whoever waits longest, so that nobody who comes later overtakes.
+      const next = this.waiting.shift();
+      if (next === undefined) this.free += 1;
+      else next();
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const session of this.idle.splice(0)) this.hangUp(session);
+  }
+
+  private async sendNow(message: OutgoingMessage): Promise<SendOutcome> {
+    if (this.closed) return { outcome: 'deferred', reply: 'the program is ending' };
+    const used = this.idle.pop();
+    if (used !== undefined) {
+      const attempt = await this.sendOver(used, message);
+      // The server had dropped the idle connection, and nothing was sent: a new one says more.
+      if (!attempt.untouched) return attempt.outcome;
+    }
+    let connection: SMTPConnection;
+    try {
+      connection = await this.connect();
+    } catch (error) {
+      return { outcome: 'deferred', reply: told(error as SmtpError) };
+    }
+    const attempt = await this.sendOver({ connection, sent: 0, idleTimer: undefined }, message);
+    return attempt.outcome;
+  }
+
+  private connect(): Promise<SMTPConnection> {
+    const { connection: options, auth } = this.server;
+    const connection = new SMTPConnection({
+      ...options,
+      connectionTimeout: this.patience.connection,
+      dnsTimeout: this.patience.connection,
+      greetingTimeout: this.patience.greeting,
+      socketTimeout: this.patience.socket,
+      socketCloseTimeout: 2000,
+    });
+    return new Promise<SMTPConnection>((done, fail) => {
+      // Stays for the life of the connection; once it is established, whoever sends is told by the callback of `send`.
+      connection.on('error', fail);
+      connection.once('end', () => fail(new Error('the mail server ended the connection')));
+      connection.connect((error) => {
+        if (error) fail(error);
+        else if (auth === undefined || !connection.allowsAuth) done(connection);
+        else connection.login(auth, (refused) => (refused ? fail(refused) : done(connection)));
+      });
+    }).catch((error: unknown) => {
+      connection.close();
+      throw error;
+    });
+  }
+
+  /** Sends one message over one connection, which is kept for the next message only after a success. */
+  private async sendOver(session: Session, { envelope, raw }: OutgoingMessage): Promise<Attempt> {
+    const { connection } = session;
+    clearTimeout(session.idleTimer);
+    const parcel = new Parcel(raw, () => this.waitLonger(connection));
+    let deadline: NodeJS.Timeout | undefined;
+    const result = await new Promise<SendOutcome | SmtpError>((done) => {
+      deadline = setTimeout(
+        () => done(new Error(`the mail server was not done with the message after ${this.patience.message / 1000} s`)),
+        this.patience.message,
+      );
+      // The callback of `send` says more than the event, and comes in the same turn where it comes at all.
+      connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
+      connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
+        done(error ?? { outcome: 'sent', reply: acceptance(info) }),
+      );
+    });
+    clearTimeout(deadline);
+    if (result instanceof Error) {
+      connection.close();
+      return { outcome: outcomeOf(result, parcel), untouched: !parcel.begun && isLoss(result) };
+    }
+    session.sent += 1;
+    await this.keep(session);
+    return { outcome: result, untouched: false };
+  }
+
+  /** After the end of the message the server may take its time. */
+  private waitLonger({ _socket: socket }: SMTPConnection): void {
+    if (socket) socket.setTimeout(this.patience.answer);
+  }
+
+  private async keep(session: Session): Promise<void> {
+    const { connection } = session;
+    // A server that sends more than its answer is out of step. That shows in the next turn, as an error.
+    await nextTurn();
+    if (connection.destroyed) return;
+    if (this.closed || session.sent >= MESSAGES_PER_CONNECTION) {
+      this.hangUp(session);
+      return;
+    }
+    if (connection._socket) connection._socket.setTimeout(this.patience.socket);
+    const forget = () => {
+      const index = this.idle.indexOf(session);
+      if (index >= 0) this.idle.splice(index, 1);
+    };
+    connection.removeAllListeners('end');
+    connection.once('end', forget);
+    session.idleTimer = setTimeout(() => {
+      forget();
+      this.hangUp(session);
+    }, IDLE_MILLISECONDS);
+    this.idle.push(session);
+  }
+
+  /** Says goodbye, and does not wait long for the answer. */
+  private hangUp({ connection, idleTimer }: Session): void {
+    clearTimeout(idleTimer);
+    connection.quit();
+    setTimeout(() => connection.close(), 2000).unref();
+  }
+}
+
+/**
+ * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Once the last piece is
+ * read, the end of the message may be sent at any time; until then it certainly was not.
+ */
+class Parcel extends Readable {
+  /** Something of the message may have been sent. */
+  begun = false;
+  /** The end of the message may have been sent. */
+  ended = false;
+  private readonly content: Buffer;
+  private readonly onEnded: () => void;
+  private at = 0;
+
+  constructor(content: Buffer, onEnded: () => void) {
+    super();
+    this.content = content;
+    this.onEnded = onEnded;
+  }
+
+  override _read(size: number): void {
+    this.begun = true;
+    const piece = this.content.subarray(this.at, this.at + size);
+    this.at += piece.length;
+    if (this.at >= this.content.length && !this.ended) {
+      this.ended = true;
+      this.onEnded();
+    }
+    this.push(piece.length === 0 ? null : piece);
+  }
+}
+
+const AUTHENTICATION_CODES: ReadonlySet<number> = new Set([
+  530, // authentication required
+  534, // mechanism too weak
+  535, // credentials invalid
+  538, // encryption required
+]);
+
+/**
+ * What is known after an error. Replies of the server to this message carry `EENVELOPE` or `EMESSAGE`; other codes
+ * tell of the connection, even where a piece of a reply was read before it ended.
+ */
+function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
+  const reply = told(error);
+  const code = error.responseCode ?? 0;
+  const answered = error.code === 'EMESSAGE' && code >= 400 && code <= 599;
+  if (parcel.ended && !answered) return { outcome: 'unclear', reply };
+  return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
+}
+
+/** Whether the server refused this recipient or this message, so that the same again would be refused again. */
+function isForGood({ code, command, responseCode }: SmtpError): boolean {
+  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the letter
+  // Without a reply: nodemailer found it larger than the size the server announced, or no address.
+  if (responseCode === undefined) return true;
+  if (responseCode < 500 || responseCode > 599) return false;
+  // A session out of step, or a login that is missing: settings and weather, not the recipient's fault.
+  if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
+  // A refused sender is our settings too, and would fail every invoice of a run; its size alone is the message's.
+  return command !== 'MAIL FROM' || responseCode === 552;
+}
+
+const isLoss = ({ code, responseCode }: SmtpError): boolean =>
+  responseCode === 421 || code === undefined || code === 'ECONNECTION' || code === 'ESOCKET' || code === 'ETIMEDOUT';
+
+/** Long enough for any server's explanation, short enough for a table. */
+const REPLY_LENGTH = 1000;
+
+function told(error: SmtpError): string {
+  const rejections = error.rejectedErrors ?? [];
+  const text = rejections.length > 0 ? rejections.map(rejection).join('; ') : reasonOf(error);
+  const hint = error.command === 'STARTTLS' ? ' (SMTP_URL may say ?requireTLS=false to do without TLS)' : '';
+  return oneLine(text + hint).slice(0, REPLY_LENGTH);
+}
+
+const rejection = ({ recipient, response, message }: SmtpError): string =>
+  `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
+
+/**
+ * The server's reply. Where it took the message for some recipients and not for others, the letter is out and cannot
+ * be called back, so that this counts as sent; sending it again would give the others a second copy. Those who were
+ * rejected come first in the reply, where a person will see them.
+ */
+function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }): string {
+  const rejections = (info.rejectedErrors ?? []).map(rejection);
+  return oneLine([...rejections, info.response].join('; ')).slice(0, REPLY_LENGTH);
+}

@@ -1,0 +1,21 @@
+/** This package: where its files are, from src/ as from dist/src/, and its version. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+function rootAbove(folder: string): string {
+  if (existsSync(join(folder, 'package.json'))) return folder;
+  const parent = dirname(folder);
+  if (parent === folder) throw new Error('package.json is missing above the program');
+  return rootAbove(parent);
+}
+
+/** The folder that holds package.json and templates/. */
+export const packageRoot = rootAbove(dirname(fileURLToPath(import.meta.url)));
+
+/** The version of the package that a folder belongs to. */
+export function versionOfPackageAt(folder: string): string {
+  return (JSON.parse(readFileSync(join(rootAbove(folder), 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+export const packageVersion = versionOfPackageAt(packageRoot);

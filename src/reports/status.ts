@@ -1,0 +1,124 @@
+/** How the system stands: months, backlog of deliveries, last runs of the jobs, and what needs a person. */
+import type { DateTime } from 'luxon';
+import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
+import { readLedgerState, readPartnerZones } from '../close/queries.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { countDeliveries } from '../delivery/queries.ts';
+import type { Month } from '../month.ts';
+
+/** A month still open this long after it has ended everywhere is an alarm. */
+export const OVERDUE_HOURS = 24;
+
+export interface Status {
+  readonly environment: string;
+  readonly append_only: 'role_and_triggers' | 'triggers';
+  readonly partners: number;
+  readonly months: {
+    readonly first: Month | null;
+    readonly last_closed: Month | null;
+    /** Ended everywhere and not closed. */
+    readonly due: readonly Month[];
+    readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
+  };
+  /** Rows that no document bills yet. */
+  readonly open_entries: number;
+  readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+  readonly waiting: readonly {
+    readonly number: string;
+    readonly partner_id: string;
+    readonly status: string;
+    readonly reason: string | null;
+  }[];
+  readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
+  /** One sentence for each thing that needs a person; empty when all is well. */
+  readonly attention: readonly string[];
+}
+
+/** At most so many single documents are listed; the counts are complete. */
+const LISTED = 100;
+
+export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<Status> {
+  const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
+    tx,
+    `SELECT environment, current_user = 'reckoner_app' AS app_role, (SELECT count(*) FROM partners) AS partners
+     FROM installation`,
+  );
+  const state = await readLedgerState(tx);
+  const zones = await readPartnerZones(tx);
+  const next = nextToClose(state, undefined);
+  const due = next === undefined ? [] : dueMonths(next, zones, now);
+  const overdue = due
+    .map((month) => ({ month, endedAt: endOfMonthEverywhere(month, zones).at }))
+    .filter(({ endedAt }) => now.diff(endedAt).as('hours') > OVERDUE_HOURS)
+    .map(({ month, endedAt }) => ({ month, ended_at: endedAt.toUTC().toISO() }));
+  const { open_entries } = await queryOne<{ open_entries: number }>(
+    tx,
+    `SELECT count(*) AS open_entries FROM entries WHERE posted_month > coalesce(CAST(:last AS text), '')`,
+    { last: state.last_closed },
+  );
+  const deliveries = await countDeliveries(tx);
+  const waiting = await query<Status['waiting'][number]>(
+    tx,
+    `SELECT d.number, d.partner_id, s.status, s.reason
+     FROM (SELECT DISTINCT ON (document_id) * FROM sendings ORDER BY document_id, sending_id DESC) AS s
+     JOIN documents d USING (document_id)
+     WHERE s.status <> 'sent' ORDER BY d.series, d.sequence LIMIT :listed`,
+    { listed: LISTED },
+  );
+  const jobs = await query<Status['jobs'][number]>(
+    tx,
+    `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`,
+  );
+  return {
+    environment: installation.environment,
+    append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
+    partners: installation.partners,
+    months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
+    open_entries,
+    deliveries,
+    waiting,
+    jobs,
+    attention: attentionOf(overdue, deliveries, jobs),
+  };
+}
+
+function attentionOf(
+  overdue: Status['months']['overdue'],
+  deliveries: Status['deliveries'],
+  jobs: Status['jobs'],
+): string[] {
+  const documents = (count: number) => (count === 1 ? '1 document' : `${count} documents`);
+  const needed: string[] = [];
+  for (const { month, ended_at } of overdue) {
+    needed.push(
+      `${month} ended everywhere at ${ended_at} and is still open. Run 'reckoner close' and read what it says.`,
+    );
+  }
+  if (deliveries.held > 0) {
+    needed.push(`${documents(deliveries.held)} held: supply what is missing, then run 'reckoner deliver'.`);
+  }
+  if (deliveries.failed > 0) {
+    needed.push(`${documents(deliveries.failed)} refused by the mail server for good: correct the partner's contact.`);
+  }
+  if (deliveries.uncertain > 0) {
+    needed.push(`${documents(deliveries.uncertain)} may or may not have arrived: ask the partner before sending again.`);
+  }
+  for (const { job, finished_at, exit_status } of jobs) {
+    if (exit_status === 1 || exit_status === 2) {
+      needed.push(`The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`);
+    }
+  }
+  return needed;
+}
+
+export async function recordJobRun(
+  tx: Transaction,
+  run: { job: string; startedAt: string; finishedAt: string; exitStatus: number },
+): Promise<void> {
+  await query(
+    tx,
+    `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
+     VALUES (:job, CAST(:startedAt AS timestamptz), CAST(:finishedAt AS timestamptz), :exitStatus)`,
+    run,
+  );
+}
