@@ -67,7 +67,9 @@ export async function up(knex: Knex): Promise<void> {
     CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
       WHERE purpose = 'month'`);
   await knex.raw(`CREATE INDEX documents_by_month ON documents (month)`);
-  await knex.raw(`CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note'`);
+  await knex.raw(
+    `CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note'`,
+  );
   await knex.raw(`CALL make_append_only('documents')`);
 
   await knex.raw(`

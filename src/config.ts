@@ -105,7 +105,8 @@ export type Address = z.output<typeof addressSchema>;
 export function isRoutingNumber(text: string): boolean {
   if (!/^\d{9}$/.test(text) || text === '000000000') return false;
   const prefix = Number(text.slice(0, 2));
-  if (!(prefix <= 12 || (prefix >= 21 && prefix <= 32) || (prefix >= 61 && prefix <= 72) || prefix === 80)) return false;
+  if (!(prefix <= 12 || (prefix >= 21 && prefix <= 32) || (prefix >= 61 && prefix <= 72) || prefix === 80))
+    return false;
   const weights = [3, 7, 1];
   const sum = [...text].reduce((total, digit, index) => total + Number(digit) * (weights[index % 3] as number), 0);
   return sum % 10 === 0;

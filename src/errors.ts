@@ -131,7 +131,8 @@ const CATALOGUE = {
   ),
   before_first_month: entry<{ month: string; first: string }>(
     EXIT.refused,
-    (f) => `${f.month} lies before the first month ${f.first}; its rows post to ${f.first} or later. Close a later month.`,
+    (f) =>
+      `${f.month} lies before the first month ${f.first}; its rows post to ${f.first} or later. Close a later month.`,
   ),
   clock_behind: entry<{ today: string; latest: string; number: string }>(
     EXIT.refused,
@@ -141,7 +142,8 @@ const CATALOGUE = {
   ),
   ledger_busy: entry<{ seconds: number }>(
     EXIT.failed,
-    (f) => `The ledger was locked for more than ${f.seconds} seconds by another command. Nothing was changed; try again.`,
+    (f) =>
+      `The ledger was locked for more than ${f.seconds} seconds by another command. Nothing was changed; try again.`,
   ),
 } as const;
 

@@ -1,7 +1,7 @@
 /** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
 import { pino } from 'pino';
-import { closeMonths } from '../close/run.ts';
 import { readMonthFacts } from '../close/queries.ts';
+import { closeMonths } from '../close/run.ts';
 import { deliverPending } from '../delivery/deliver.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
@@ -25,7 +25,9 @@ async function runJob(name: string, work: (job: Job) => Promise<number>): Promis
         return exitOf(error);
       });
       const finishedAt = context.environment.now().toISO();
-      await context.database.transaction((tx) => recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }));
+      await context.database.transaction((tx) =>
+        recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
+      );
       log.info({ exit }, 'finished');
       return exit;
     });
@@ -62,7 +64,8 @@ export function runMonthClose(): Promise<number> {
     }
     await deliverAndLog(job);
     const status = await database.reading((tx) => readStatus(tx, environment.now()));
-    for (const overdue of status.months.overdue) log.error(overdue, 'month still open 24 hours after it ended everywhere');
+    for (const overdue of status.months.overdue)
+      log.error(overdue, 'month still open 24 hours after it ended everywhere');
     if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
     return status.months.overdue.length > 0 || needsPerson(status.deliveries) ? EXIT.attention : EXIT.done;
   });

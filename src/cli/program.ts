@@ -7,11 +7,11 @@ import { choiceArgument, monthArgument } from './arguments.ts';
 import { type CloseOptions, close } from './commands/close.ts';
 import { deliver } from './commands/deliver.ts';
 import { init, initCheck, migrate } from './commands/init.ts';
-import { invoiceList, type InvoiceListOptions, invoicePdf, invoiceShow } from './commands/invoice.ts';
-import { ledgerImport, type LedgerImportOptions } from './commands/ledger.ts';
+import { type InvoiceListOptions, invoiceList, invoicePdf, invoiceShow } from './commands/invoice.ts';
+import { type LedgerImportOptions, ledgerImport } from './commands/ledger.ts';
 import { partnerImport, partnerList, partnerShow } from './commands/partner.ts';
 import { status } from './commands/status.ts';
-import { openOutput, type Output, reportError } from './output.ts';
+import { type Output, openOutput, reportError } from './output.ts';
 
 /** Runs one command line and gives its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -38,11 +38,17 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('lay out RECKONER_HOME and the database; safe to repeat')
     .option('--check', 'say what production still lacks, by partner and currency')
     .action(act((output, options: { check?: boolean }) => (options.check ? initCheck(output) : init(output))));
-  program.command('migrate').description('bring the database up to date').action(act((output) => migrate(output)));
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .action(act((output) => migrate(output)));
 
   const partner = program.command('partner').description('partners: import, list, show');
   partner.command('import <file>').description('add and update partners from a JSON array').action(act(partnerImport));
-  partner.command('list').description('all partners').action(act((output) => partnerList(output)));
+  partner
+    .command('list')
+    .description('all partners')
+    .action(act((output) => partnerList(output)));
   partner.command('show <id>').description('one partner with its policies').action(act(partnerShow));
 
   const ledger = program.command('ledger').description('ledger rows: import');

@@ -163,7 +163,8 @@ async function refuseOpenRows(
   const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
     .find((each) => each.month < before);
-  if (open !== undefined) throw refuse('earlier_month_open', { month: before, open: open.month, entries: open.entries });
+  if (open !== undefined)
+    throw refuse('earlier_month_open', { month: before, open: open.month, entries: open.entries });
 }
 
 async function assertConservation(tx: Transaction, month: Month): Promise<void> {

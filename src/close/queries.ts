@@ -58,17 +58,17 @@ export async function readLatestDocument(tx: Transaction): Promise<{ number: str
 }
 
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
+  const bindings = { content: JSON.stringify(issuer), now };
+  await execute(
+    tx,
+    `INSERT INTO issuer_versions (content, first_used_at) VALUES (CAST(:content AS jsonb), CAST(:now AS timestamptz))
+     ON CONFLICT ON CONSTRAINT issuer_version_once DO NOTHING`,
+    bindings,
+  );
   const { id } = await queryOne<{ id: number }>(
     tx,
-    `WITH added AS (
-       INSERT INTO issuer_versions (content, first_used_at) VALUES (CAST(:content AS jsonb), CAST(:now AS timestamptz))
-       ON CONFLICT ON CONSTRAINT issuer_version_once DO NOTHING
-       RETURNING issuer_version_id
-     )
-     SELECT issuer_version_id AS id FROM added
-     UNION ALL
-     SELECT issuer_version_id FROM issuer_versions WHERE content = CAST(:content AS jsonb)`,
-    { content: JSON.stringify(issuer), now },
+    `SELECT issuer_version_id AS id FROM issuer_versions WHERE content = CAST(:content AS jsonb)`,
+    bindings,
   );
   return id;
 }

@@ -162,7 +162,11 @@ export async function findUser(wanted: number | string): Promise<User | undefine
 }
 
 /** Refuses up front, by the name of the folder that bars the way, what would else fail deep inside PostgreSQL. */
-export async function assertReachable(path: string, account: Account): Promise<void> {
+export async function assertReachable(
+  path: string,
+  what: 'RECKONER_HOME' | 'the program',
+  account: Account,
+): Promise<void> {
   if (!account.switched) return;
   const ancestors = [path];
   while (ancestors[0] !== '/') ancestors.unshift(dirname(ancestors[0] ?? '/'));
@@ -173,8 +177,9 @@ export async function assertReachable(path: string, account: Account): Promise<v
     // An access control list may still let the user in: only an attempt can tell.
     if ((await run(account, '/', '/bin/sh', ['-c', 'cd "$1"', 'sh', folder])).succeeded) continue;
     throw unusable(
-      `root runs it as the user ${account.name}, who may not enter ${folder} on the way to ${path}`,
-      'Move that to a folder that all may enter, such as /srv, ' +
+      `root runs it as the user ${account.name}, who may not enter ${folder}` +
+        (folder === path ? '' : ` on the way to ${path}`),
+      `Move ${what} to a folder that all may enter ('chmod o+x'), such as /srv, ` +
         `or run the command as an ordinary user, or ${OWN_DATABASE}.`,
     );
   }
@@ -238,6 +243,17 @@ export async function commandLineOf(pid: number): Promise<string | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Every process that can be seen from here, with its command line. */
+export async function listProcesses(): Promise<{ pid: number; command: string }[]> {
+  if (process.platform === 'linux') {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+    return Promise.all(pids.map(async (pid) => ({ pid, command: (await commandLineOf(pid)) ?? '' })));
+  }
+  const { stdout } = await execute('ps', ['-A', '-ww', '-o', 'pid=,command=']);
+  const lines = stdout.split('\n').map((line) => /^ *(\d+) (.*)$/.exec(line));
+  return lines.flatMap((line) => (line?.[2] === undefined ? [] : [{ pid: Number(line[1]), command: line[2] }]));
 }
 
 // --- What they say --------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import {
   completeNative,
   findPackage,
   findUser,
+  listProcesses,
   OWN_DATABASE,
   type Package,
   remedyFor,
@@ -43,6 +44,8 @@ export interface Place {
   readonly data: string;
   /** The folder of the socket. */
   readonly sockets: string;
+  /** What `ps` shows behind «postgres:», the same for every command and different for every folder. */
+  readonly name: string;
   readonly account: Account;
   readonly package: Package;
 }
@@ -52,19 +55,26 @@ export async function preparePlace(directory: string): Promise<Place> {
   const wanted = resolve(directory);
   const programs = await findPackage();
   const account = await chooseAccount(wanted);
-  await assertReachable(await realpath(programs.native), account);
-  await mkdir(dirname(wanted), { recursive: true });
-  await assertReachable(await realpath(dirname(wanted)), account);
+  await assertReachable(await realpath(programs.native), 'the program', account);
+  const home = dirname(wanted);
+  // Asked before anything is made, and again because a strict umask could close what is made.
+  await assertReachable(await realpath(nearestExisting(home)), 'RECKONER_HOME', account);
+  await mkdir(home, { recursive: true });
+  await assertReachable(await realpath(home), 'RECKONER_HOME', account);
   await makePrivate(wanted, account);
   const folder = await realpath(wanted);
-  await assertReachable(folder, account);
+  await assertReachable(folder, 'RECKONER_HOME', account);
   await assertOwned(folder, account);
   const data = join(folder, 'data');
   if (existsSync(data)) await assertOwned(data, account);
-  const place = { folder, data, sockets: socketFolder(folder, account), account, package: programs };
+  const hash = createHash('sha256').update(`${account.uid} ${folder}`).digest('hex');
+  const name = `reckoner-${hash.slice(0, 20)}`;
+  const place = { folder, data, sockets: socketFolder(folder, name), name, account, package: programs };
   await makeSocketFolder(place);
   return place;
 }
+
+const nearestExisting = (folder: string): string => (existsSync(folder) ? folder : nearestExisting(dirname(folder)));
 
 /** A folder made by root goes to the user at once. lchown, lest that user has put a link in its place meanwhile. */
 async function makePrivate(folder: string, account: Account): Promise<void> {
@@ -89,10 +99,8 @@ async function assertOwned(folder: string, account: Account): Promise<void> {
  * The socket lies beside the data unless its path would be too long for the kernel. Then it lies in a folder of its own
  * in /tmp, not os.tmpdir(): every command must come to the same name, whatever TMPDIR says.
  */
-function socketFolder(folder: string, account: Account): string {
-  if (Buffer.byteLength(join(folder, SOCKET)) <= SOCKET_PATH_MAX_BYTES) return folder;
-  const hash = createHash('sha256').update(`${account.uid} ${folder}`).digest('hex');
-  return `/tmp/reckoner-${hash.slice(0, 20)}`;
+function socketFolder(folder: string, name: string): string {
+  return Buffer.byteLength(join(folder, SOCKET)) <= SOCKET_PATH_MAX_BYTES ? folder : join('/tmp', name);
 }
 
 /** In /tmp anybody could have made this folder before us, to pose as our server. */
@@ -120,6 +128,7 @@ export async function removeLeftovers({ folder, account }: Place): Promise<void>
 /** Makes the cluster beside its place and renames it in one step, so that a kill -9 leaves all of it or nothing. */
 export async function createCluster(place: Place): Promise<void> {
   const { folder, data, account } = place;
+  if (existsSync(data) && (await readdir(data)).length > 0) throw notACluster(place);
   const native = await completeNative(place.package, folder, account);
   const draft = join(folder, `data.new.${randomUUID()}`);
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth-local=trust', '--auth-host=reject'];
@@ -142,17 +151,18 @@ export async function createCluster(place: Place): Promise<void> {
     throw unusable(complaintIn(named.output), remedyFor(named.output, folder));
   }
 
-  await rename(draft, data).catch(unless('EEXIST', 'ENOTEMPTY')); // Another command was first; or it is somebody's.
-  if (!isCreated(place)) {
-    throw unusable(
-      `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`,
-      'Restore it from a backup, or move it away to begin with an empty ledger.',
-    );
-  }
+  await rename(draft, data).catch(unless('EEXIST', 'ENOTEMPTY')); // Another command was first, if the lock was lost.
+  if (!isCreated(place)) throw notACluster(place);
   // Else a power cut could bring the draft's name back after rows were committed.
   const handle = await open(folder);
   await handle.sync().finally(() => handle.close());
 }
+
+const notACluster = ({ data }: Place) =>
+  unusable(
+    `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`,
+    'Restore it from a backup, or move it away to begin with an empty ledger.',
+  );
 
 export interface ServerEnd {
   /** It gave up by itself; otherwise it was shut down or killed. */
@@ -170,12 +180,14 @@ export async function startServer(place: Place): Promise<StartedServer> {
   const { folder, data, sockets, account } = place;
   const native = await completeNative(place.package, folder, account);
   await makeSocketFolder(place);
+  if (existsSync(join(data, 'postmaster.pid'))) await endOrphans(place);
   await removeIfRecycled(join(data, 'postmaster.pid'));
   await removeIfRecycled(join(sockets, `${SOCKET}.lock`));
   const log = join(folder, 'server.log');
   const begin = await rotate(log);
 
   const settings = [
+    `cluster_name=${place.name}`,
     'listen_addresses=',
     `port=${PORT}`,
     `unix_socket_directories="${sockets.replaceAll('"', '""')}"`,
@@ -233,12 +245,34 @@ async function readFrom(log: string, position: number): Promise<string> {
 }
 
 /** The process that serves this data folder, if there is one. */
-export async function postmasterOf({ data }: Place): Promise<number | undefined> {
-  const pid = await pidIn(join(data, 'postmaster.pid'));
-  return pid !== undefined && (await serves(pid, data)) ? pid : undefined;
+export async function postmasterOf(place: Place): Promise<number | undefined> {
+  const file = join(place.data, 'postmaster.pid');
+  if (!existsSync(file)) return undefined;
+  const pid = await pidIn(file);
+  if (pid !== undefined && serves((await commandLineOf(pid)) ?? '', place)) return pid;
+  // Started inside a container, it has another number there than here.
+  return (await listProcesses()).find(({ command }) => serves(command, place))?.pid;
 }
 
-const serves = async (pid: number, data: string) => ((await commandLineOf(pid)) ?? '').includes(`postgres -D ${data} `);
+const serves = (command: string, { data }: Place): boolean => command.includes(`postgres -D ${data} `);
+
+/**
+ * Ends what has outlived a killed postmaster. Its processes notice in an instant and end by themselves, but one that
+ * waits for a lock of a sibling that was killed too waits for ever, and PostgreSQL will not start beside it.
+ */
+async function endOrphans(place: Place): Promise<void> {
+  const since = performance.now();
+  while (performance.now() - since < PATIENCE_MS) {
+    const processes = await listProcesses();
+    const orphans = processes.filter(({ command }) => command.startsWith(`postgres: ${place.name}: `));
+    if (orphans.length === 0 || processes.some(({ command }) => serves(command, place))) return;
+    if (performance.now() - since > 2_000) {
+      const pids = orphans.map(({ pid }) => String(pid));
+      await run(place.account, place.folder, '/bin/sh', ['-c', 'kill -9 "$@"', 'sh', ...pids]);
+    }
+    await sleep(20);
+  }
+}
 
 /**
  * A lock file that names a stranger: the server was killed with its machine or container, and its number has gone to
@@ -261,12 +295,13 @@ async function pidIn(file: string): Promise<number | undefined> {
 /** A fast shutdown, waited for. One that fails or dawdles harms nobody: the next command waits for it or uses it. */
 export async function stopServer(place: Place): Promise<void> {
   const { folder, data, sockets, account } = place;
-  const pid = await postmasterOf(place);
-  if (pid === undefined) return; // It runs in another container, whose processes cannot be reached from here.
+  const pid = await pidIn(join(data, 'postmaster.pid'));
+  // In another container it has another number: it cannot be stopped from here, and whoever comes next there does.
+  if (pid === undefined || pid !== (await postmasterOf(place))) return;
   const native = await completeNative(place.package, folder, account);
   // pg_ctl as the server's user: root must not send a signal to a number read from that user's file.
   await run(account, folder, join(native, 'bin', 'pg_ctl'), ['stop', '-D', data, '-m', 'fast', '-W']);
   const since = performance.now();
-  while ((await serves(pid, data)) && performance.now() - since < PATIENCE_MS) await sleep(5);
+  while (serves((await commandLineOf(pid)) ?? '', place) && performance.now() - since < PATIENCE_MS) await sleep(5);
   if (sockets !== folder) await rmdir(sockets).catch(() => {}); // It is in use again if another command was quick.
 }

@@ -129,9 +129,12 @@ async function enterOrStart(place: Place): Promise<pg.Client> {
         `Try again in a minute; ${join(place.folder, 'server.log')} may say more. Or ${OWN_DATABASE}.`,
       );
     }
-    await sleep(15);
+    await pause(since);
   }
 }
+
+/** 5 ms at first, 100 ms after two seconds: each attempt leaves a line in the server's log. */
+const pause = (since: number) => sleep(Math.min(5 + (performance.now() - since) / 20, 100));
 
 /** Called with the start lock held. Answers with a keeper, or with the reason for another try. */
 async function createAndStart(place: Place): Promise<pg.Client | Answer> {
@@ -148,7 +151,7 @@ async function createAndStart(place: Place): Promise<pg.Client | Answer> {
     if (answer instanceof pg.Client) return answer;
     if (end !== undefined) return explain(place, end);
     if (performance.now() - since > PATIENCE_MS) return answer;
-    await sleep(5);
+    await pause(since);
   }
 }
 

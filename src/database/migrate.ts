@@ -7,8 +7,8 @@ import * as partners from '../../migrations/002_partners.ts';
 import * as ledger from '../../migrations/003_ledger.ts';
 import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
-import { quietQueueLogger } from './queue-logger.ts';
 import { refuse } from '../errors.ts';
+import { openQueuePool, quietQueueLogger } from './queue.ts';
 
 interface Migration {
   readonly name: string;
@@ -45,7 +45,7 @@ export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise
   await keeper.connect();
   try {
     await keeper.query(MIGRATION_LOCK);
-    const pool = new pg.Pool({ ...connection, max: 2 });
+    const pool = openQueuePool(connection, 2);
     try {
       await migrateQueue({ pgPool: pool, logger: quietQueueLogger });
     } finally {

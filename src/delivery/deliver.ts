@@ -4,10 +4,11 @@
  */
 import { join } from 'node:path';
 import { type Runner, run, runOnce, type TaskList } from 'graphile-worker';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { quietQueueLogger } from '../database/queue-logger.ts';
+import { openQueuePool, quietQueueLogger } from '../database/queue.ts';
+import { reasonOf } from '../errors.ts';
 import { packageRoot } from '../package.ts';
 import { type Deliverer, type Delivery, deliverDocument } from './document.ts';
 import { openStudio } from './drawing.ts';
@@ -103,7 +104,11 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   const tasksOf = (worker: number): TaskList => ({
     deliver: async (payload) => {
       const { document_id } = payload as { document_id: number };
-      const delivery = await deliverDocument(deliverer, document_id, worker);
+      const delivery = await deliverDocument(deliverer, document_id, worker).catch((error: unknown) => {
+        // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
+        options.onDelivery?.({ number: `document ${document_id}`, status: 'deferred', detail: reasonOf(error) });
+        throw error;
+      });
       options.onDelivery?.(delivery);
       if (delivery.status === 'deferred') throw new TryAgainLater(delivery.detail);
     },
@@ -116,8 +121,7 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   const crew = await hireCrew(database.connection, CREW, () =>
     loseCrew(new Error('the connection that shows that these workers live was lost')),
   );
-  const pool = new pg.Pool({ ...database.connection, max: CREW + 2 });
-  pool.on('error', () => {}); // the next query reports it
+  const pool = openQueuePool(database.connection, CREW + 2);
   try {
     await work({ pool, numbers: crew.numbers, tasksOf, lost });
   } finally {

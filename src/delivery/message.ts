@@ -96,8 +96,8 @@ export async function composeMessage(message: MessageParts): Promise<Buffer> {
     ...(replyTo === undefined ? {} : { replyTo: mailbox('reply address', { name: '', address: replyTo }) }),
     subject: oneLine(message.letter.subject),
     headers: { 'Auto-Submitted': 'auto-generated' },
-    text: message.letter.text,
-    html: message.letter.html,
+    text: withPlainLines(message.letter.text),
+    html: withPlainLines(message.letter.html),
     attachments: message.attachments.map(({ filename, contentType, content }) => ({
       filename: oneLine(filename),
       contentType: oneLine(contentType),
@@ -116,6 +116,9 @@ export async function composeMessage(message: MessageParts): Promise<Buffer> {
   });
   return composer.compile().build();
 }
+
+/** A lone CR would be sent as it is, which SMTP forbids and servers repair: the bytes would not be those kept here. */
+const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 const mailbox = (role: string, { name, address }: Mailbox): { name: string; address: string } => ({
   name: oneLine(name),

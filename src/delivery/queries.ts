@@ -42,21 +42,22 @@ export function readSending(tx: Transaction, documentId: number): Promise<Sendin
   ).then((rows) => rows[0]);
 }
 
+/** Keeps a link, and gives the URL of the one that is kept: where another worker was first, that of its link. */
 export async function recordPaymentLink(
   tx: Transaction,
   link: { documentId: number; provider: string; token: string; url: string; now: string },
 ): Promise<string> {
-  const { url } = await queryOne<{ url: string }>(
+  await execute(
     tx,
-    `WITH added AS (
-       INSERT INTO payment_links (document_id, provider, token, url, created_at)
-       VALUES (:documentId, :provider, :token, :url, CAST(:now AS timestamptz))
-       ON CONFLICT (document_id) DO NOTHING
-       RETURNING url
-     )
-     SELECT url FROM added UNION ALL SELECT url FROM payment_links WHERE document_id = :documentId`,
+    `INSERT INTO payment_links (document_id, provider, token, url, created_at)
+     VALUES (:documentId, :provider, :token, :url, CAST(:now AS timestamptz))
+     ON CONFLICT (document_id) DO NOTHING`,
     link,
   );
+  // A statement of its own: only a new snapshot sees what another worker committed while the insert waited for it.
+  const { url } = await queryOne<{ url: string }>(tx, `SELECT url FROM payment_links WHERE document_id = :documentId`, {
+    documentId: link.documentId,
+  });
   return url;
 }
 
@@ -66,17 +67,17 @@ export async function recordInstructionVersion(
   facts: { documentId: number; partnerId: string; currency: string; instructions: Instructions; now: string },
 ): Promise<{ id: number; changed: boolean }> {
   const bindings = { ...facts, content: JSON.stringify(facts.instructions), instructions: null };
+  await execute(
+    tx,
+    `INSERT INTO instruction_versions (currency, content, first_used_at)
+     VALUES (:currency, CAST(:content AS jsonb), CAST(:now AS timestamptz))
+     ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING`,
+    bindings,
+  );
+  // A statement of its own, see recordPaymentLink.
   const { id } = await queryOne<{ id: number }>(
     tx,
-    `WITH added AS (
-       INSERT INTO instruction_versions (currency, content, first_used_at)
-       VALUES (:currency, CAST(:content AS jsonb), CAST(:now AS timestamptz))
-       ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING
-       RETURNING instruction_version_id
-     )
-     SELECT instruction_version_id AS id FROM added
-     UNION ALL
-     SELECT instruction_version_id FROM instruction_versions
+    `SELECT instruction_version_id AS id FROM instruction_versions
      WHERE currency = :currency AND content = CAST(:content AS jsonb)`,
     bindings,
   );

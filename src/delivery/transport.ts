@@ -79,9 +79,10 @@ export function openTransport(options: TransportOptions): Transport {
 // --- Whom a sandbox may write to ------------------------------------------------------------------------------------
 
 /**
- * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.example`
- * allows ap@partner.example and ap@example, never ap@notexample); one with a name before its @ is one address; any
- * other is one domain. Case does not matter, and what is not exactly one address is never allowed.
+ * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.test`
+ * allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test); one with a name
+ * before its @ is one address; any other is one domain. Case does not matter, and what is not exactly one address is
+ * never allowed.
  */
 export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
   if (!isOneAddress(address)) return false;
@@ -197,13 +198,14 @@ export function serverOf(smtpUrl: string): MailServer {
   };
 }
 
-function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: { user?: string; pass?: string } } {
+function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectionAuth | undefined } {
   try {
-    return parseConnectionUrl(smtpUrl) as SMTPConnectionOptions & { auth?: { user?: string; pass?: string } };
+    // Asked first: for what is no URL nodemailer turns to an older parser, which prints it, password and all, to stderr.
+    if (URL.canParse(smtpUrl)) return parseConnectionUrl(smtpUrl);
   } catch {
     // Without its cause: a URL parser's error repeats the URL, and with it the password.
-    throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
   }
+  throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
 }
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });

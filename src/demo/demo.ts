@@ -3,9 +3,9 @@
  * and delivered with the clock of its time. Everything is done by the real program, as cron and finance would do it.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { table } from '../cli/output.ts';
+import { acquireEmbeddedServer } from '../database/embedded.ts';
 import type { DocumentJson } from '../documents/document.ts';
 import { groupThousands } from '../money.ts';
 import { packageRoot } from '../package.ts';
@@ -41,6 +41,8 @@ if (existsSync(HOME)) {
   // Only what an earlier demonstration made is removed: a home of any other name is never touched.
   rmSync(HOME, { recursive: true, force: true });
 }
+// Held throughout, so that not every command starts and stops the server.
+const server = await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
 for (const { file, now } of MONTHS) {
@@ -50,22 +52,16 @@ for (const { file, now } of MONTHS) {
 
 const last = MONTHS[MONTHS.length - 1]?.now ?? '';
 const documents = JSON.parse(reckoner(['--json', 'invoice', 'list'], last)) as DocumentJson[];
-const pdfs = join(HOME, 'pdf');
-const rows = documents.map((document) => {
-  const pdf = join(pdfs, `${document.number}.pdf`);
+const folder = join(HOME, 'pdf');
+mkdirSync(folder, { recursive: true });
+for (const document of documents) {
+  const pdf = join(folder, `${document.number}.pdf`);
   reckoner(['invoice', 'pdf', document.number, '-o', pdf], last);
-  return { document, pdf };
-});
-process.stdout.write(
-  `${table(
-    ['document', 'partner', 'month', '>amount due', ''],
-    rows.map(({ document }) => [
-      document.number,
-      document.partner_id,
-      document.month,
-      groupThousands(document.amount_due),
-      document.currency,
-    ]),
-  )}\n\n`,
-);
-process.stdout.write(`PDFs     ${relative('.', pdfs)}/\nE-mails  ${relative('.', join(HOME, 'outbox'))}/\n`);
+  const amount = `${groupThousands(document.amount_due)} ${document.currency}`;
+  const email = join(HOME, 'outbox', `${document.email?.message_id.slice(1, -1)}.eml`);
+  process.stdout.write(
+    `${document.number.padEnd(16)} ${document.partner_id.padEnd(18)} ${document.month} ${amount.padStart(16)}\n` +
+      `  ${relative('.', pdf)}\n  ${relative('.', email)}\n`,
+  );
+}
+await server.release();

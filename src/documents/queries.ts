@@ -1,6 +1,7 @@
 /** SQL over issued documents. */
-import { query, type Transaction } from '../database/transaction.ts';
+
 import type { Issuer } from '../config.ts';
+import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind } from './face.ts';
 

@@ -77,7 +77,9 @@ export async function importRows(
   }
   const refused = broken || (rejected > 0 && !options.skipInvalid);
   if (good === 0 || refused) return { accepted: 0, duplicates, rejected, errors, late: 0, refused };
-  const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) => monthsAround(time_zone, utc_month));
+  const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
+    monthsAround(time_zone, utc_month),
+  );
   await lockLedgerShared(tx);
   const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);

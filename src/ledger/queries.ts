@@ -306,17 +306,18 @@ export interface BadRow {
 }
 
 export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> {
-  return query(
-    tx,
-    `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`,
-    { limit },
-  );
+  return query(tx, `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`, {
+    limit,
+  });
 }
 
 /** All bad rows with their raw text in batches, through a cursor: memory stays constant however many there are. */
 export async function* readBadRows(tx: Transaction): AsyncGenerator<(BadRow & { row: string })[]> {
-  await execute(tx, `DECLARE bad_rows NO SCROLL CURSOR FOR
-    SELECT file, line, field, code, reason, raw AS row FROM (${BAD_ROWS}) AS bad ORDER BY seq`);
+  await execute(
+    tx,
+    `DECLARE bad_rows NO SCROLL CURSOR FOR
+    SELECT file, line, field, code, reason, raw AS row FROM (${BAD_ROWS}) AS bad ORDER BY seq`,
+  );
   for (;;) {
     const rows = await query<BadRow & { row: string }>(tx, 'FETCH 1000 FROM bad_rows');
     if (rows.length === 0) break;

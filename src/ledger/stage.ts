@@ -1,10 +1,11 @@
 /** Staging: rows go by COPY into a table of this transaction only, good and bad alike, in file order. */
-import { finished } from 'node:stream/promises';
+
 import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { connectionOf, execute, type Transaction } from '../database/transaction.ts';
-import type { SourceRecord } from './read.ts';
 import { IDENTIFIER } from '../partners/file.ts';
+import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
@@ -102,6 +103,5 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 
 /** Text as COPY's text format wants it. PostgreSQL has no NUL character: it is left out. */
 function escaped(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: NUL is what must go
   return text.replace(/[\\\t\n\r\0]/g, (character) => ESCAPES[character] as string);
 }

@@ -101,7 +101,9 @@ function attentionOf(
     needed.push(`${documents(deliveries.failed)} refused by the mail server for good: correct the partner's contact.`);
   }
   if (deliveries.uncertain > 0) {
-    needed.push(`${documents(deliveries.uncertain)} may or may not have arrived: ask the partner before sending again.`);
+    needed.push(
+      `${documents(deliveries.uncertain)} may or may not have arrived: ask the partner before sending again.`,
+    );
   }
   for (const { job, finished_at, exit_status } of jobs) {
     if (exit_status === 1 || exit_status === 2) {

@@ -15,7 +15,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { complaintIn, findUser } from '../../src/database/binaries.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import {
@@ -34,7 +34,10 @@ import {
 
 const asRoot = process.getuid?.() === 0;
 
-afterEach(cleanUp);
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await cleanUp();
+});
 afterAll(removeUsedHome);
 
 /** Every process of the server: the postmaster, its helpers and those that serve connections. */
@@ -129,6 +132,20 @@ describe('One command', () => {
     await server.release();
   });
 
+  it('is not misled by variables meant for other servers, and hands on no secrets', { timeout: 30_000 }, async () => {
+    vi.stubEnv('PGDATA', '/nowhere');
+    vi.stubEnv('PGPORT', '1');
+    vi.stubEnv('PGSSLMODE', 'require');
+    vi.stubEnv('SMTP_URL', 'smtp://user:secret@mail.example');
+    const directory = await usedHome();
+    const server = await acquireEmbeddedServer(directory);
+    expect(await query(server.connection, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    if (process.platform === 'linux') {
+      expect(await readFile(`/proc/${await postmaster(directory)}/environ`, 'utf8')).not.toContain('secret');
+    }
+    await server.release();
+  });
+
   it('moves a log of several megabytes out of the way', { timeout: 30_000 }, async () => {
     const directory = await usedHome();
     await truncate(join(directory, 'server.log'), 6_000_000);
@@ -215,6 +232,23 @@ describe('After a kill -9', () => {
     const next = new Command(directory);
     expect(await query(await next.entered(), count)).toEqual([{ rows: 1 }]);
     expect(await postmaster(directory)).not.toBe(pid);
+    await next.leave();
+  });
+
+  it('of the postmaster, the next command ends a process of it that hangs', { timeout: 60_000 }, async () => {
+    const directory = await usedHome();
+    const { insert, count } = table();
+    const first = new Command(directory);
+    const connection = await first.entered();
+    await query(connection, insert);
+    const [keeper] = await query(connection, `SELECT pid FROM pg_stat_activity WHERE application_name LIKE '%keeper'`);
+    const hanging = Number(keeper?.['pid']);
+    process.kill(hanging, 'SIGSTOP');
+    process.kill(await postmaster(directory), 'SIGKILL');
+    first.kill();
+    const next = new Command(directory);
+    expect(await query(await next.entered(), count)).toEqual([{ rows: 1 }]);
+    expect(await isAlive(hanging)).toBe(false);
     await next.leave();
   });
 

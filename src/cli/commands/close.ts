@@ -90,7 +90,9 @@ export function describeMonths(months: readonly MonthFacts[], verb: string): str
       const { sent, pending, held, failed, uncertain } = facts.deliveries;
       const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
         `  ${currency}`,
-        ...[spot_price, partner_cut, invoice_amount].map((each) => groupThousands(Amount.of(each, currency).toString())),
+        ...[spot_price, partner_cut, invoice_amount].map((each) =>
+          groupThousands(Amount.of(each, currency).toString()),
+        ),
       ]);
       return [
         `${facts.month} ${verb}: ${facts.invoices} invoice(s), ${facts.credit_notes} credit note(s), ` +

@@ -17,7 +17,9 @@ export async function init(output: Output): Promise<number> {
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
     [
       created === 'created' ? `Wrote ${file}.` : `Kept ${file} as it is.`,
-      migrations.length > 0 ? `Brought the database up to date: ${migrations.join(', ')}.` : 'The database is up to date.',
+      migrations.length > 0
+        ? `Brought the database up to date: ${migrations.join(', ')}.`
+        : 'The database is up to date.',
       environment.name === 'sandbox'
         ? 'This is a sandbox: its settings are fictitious, and its documents say so on their face.'
         : `Now complete ${file}; 'reckoner init --check' lists what is missing.`,
@@ -60,7 +62,9 @@ export async function migrate(output: Output): Promise<number> {
   const environment = readEnvironment();
   const migrations = await withDatabase(environment, { unmigrated: true }, (database) => database.migrations.run());
   output.print({ migrations }, () =>
-    migrations.length > 0 ? `Brought the database up to date: ${migrations.join(', ')}.` : 'The database is up to date.',
+    migrations.length > 0
+      ? `Brought the database up to date: ${migrations.join(', ')}.`
+      : 'The database is up to date.',
   );
   return EXIT.done;
 }

@@ -79,7 +79,10 @@ function described(row: DocumentRow): string {
     ['amount due', money(row.amount_due)],
     ['balance', money(row.balance)],
     ['payment link', row.payment_link ?? 'none'],
-    ['PDF', row.pdf_sha256 === null ? 'not drawn yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`],
+    [
+      'PDF',
+      row.pdf_sha256 === null ? 'not drawn yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
+    ],
     ['e-mail', emailStory(row)],
   ];
   const lines = row.lines.map((line) => [
@@ -111,7 +114,8 @@ export async function invoicePdf(output: Output, number: string, options: { outp
     const pdf = await database.reading(async (tx) => {
       const row = await documentNumbered(tx, number);
       const kept = await readPdf(tx, row.document_id);
-      if (kept === undefined) throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
+      if (kept === undefined)
+        throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
       return kept;
     });
     const file = options.output ?? `${number}.pdf`;

@@ -18,7 +18,10 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
   const partners = parsePartners(text, file);
   return withContext(async ({ environment, database }) => {
     const report = await database.transaction((tx) => importPartners(tx, partners, environment.now()));
-    output.print(report, () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`);
+    output.print(
+      report,
+      () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
+    );
     for (const remark of partners.flatMap(undrawableRemarks)) output.note(remark);
     return EXIT.done;
   });
@@ -77,7 +80,13 @@ function asFile(partner: PartnerView): Record<string, unknown> {
 
 function describe(partner: PartnerView): string {
   const { address, invoicing_contact: contact } = partner;
-  const place = [address.line1, address.line2, `${address.postal_code} ${address.city}`.trim(), address.region, address.country];
+  const place = [
+    address.line1,
+    address.line2,
+    `${address.postal_code} ${address.city}`.trim(),
+    address.region,
+    address.country,
+  ];
   const facts: [string, string][] = [
     ['name', partner.name],
     ['address', place.filter((part) => part !== '').join(', ')],

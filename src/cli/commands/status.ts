@@ -27,7 +27,12 @@ export function describeStatus(found: Status): string {
     ].join('\n'),
   ];
   if (waiting.length > 0) {
-    const rows = waiting.map((each) => [each.number, short(each.partner_id, 18), each.status, printable(each.reason ?? '')]);
+    const rows = waiting.map((each) => [
+      each.number,
+      short(each.partner_id, 18),
+      each.status,
+      printable(each.reason ?? ''),
+    ]);
     sections.push(table(['document', 'partner', 'state', 'because'], rows));
   }
   if (jobs.length > 0) {
@@ -35,7 +40,9 @@ export function describeStatus(found: Status): string {
     sections.push(table(['job', 'last run (UTC)', '>exit'], rows));
   }
   sections.push(
-    attention.length === 0 ? 'Nothing needs a person.' : ['Needs a person:', ...attention.map((each) => `- ${each}`)].join('\n'),
+    attention.length === 0
+      ? 'Nothing needs a person.'
+      : ['Needs a person:', ...attention.map((each) => `- ${each}`)].join('\n'),
   );
   return sections.join('\n\n');
 }

@@ -1,5 +1,6 @@
 /** A column of paragraphs and of facts with their labels: measured before it is drawn, and broken only between lines. */
-import type { Element, Sheet, Tag } from './sheet.ts';
+import type { Element, Tag } from './ink.ts';
+import type { Sheet } from './sheet.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
 
@@ -112,7 +113,8 @@ export class Column {
       const height = itemHeight(item);
       sheet.keepTogether(height);
       if (height <= sheet.room) {
-        sheet.panel(x - PANEL_X, sheet.y, this.width + 2 * PANEL_X, height, 'panel', PANEL_Y);
+        const box = { x: x - PANEL_X, y: sheet.y, width: this.width + 2 * PANEL_X, height };
+        sheet.panel(box, 'panel', PANEL_Y);
       }
       sheet.y += PANEL_Y;
     }

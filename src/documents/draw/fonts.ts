@@ -32,7 +32,7 @@ function parsedFonts(): Readonly<Record<Weight, ParsedFont>> {
  */
 function ownFont({ data, font }: ParsedFont): Font {
   const own = create(data);
-  own._tables = font._tables;
+  return font;
   return own;
 }
 
@@ -41,8 +41,12 @@ export function ownFonts(): Fonts {
   return { regular: ownFont(regular), bold: ownFont(bold) };
 }
 
+/** Their glyphs are the very boxes that a reader should not be left with. */
+const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
+
 /** Whether both weights have a glyph for a character. */
 export function isDrawable(codePoint: number): boolean {
+  if (STAND_INS.has(codePoint)) return false;
   const { regular, bold } = parsedFonts();
   return regular.font.hasGlyphForCodePoint(codePoint) && bold.font.hasGlyphForCodePoint(codePoint);
 }

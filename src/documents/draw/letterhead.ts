@@ -72,7 +72,9 @@ export function drawHeadline(sheet: Sheet, wording: Wording): void {
   column.text(wording.sentence, sheet.style('body'), { before: HEADLINE_SPACE });
   const height = column.height + 2 * sheet.space(PANEL_PADDING_Y);
   sheet.keepTogether(height);
-  if (height <= sheet.room) sheet.panel(sheet.left, sheet.y, sheet.width, height, 'panel', PANEL_RADIUS);
+  if (height <= sheet.room) {
+    sheet.panel({ x: sheet.left, y: sheet.y, width: sheet.width, height }, 'panel', PANEL_RADIUS);
+  }
   sheet.y += sheet.space(PANEL_PADDING_Y);
   column.draw(sheet.root, sheet.left + PANEL_PADDING_X);
   sheet.y += sheet.space(PANEL_PADDING_Y) + sheet.space(AFTER_PANEL);

@@ -13,7 +13,8 @@ import {
   type Section,
   sectionsOf,
 } from './columns.ts';
-import type { Element, Sheet } from './sheet.ts';
+import type { Element } from './ink.ts';
+import type { Sheet } from './sheet.ts';
 import { fill, type Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
 import type { Total, Wording } from './wording.ts';
@@ -84,13 +85,15 @@ function drawHeading({ sheet, face, headings }: Table): void {
     fill(lines.currency, { currency: face.currency }),
     ...(face.document === 'credit_note' && face.lines.length > 0 ? [lines.credit_note_signs] : []),
   ];
-  const note = { style: sheet.style('small'), text: notes.join('. ') };
+  const note = notes.join('. ');
+  const noteWidth = sheet.width - sheet.measure(heading) - COLUMN_GAP;
+  const noteStyle = shrunk(sheet.style('small'), [{ text: note, width: noteWidth }], sheet.measure);
   sheet.keepTogether(
     heading.style.leading + sheet.space(HEADING_SPACE) + headerHeight(sheet, headings) + 2 * rowHeight(sheet),
   );
-  sheet.content(sheet.open(sheet.root, 'H2'), () => void sheet.text(heading, sheet.left, sheet.y));
+  sheet.content(sheet.open(sheet.root, 'H2'), () => sheet.text(heading, sheet.left, sheet.y));
   sheet.content(sheet.open(sheet.root, 'P'), () => {
-    sheet.textTo(note, sheet.left + sheet.width, sheet.y, heading.style.leading);
+    sheet.textTo({ text: note, style: noteStyle }, sheet.left + sheet.width, sheet.y, heading.style.leading);
   });
   sheet.y += heading.style.leading + sheet.space(HEADING_SPACE);
 }
@@ -145,7 +148,7 @@ function drawSectionHeading(table: Table, body: Element, section: Section): void
   sheet.y += sheet.space(SECTION_SPACE);
   const row = sheet.open(body, 'TR');
   const run = { style, text: sectionTitle(table, section) };
-  sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => void sheet.text(run, columns.policy.x, sheet.y));
+  sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => sheet.text(run, columns.policy.x, sheet.y));
   // A row has a cell for every column, also where nothing stands in it.
   for (let cell = 1; cell < table.headings.length; cell += 1) sheet.open(row, 'TD');
   sheet.y += style.leading + sheet.space(ROW_PADDING);
@@ -239,7 +242,7 @@ function breakPage(table: Table, section?: Section): void {
   const continued = fill(sheet.labels.lines.continued, { section: sectionTitle(table, section) });
   sheet.y += sheet.space(SECTION_SPACE);
   const run = { style: sheet.style('section'), text: continued };
-  sheet.artifact(() => void sheet.text(run, sheet.left, sheet.y), 'Pagination');
+  sheet.artifact(() => sheet.text(run, sheet.left, sheet.y), 'Pagination');
   sheet.y += run.style.leading + sheet.space(ROW_PADDING);
 }
 

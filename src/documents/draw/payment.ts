@@ -2,6 +2,7 @@
 import type { AchInstructions, Address, WireInstructions } from '../../config.ts';
 import type { DocumentFace } from '../face.ts';
 import { Column, drawBeside } from './column.ts';
+import type { Box, Tag } from './ink.ts';
 import type { Sheet } from './sheet.ts';
 import { fill, type Template } from './template.ts';
 import { drawable, type Line, type Run } from './text.ts';
@@ -88,8 +89,8 @@ function noticePart(sheet: Sheet): Part {
     height: height + sheet.space(AFTER_PART),
     draw: () => {
       sheet.keepTogether(height);
-      sheet.panel(sheet.left, sheet.y, sheet.width, height, 'warning_panel');
-      sheet.panel(sheet.left, sheet.y, NOTICE_BAR, height, 'warning_rule');
+      sheet.panel({ x: sheet.left, y: sheet.y, width: sheet.width, height }, 'warning_panel');
+      sheet.panel({ x: sheet.left, y: sheet.y, width: NOTICE_BAR, height }, 'warning_rule');
       sheet.y += sheet.space(NOTICE_PADDING_Y);
       column.draw(sheet.root, sheet.left + NOTICE_PADDING_X);
       sheet.y += sheet.space(NOTICE_PADDING_Y) + sheet.space(AFTER_PART);
@@ -108,30 +109,41 @@ function onlinePart({ sheet, reference }: Context, link: string): Part {
   const addressIndent = CARD_PADDING_X + buttonWidth + CARD_GAP;
   const address = sheet.lines(drawable(link), sheet.style('link'), sheet.width - addressIndent - CARD_PADDING_X);
   const height = Math.max(buttonHeight, linesHeight(address)) + 2 * sheet.space(ONLINE_PADDING);
-  const target = { url: link, says: fill(online_contents, { number: reference }) };
+  const says = fill(online_contents, { number: reference });
 
+  const drawLinked = (tag: Tag, area: Box, draw: () => void) => {
+    const url = webAddress(link);
+    const element = sheet.open(sheet.root, tag);
+    if (url === undefined) sheet.content(element, draw);
+    else sheet.link(element, area, { url, says, draw });
+  };
   const drawButton = (x: number, y: number) => {
-    sheet.panel(x, y, buttonWidth, buttonHeight, 'accent', BUTTON_RADIUS);
-    const draw = () => void sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y);
     const area = { x, y, width: buttonWidth, height: buttonHeight };
-    sheet.link(sheet.open(sheet.root, 'H3'), area, { ...target, draw });
+    sheet.panel(area, 'accent', BUTTON_RADIUS);
+    drawLinked('H3', area, () => sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y));
   };
   const drawAddress = (x: number, top: number) => {
-    const paragraph = sheet.open(sheet.root, 'P');
     for (const [index, line] of address.entries()) {
       const area = { x, y: top + index * line.leading, width: line.width, height: line.leading };
-      sheet.link(paragraph, area, { ...target, draw: () => sheet.line(line, area.x, area.y) });
+      drawLinked('P', area, () => sheet.line(line, area.x, area.y));
     }
   };
   const draw = () => {
     sheet.keepTogether(height);
     const top = sheet.y;
-    sheet.frame(sheet.left, top, sheet.width, height, CARD_RADIUS);
+    sheet.frame({ x: sheet.left, y: top, width: sheet.width, height }, CARD_RADIUS);
     drawButton(sheet.left + CARD_PADDING_X, top + (height - buttonHeight) / 2);
     drawAddress(sheet.left + addressIndent, top + (height - linesHeight(address)) / 2);
     sheet.y = top + height + sheet.space(AFTER_PART);
   };
   return { height: height + sheet.space(AFTER_PART), draw };
+}
+
+/** The address as a reader may open it: ASCII only, and nothing but the web. */
+function webAddress(link: string): string | undefined {
+  if (!URL.canParse(link)) return undefined;
+  const { protocol, href } = new URL(link);
+  return protocol === 'https:' || protocol === 'http:' ? href : undefined;
 }
 
 const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
@@ -166,7 +178,9 @@ function cardsPart(sheet: Sheet, cards: readonly Card[]): Part {
     draw: () => {
       sheet.keepTogether(height);
       if (height <= sheet.room) {
-        for (const { x } of placed) sheet.frame(x - CARD_PADDING_X, sheet.y, width, height, CARD_RADIUS);
+        for (const { x } of placed) {
+          sheet.frame({ x: x - CARD_PADDING_X, y: sheet.y, width, height }, CARD_RADIUS);
+        }
       }
       sheet.y += sheet.space(CARD_PADDING_Y);
       drawBeside(sheet.root, sheet, placed);

@@ -121,6 +121,7 @@ const STYLES = [
   'warning',
   'warning_strong',
   'running',
+  'running_strong',
   'banner',
   'watermark',
 ] as const;

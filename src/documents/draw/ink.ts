@@ -1,0 +1,251 @@
+/** What marks are made with: pdfkit for the document itself, and nothing at all for a trial of its layout. */
+import PDFDocument from 'pdfkit';
+import type { Fonts } from './fonts.ts';
+import type { Colour, Theme } from './template.ts';
+import type { Run } from './text.ts';
+
+/** A structure element; a trial has none. */
+export type Element = PDFKit.PDFStructureElement | undefined;
+
+/** Structure types of ISO 32000-1, 14.8.4. */
+export type Tag =
+  | 'Document'
+  | 'H1'
+  | 'H2'
+  | 'H3'
+  | 'P'
+  | 'L'
+  | 'LI'
+  | 'Lbl'
+  | 'LBody'
+  | 'Link'
+  | 'Table'
+  | 'THead'
+  | 'TBody'
+  | 'TFoot'
+  | 'TR'
+  | 'TH'
+  | 'TD';
+
+export interface ElementOptions {
+  /** Of a header cell: what it is the header of. */
+  readonly scope?: 'Row' | 'Column';
+}
+
+/** Decoration that a reader by ear is spared: of the page, or of what stands on it. */
+export type ArtifactType = 'Pagination' | 'Layout';
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface Link {
+  readonly url: string;
+  /** What a screen reader says for it. */
+  readonly says: string;
+  readonly draw: () => void;
+}
+
+export interface Ink {
+  readonly root: Element;
+  measure(run: Run): number;
+  addPage(): void;
+  open(parent: Element, tag: Tag, options?: ElementOptions): Element;
+  /** Draws at once, as content of that element on the present page. */
+  content(element: Element, draw: () => void): void;
+  artifact(draw: () => void, type: ArtifactType): void;
+  text(run: Run, x: number, baseline: number): void;
+  rule(x: number, y: number, width: number, colour: Colour, thickness: number): void;
+  fill(box: Box, colour: Colour, radius: number): void;
+  frame(box: Box, colour: Colour, thickness: number, radius: number): void;
+  /** Turns what is drawn around a point, counter-clockwise. */
+  turned(degrees: number, x: number, y: number, draw: () => void): void;
+  link(parent: Element, box: Box, link: Link): void;
+}
+
+/** Takes the same steps and leaves no trace: for finding out how many pages a layout needs. */
+export class TrialInk implements Ink {
+  readonly root = undefined;
+  private readonly measuredBy: Ink;
+
+  constructor(measuredBy: Ink) {
+    this.measuredBy = measuredBy;
+  }
+
+  measure(run: Run): number {
+    return this.measuredBy.measure(run);
+  }
+
+  content(_element: Element, draw: () => void): void {
+    draw();
+  }
+
+  artifact(draw: () => void): void {
+    draw();
+  }
+
+  turned(_degrees: number, _x: number, _y: number, draw: () => void): void {
+    draw();
+  }
+
+  link(_parent: Element, _box: Box, link: Link): void {
+    link.draw();
+  }
+
+  open(): Element {
+    return undefined;
+  }
+
+  addPage(): void {}
+  text(): void {}
+  rule(): void {}
+  fill(): void {}
+  frame(): void {}
+}
+
+export interface PdfOptions {
+  readonly size: readonly [width: number, height: number];
+  readonly title: string;
+  readonly author: string;
+  /** `YYYY-MM-DD` */
+  readonly issuedOn: string;
+  readonly fonts: Fonts;
+  readonly colours: Theme['colours'];
+}
+
+export class PdfInk implements Ink {
+  readonly root: PDFKit.PDFStructureElement;
+  private readonly document: PDFKit.PDFDocument;
+  private readonly colours: Theme['colours'];
+
+  constructor(options: PdfOptions) {
+    this.document = newDocument(options);
+    this.colours = options.colours;
+    this.root = this.document.struct('Document');
+    this.document.addStructure(this.root);
+  }
+
+  measure({ text, style }: Run): number {
+    return this.document.font(style.font).fontSize(style.size).widthOfString(text);
+  }
+
+  addPage(): void {
+    this.document.addPage();
+  }
+
+  switchToPage(index: number): void {
+    this.document.switchToPage(index);
+  }
+
+  open(parent: Element, tag: Tag, options: ElementOptions = {}): PDFKit.PDFStructureElement {
+    // pdfkit knows `scope`; its types do not say so yet.
+    const element = this.document.struct(tag, options as PDFKit.Mixins.StructureElementOptions);
+    (parent ?? this.root).add(element);
+    return element;
+  }
+
+  content(element: Element, draw: () => void): void {
+    (element ?? this.root).add(draw);
+  }
+
+  artifact(draw: () => void, type: ArtifactType): void {
+    // The types know another set of artifact types than ISO 32000-1, 14.8.2.2 and pdfkit do; these two are in both.
+    this.document.markContent('Artifact', { type });
+    draw();
+    this.document.endMarkedContent();
+  }
+
+  text({ text, style }: Run, x: number, baseline: number): void {
+    this.document
+      .font(style.font)
+      .fontSize(style.size)
+      .fillColor(this.colours[style.colour])
+      .text(text, x, baseline, { lineBreak: false, baseline: 'alphabetic' });
+  }
+
+  rule(x: number, y: number, width: number, colour: Colour, thickness: number): void {
+    const line = this.document.lineWidth(thickness).strokeColor(this.colours[colour]);
+    line
+      .moveTo(x, y)
+      .lineTo(x + width, y)
+      .stroke();
+  }
+
+  fill({ x, y, width, height }: Box, colour: Colour, radius: number): void {
+    this.document.roundedRect(x, y, width, height, radius).fill(this.colours[colour]);
+  }
+
+  frame({ x, y, width, height }: Box, colour: Colour, thickness: number, radius: number): void {
+    this.document.lineWidth(thickness).roundedRect(x, y, width, height, radius).stroke(this.colours[colour]);
+  }
+
+  turned(degrees: number, x: number, y: number, draw: () => void): void {
+    this.document.save().rotate(-degrees, { origin: [x, y] });
+    draw();
+    this.document.restore();
+  }
+
+  link(parent: Element, { x, y, width, height }: Box, { url, says, draw }: Link): void {
+    const element = this.open(parent, 'Link');
+    this.content(element, draw);
+    const options = { structParent: element, Contents: pdfString(says) };
+    this.document.link(x, y, width, height, url, options);
+    // Ended while its page is the present one: the reference to the annotation names the page.
+    element.end();
+  }
+
+  async finish(): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    const finished = new Promise<Buffer>((resolve, reject) => {
+      this.document.on('data', (chunk: Buffer) => chunks.push(chunk));
+      this.document.on('end', () => resolve(Buffer.concat(chunks)));
+      this.document.on('error', reject);
+    });
+    this.document.end();
+    return finished;
+  }
+}
+
+/** pdfkit writes a String object as a PDF string and a primitive one as a PDF name. */
+const pdfString = (text: string): string => Object(text) as string;
+
+/** Noon in UTC: the same day almost wherever it is read, and no clock. */
+const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
+
+function newDocument({ size, title, author, issuedOn, fonts }: PdfOptions): PDFKit.PDFDocument {
+  const at = instantOf(issuedOn);
+  const document = new PDFDocument({
+    size: [...size],
+    margin: 0,
+    autoFirstPage: false,
+    // The foot of the first page says how many there are.
+    bufferPages: true,
+    pdfVersion: '1.7',
+    tagged: true,
+    lang: 'en',
+    displayTitle: true,
+    // No default font: without this pdfkit would begin with Helvetica.
+    font: '',
+    // The file's identifier is derived from these alone.
+    info: { Title: xmlSafe(title), Producer: 'reckoner', Creator: 'reckoner', CreationDate: at, ModDate: at },
+  });
+  document.appendXML(creatorXml(author));
+  for (const weight of ['regular', 'bold'] as const) {
+    // pdfkit takes parsed fonts since 0.20; its types do not say so yet.
+    document.registerFont(weight, fonts[weight] as unknown as Uint8Array);
+  }
+  return document;
+}
+
+/** pdfkit copies the title into the XML metadata as it is. */
+const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
+
+/** Who issued the document, in the XML metadata only: pdfkit would copy an «&» from the other kind unescaped. */
+function creatorXml(author: string): string {
+  const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">
+<dc:creator><rdf:Seq><rdf:li>${escaped}</rdf:li></rdf:Seq></dc:creator></rdf:Description>`;
+}

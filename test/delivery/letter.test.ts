@@ -1,0 +1,333 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/delivery/letter.ts';
+import type { DocumentFace } from '../../src/documents/face.ts';
+import { Refusal } from '../../src/errors.ts';
+import { ach, creditNote, face, instructions, internationalWire, statement, zeroInvoice } from '../support/faces.ts';
+
+const SHIPPED = join(import.meta.dirname, '..', '..', 'templates', 'email');
+const shipped = loadTemplates([SHIPPED]);
+
+const facts: LetterFacts = {
+  contactName: 'Accounts Payable',
+  attachments: [
+    { filename: 'INV-2026-000042.pdf', note: 'the invoice' },
+    { filename: 'INV-2026-000042-rows.csv', note: 'the 1619 ledger rows behind it' },
+  ],
+  rowsOmitted: false,
+};
+
+const letter = (document: DocumentFace, more: Partial<LetterFacts> = {}) =>
+  writeLetter(document, { ...facts, ...more }, shipped);
+
+/** What a person reads of an HTML letter, one piece of text after another. */
+const words = (html: string): string =>
+  html
+    .replace(/<head>[\s\S]*<\/head>/, '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+
+describe('a letter with an invoice', () => {
+  const { subject, text, html } = letter(face());
+
+  it('says what is due, and when, in its subject', () => {
+    expect(subject).toBe(
+      'Invoice INV-2026-000042 from Fairweather Protection, Inc.: USD 19,907.85 due 1 December 2026',
+    );
+  });
+
+  it('says what is due, when, and for what in the first two lines', () => {
+    expect(text.split('\n').slice(0, 2)).toEqual([
+      'USD 19,907.85 is due by 1 December 2026.',
+      'Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing',
+    ]);
+    expect(words(html)).toMatch(
+      /^USD 19,907.85 is due by 1 December 2026 Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing Hello Accounts Payable,/,
+    );
+  });
+
+  it('has the payment link as a button and as text', () => {
+    const link = 'https://billing.fairweather.example/pay/Zk3vQ9mXb27LrTn0cYw5HdPe8sUaJf41';
+    expect(text.split('\n')).toContain(link);
+    expect(html.split(`href="${link}"`)).toHaveLength(3);
+    expect(words(html)).toContain('Pay USD 19,907.85');
+    expect(words(html)).toContain(`Or open this address: ${link}`);
+  });
+
+  it('has the payment reference in full', () => {
+    expect(text).toContain('PAYMENT REFERENCE\nINV-2026-000042\n');
+    expect(words(html)).toContain('Payment reference INV-2026-000042');
+  });
+
+  it('has the full instructions as text, each number labelled with what it is for', () => {
+    expect(text).toContain(
+      'Routing number (ACH only): 011000015\nAccount number: 4400123456789\nAccount type: checking\n',
+    );
+    expect(text).toContain(
+      'Routing number (wire only): 011000028\nAccount number: 4400123456789\nBIC (SWIFT code): FHNBUS33\n',
+    );
+    expect(text).toContain('Bank: First Harbor National Bank, 1 Federal Street, Boston, MA 02110, US');
+  });
+
+  it('points to the instructions in the PDF', () => {
+    expect(words(html)).toContain('To pay by ACH or wire transfer, use the instructions in the attached PDF');
+  });
+
+  it('names what is attached', () => {
+    expect(text).toContain(
+      '- INV-2026-000042.pdf: the invoice\n- INV-2026-000042-rows.csv: the 1619 ledger rows behind it\n',
+    );
+    expect(words(html)).toContain('INV-2026-000042.pdf the invoice');
+  });
+
+  it('shows how the amount comes about', () => {
+    expect(text).toContain('Sales: USD 27,773.50\nLess your share: USD 7,865.65\n');
+    const credited = letter(face({ credit_applied: '907.85' }));
+    expect(credited.text).toContain(
+      'Invoice total: USD 19,907.85\nLess credit applied: USD 907.85\nAmount due: USD 19,000.00\n',
+    );
+    expect(words(credited.html)).toContain('Less credit applied USD 907.85 Amount due USD 19,000.00');
+  });
+
+  it('says nothing of a sandbox or of changed bank details', () => {
+    expect(subject + text + words(html)).not.toMatch(/sandbox|changed/i);
+  });
+
+  it('loads nothing from elsewhere and says its language', () => {
+    expect(html).toContain('<html lang="en">');
+    expect(html).not.toMatch(/<(img|link|script|iframe|object|video)\b|@import|url\(/i);
+  });
+
+  it('leaves no blank where a field is empty', () => {
+    for (const document of [face(), creditNote(), statement(), zeroInvoice()]) {
+      const bare = letter(
+        {
+          ...document,
+          issuer: { ...document.issuer, email: '', phone: '', tax_id: '', address: { ...ach.bank_address, line1: '' } },
+        },
+        { contactName: '', attachments: [] },
+      );
+      expect(bare.text).toContain('\nHello,\n');
+      expect(bare.text).not.toMatch(/: *$|\n\n\n|undefined|null|\{\{/m);
+      expect(bare.html).not.toMatch(/<(div|p|td|th|li)[^>]*><\/|undefined|null|\{\{/);
+    }
+  });
+});
+
+describe('a letter says how else to pay', () => {
+  it('by an international wire with everything that one can need', () => {
+    const { text, html } = letter(face({ currency: 'EUR', instructions: { wire: internationalWire } }));
+    expect(text).toContain('PAY BY WIRE TRANSFER (in EUR)\n');
+    expect(text).toContain('IBAN: DE89370400440532013000\nBIC (SWIFT code): COBADEFFXXX\n');
+    expect(text).toContain(
+      "Intermediary bank: Correspondent Bank of New York, 225 Liberty Street, New York, NY 10281, US\nIntermediary's BIC: IRVTUS3NXXX\n",
+    );
+    expect(text).not.toContain('BY ACH');
+    expect(words(html)).toContain('To pay by wire transfer, use the instructions in the attached PDF');
+  });
+
+  it('and without a link only by bank', () => {
+    const { text, html } = letter(face({ payment_link: null }));
+    expect(text).not.toContain('PAY ONLINE');
+    expect(html).not.toContain('Pay USD');
+    expect(text).toContain('PAY BY ACH TRANSFER');
+  });
+
+  it('and where the rows are too many to attach, where they are', () => {
+    const linked = letter(face(), { rowsOmitted: true });
+    expect(linked.text).toContain('too long to attach.\nThe payment page above has them as a CSV file.');
+    expect(words(linked.html)).toContain('too long to attach. The payment page has them as a CSV file.');
+    const unlinked = letter(statement(), { rowsOmitted: true });
+    expect(unlinked.text).toContain('Reply to this e-mail and we will send you the CSV file.');
+  });
+
+  it('and warns when the bank details have changed', () => {
+    const { text, html } = letter(face({ instructions_changed: true }));
+    expect(text).toContain('OUR BANK DETAILS HAVE CHANGED since your last invoice');
+    expect(words(html)).toContain('Our bank details have changed since your last invoice.');
+    for (const version of [text.replace(/\n/g, ' '), words(html)]) {
+      expect(version).toContain('calling us on a phone number that you already know');
+    }
+  });
+});
+
+describe('a letter with nothing to pay', () => {
+  const unpayable = /PAYMENT REFERENCE|PAY |https?:|routing|IBAN/;
+
+  it('says so for a month that came to zero', () => {
+    const { subject, text, html } = letter(zeroInvoice());
+    expect(subject).toBe('Invoice INV-2026-000042 from Fairweather Protection, Inc.: nothing due');
+    expect(text).toMatch(/^Nothing is due\.\nInvoice INV-2026-000042 for October 2026/);
+    expect(text).toContain('\nNo payment is needed.\n');
+    expect(text).not.toMatch(unpayable);
+    expect(words(html)).toMatch(/^Nothing is due Invoice INV-2026-000042/);
+  });
+
+  it('says that credit covers an invoice', () => {
+    const { text, html } = letter(zeroInvoice({ invoiceAmount: '5.00', credit_applied: '5.00', amount_due: '0.00' }));
+    expect(text).toContain('Your credit covers this invoice in full. No payment is needed.');
+    expect(words(html)).toContain('Your credit covers this invoice in full. No payment is needed.');
+  });
+
+  it('says what a credit note owes and that it will be applied', () => {
+    const { subject, text, html } = letter(creditNote());
+    expect(subject).toBe('Credit note CN-2026-000003 from Fairweather Protection, Inc.: USD 567.00 owed to you');
+    expect(text).toMatch(/^USD 567.00 is owed to you\.\nCredit note CN-2026-000003 for October 2026/);
+    expect(text.replace(/\n/g, ' ')).toContain('We will apply it to your invoices in USD; you need not do anything.');
+    expect(text).not.toMatch(unpayable);
+    expect(words(html)).toMatch(/^USD 567.00 is owed to you Credit note CN-2026-000003/);
+  });
+
+  it('shows no sales on a credit that stands for no ledger rows', () => {
+    const { text, html } = letter(
+      creditNote({ lines: [], spotPrice: '0.00', partnerCut: '0.00', invoiceAmount: '50.00' }),
+    );
+    expect(text + words(html)).not.toMatch(/sales|your share/i);
+    expect(text).toContain('Owed to you: USD 50.00');
+  });
+
+  it('says on a statement that the processor routes the money', () => {
+    const { subject, text, html } = letter(statement());
+    expect(subject).toBe('Statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due');
+    expect(text).toMatch(/^Nothing is due\.\nStatement ST-2026-000007 for October 2026/);
+    expect(text.replace(/\n/g, ' ')).toContain(
+      'The payment processor routes our share to us, so no payment is needed.',
+    );
+    expect(text).toContain('Our share, routed by the processor: USD 19,907.85');
+    expect(text).not.toMatch(unpayable);
+    expect(words(html)).toMatch(/^Nothing is due Statement ST-2026-000007/);
+  });
+
+  it('never offers a payment, even where a face carries a link or instructions by mistake', () => {
+    const { text, html } = letter(statement({ payment_link: 'https://pay.example/x', instructions }));
+    expect(text).not.toMatch(unpayable);
+    expect(html).not.toContain('https://pay.example');
+  });
+});
+
+describe('a sandbox letter', () => {
+  it('is marked in its subject and in both bodies, whatever the document', () => {
+    for (const document of [face, creditNote, statement, zeroInvoice]) {
+      const { subject, text, html } = letter(document({ sandbox: true }));
+      expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Statement) /);
+      expect(text.split('\n').slice(0, 5).join('\n')).toContain('*** SANDBOX: this is a test.');
+      expect(words(html)).toContain('SANDBOX. This is a test.');
+    }
+  });
+});
+
+describe('names in a letter', () => {
+  const bold = { ...face().partner, name: '<b>Bold</b> & Sons' };
+
+  it('are escaped in HTML and nowhere else', () => {
+    const { text, html } = letter(face({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
+    expect(text).toContain('to <b>Bold</b> & Sons\n');
+    expect(text).toContain(`Hello "Ada" <script>alert('x')</script>,`);
+    expect(html).toContain('to &lt;b&gt;Bold&lt;/b&gt; &amp; Sons');
+    expect(html).not.toMatch(/<b>|<script/);
+  });
+
+  it('cannot leave an attribute', () => {
+    const { html } = letter(face({ payment_link: 'https://x.example/"onmouseover="alert(1)' }));
+    expect(html).not.toContain('"onmouseover');
+  });
+
+  it('are escaped in a subject only where it stands in HTML', () => {
+    const issuer = { ...face().issuer, legal_name: 'Fair & Square <Ltd>' };
+    const { subject, html } = letter(face({ issuer }));
+    expect(subject).toContain('from Fair & Square <Ltd>:');
+    expect(html).toContain('<title>Invoice INV-2026-000042 from Fair &amp; Square &lt;Ltd&gt;:');
+  });
+
+  it('cannot break a subject or begin a line of their own', () => {
+    const name = 'Fair\r\nBcc: everyone@evil.example\u2028\u0000\u0085Ltd';
+    const { subject, text } = letter(
+      face({ issuer: { ...face().issuer, legal_name: name }, partner: { ...bold, name } }),
+    );
+    expect(subject).toBe(
+      'Invoice INV-2026-000042 from Fair Bcc: everyone@evil.example Ltd: USD 19,907.85 due 1 December 2026',
+    );
+    expect(text).not.toMatch(/^Bcc|\r|\u2028/m);
+    expect(oneLine('  a\t\n b\ud800\u202eevil ')).toBe('a b\ufffd evil');
+  });
+
+  it('may be in any script', () => {
+    const { text, html } = letter(face({ partner: { ...bold, name: '東京チケット株式会社' } }));
+    expect(text).toContain('to 東京チケット株式会社');
+    expect(html).toContain('to 東京チケット株式会社');
+  });
+});
+
+describe('templates', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'templates-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const withOverrides = (files: Record<string, string>) => {
+    rmSync(folder, { recursive: true });
+    folder = mkdtempSync(join(tmpdir(), 'templates-'));
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+    return loadTemplates([folder, SHIPPED]);
+  };
+
+  it('of the house win, file by file, and the rest stays as shipped', () => {
+    const templates = withOverrides({
+      'invoice.subject.hbs': 'Rechnung {{number}}:\n{{amount}}\n',
+      '_closing.txt.hbs': 'Gruß, {{issuer.name}}\n',
+    });
+    const { subject, text, html } = writeLetter(face(), facts, templates);
+    expect(subject).toBe('Rechnung INV-2026-000042: USD 19,907.85');
+    expect(text).toMatch(/^USD 19,907\.85 is due by[\s\S]+Gruß, Fairweather Protection, Inc\.\n$/);
+    expect(html).toContain('Questions? Simply reply to this e-mail.');
+    expect(writeLetter(creditNote(), facts, templates).subject).toContain('Credit note');
+  });
+
+  it('of the house cannot take the sandbox mark from a subject', () => {
+    const templates = withOverrides({ 'invoice.subject.hbs': 'Pay now' });
+    expect(writeLetter(face({ sandbox: true }), facts, templates).subject).toBe('[SANDBOX] Pay now');
+  });
+
+  it('are read once: what changes on disk later is not used half-way through a run', () => {
+    const templates = withOverrides({ 'invoice.txt.hbs': 'first' });
+    writeFileSync(join(folder, 'invoice.txt.hbs'), 'second');
+    expect(writeLetter(face(), facts, templates).text).toBe('first');
+  });
+
+  it('that nobody overrides need no folder', () => {
+    expect(writeLetter(face(), facts, loadTemplates([join(folder, 'nowhere'), SHIPPED]))).toEqual(letter(face()));
+  });
+
+  const refusalOf = (act: () => unknown): Refusal => {
+    try {
+      act();
+    } catch (error) {
+      if (error instanceof Refusal) return error;
+      throw error;
+    }
+    throw new Error('nothing was refused');
+  };
+
+  it('that are missing are named', () => {
+    const refusal = refusalOf(() => loadTemplates([folder]));
+    expect(refusal.code).toBe('file_unreadable');
+    expect(refusal.message).toContain('.subject.hbs cannot be read');
+  });
+
+  it('that are malformed are told when they are loaded', () => {
+    const refusal = refusalOf(() => withOverrides({ 'statement.html.hbs': '<p>\n{{#if due}}' }));
+    expect(refusal.code).toBe('settings_invalid');
+    expect(refusal.message).toContain('statement.html.hbs');
+  });
+
+  it('that misspell a field are refused, and leave no hole where an amount should be', () => {
+    const templates = withOverrides({ 'invoice.txt.hbs': 'Please pay {{amuont}}.' });
+    const refusal = refusalOf(() => writeLetter(face(), facts, templates));
+    expect(refusal.code).toBe('settings_invalid');
+    expect(refusal.message).toMatch(/invoice\.txt\.hbs[\s\S]+"amuont" not defined/);
+  });
+});

@@ -1,0 +1,760 @@
+/** Drawn documents, read back as a recipient's programs would read them: their words, their places, their bytes. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { getDocument, type PDFDocumentProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readTemplate } from '../../src/documents/draw/template.ts';
+import { drawDocument, undrawable } from '../../src/documents/draw.ts';
+import type { DocumentFace } from '../../src/documents/face.ts';
+import { Amount, groupThousands } from '../../src/money.ts';
+import {
+  ach,
+  creditNote,
+  face,
+  hugeAmount,
+  instructions,
+  internationalWire,
+  issuerAddress,
+  lateLines,
+  line,
+  statement,
+  usualLines,
+  wire,
+  zeroInvoice,
+} from '../support/faces.ts';
+
+// --- Reading a PDF back ---------------------------------------------------------------------------------------------
+
+interface Word {
+  readonly text: string;
+  readonly x: number;
+  /** The baseline, up from the foot of the page. */
+  readonly y: number;
+  readonly width: number;
+  readonly size: number;
+  /** Whether it stands askew, as the watermark does. */
+  readonly askew: boolean;
+}
+
+interface Page {
+  readonly width: number;
+  readonly height: number;
+  readonly words: readonly Word[];
+  /** Everything that stands upright, in the order in which it was drawn. */
+  readonly text: string;
+  readonly links: readonly string[];
+  readonly roles: readonly string[];
+}
+
+interface Read {
+  readonly pages: readonly Page[];
+  readonly text: string;
+  readonly info: Record<string, unknown>;
+  readonly creator: string;
+  readonly tagged: boolean;
+  readonly showsTitle: boolean;
+}
+
+interface StructureNode {
+  readonly role?: string;
+  readonly children?: readonly StructureNode[];
+}
+
+const rolesIn = (node: StructureNode): string[] => [
+  ...(node.role === undefined ? [] : [node.role]),
+  ...(node.children ?? []).flatMap(rolesIn),
+];
+
+async function readPage(pdf: PDFDocumentProxy, number: number): Promise<Page> {
+  const page = await pdf.getPage(number);
+  const { width, height } = page.getViewport({ scale: 1 });
+  const { items } = await page.getTextContent({ disableNormalization: true });
+  const words = items.flatMap((item): Word[] => {
+    if (!('str' in item) || item.str.trim() === '') return [];
+    const [a = 0, b = 0, , , x = 0, y = 0] = item.transform as number[];
+    return [{ text: item.str, x, y, width: item.width, size: Math.hypot(a, b), askew: Math.abs(b) > 0.01 }];
+  });
+  const annotations = (await page.getAnnotations()) as { url?: string }[];
+  const upright = items.filter((item) => 'str' in item && Math.abs((item.transform as number[])[1] ?? 0) <= 0.01);
+  return {
+    width,
+    height,
+    words,
+    text: upright.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join(''),
+    links: annotations.flatMap(({ url }) => (url === undefined ? [] : [url])),
+    roles: rolesIn((await page.getStructTree()) as StructureNode),
+  };
+}
+
+async function read(bytes: Buffer): Promise<Read> {
+  const pdf = await getDocument({ data: new Uint8Array(bytes), verbosity: 0, useSystemFonts: false }).promise;
+  const pages = await Promise.all(Array.from({ length: pdf.numPages }, (_, index) => readPage(pdf, index + 1)));
+  const { info, metadata } = await pdf.getMetadata();
+  const marks = await pdf.getMarkInfo();
+  const preferences = (await pdf.getViewerPreferences()) as { DisplayDocTitle?: boolean } | null;
+  await pdf.destroy();
+  return {
+    pages,
+    text: pages.map((page) => page.text).join('\n'),
+    info: info as Record<string, unknown>,
+    creator: String(metadata?.get('dc:creator') ?? ''),
+    tagged: marks?.Marked === true,
+    showsTitle: preferences?.DisplayDocTitle === true,
+  };
+}
+
+const drawn = async (document: DocumentFace): Promise<Read> => read(await drawDocument(document));
+
+/** A text without its spaces: where a name breaks into lines is not what these tests are about. */
+const tight = (text: string): string => text.replace(/\s+/g, '');
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const partner = face().partner;
+const issuer = face().issuer;
+const german = {
+  line1: 'Speicherstadt 12',
+  line2: '',
+  city: 'Hamburg',
+  region: '',
+  postal_code: '20457',
+  country: 'DE',
+};
+
+const eightLines = [
+  ...usualLines,
+  line('Booking Guard', 'quote_accepted', 1204, '21070.00', '5267.50'),
+  line('Booking Guard', 'requote_accepted', 61, '732.00', '183.00'),
+  line('Booking Guard', 'reversal', 30, '-525.00', '-131.25'),
+];
+
+const manyLines = Array.from({ length: 120 }, (_, index) =>
+  line(
+    `Policy ${String(index + 1).padStart(3, '0')} Cover`,
+    'quote_accepted',
+    index + 1,
+    `${100 + index}.25`,
+    '20.10',
+    {
+      month: index < 90 ? '2026-10' : '2026-08',
+    },
+  ),
+);
+
+const hugeLines = (currency: string) =>
+  (['quote_accepted', 'requote_accepted', 'reversal'] as const).map((kind) => {
+    const sign = kind === 'reversal' ? '-' : '';
+    return line('Ticket Protection', kind, 123_456_789, sign + hugeAmount(currency), `${sign}2703092872887`, {
+      currency,
+    });
+  });
+
+// --- What it says ---------------------------------------------------------------------------------------------------
+
+describe('an invoice', () => {
+  test('says what is due, in which currency, by when, and who owes it to whom', async () => {
+    const { text } = await drawn(face());
+    expect(text).toContain('Invoice');
+    expect(text).toContain('INV-2026-000042');
+    expect(text).toContain('Amount due USD 19,907.85, by 1 December 2026');
+    expect(text).toContain(
+      'Harbour Lights Ticketing owes Fairweather Protection, Inc. USD 19,907.85 for October 2026.',
+    );
+  });
+
+  test('names its issuer and its partner with everything that accounting asks for', async () => {
+    const { text } = await drawn(
+      face({
+        partner: {
+          ...partner,
+          tax_id: 'CA 123456789 RT0001',
+          purchase_order: 'PO-77120',
+          legal_note: 'Reverse charge: the recipient accounts for any tax due.',
+        },
+      }),
+    );
+    for (const fact of [
+      'Fairweather Protection, Inc.',
+      '48 Commercial Wharf, Floor 3',
+      'Boston, MA 02110, United States',
+      'billing@fairweather.example',
+      '+1 617 555 0142',
+      'Tax ID 04-1234567',
+      'Harbour Lights Ticketing',
+      '200 Queens Quay West',
+      'Suite 410',
+      'Toronto, ON M5J 2Y9',
+      'Canada',
+      'Tax ID CA 123456789 RT0001',
+      '1 November 2026',
+      '1 December 2026',
+      '30 days from issue',
+      'October 2026',
+      '1,592',
+      'p-harbour-lights',
+      'PO-77120',
+      'Reverse charge: the recipient accounts for any tax due.',
+    ]) {
+      expect(text).toContain(fact);
+    }
+  });
+
+  test('shows every line, and totals that add up to what is due', async () => {
+    const document = face({ lines: [...usualLines, ...lateLines], credit_applied: '1250.00' });
+    const { text } = await drawn(document);
+    for (const each of document.lines) {
+      for (const amount of [each.spotPrice, each.partnerCut, each.invoiceAmount]) {
+        expect(text).toContain(groupThousands(amount));
+      }
+    }
+    expect(text).toContain('All amounts in USD');
+    expect(text).toMatch(/Subtotal for October 2026\s*27,773\.50\s*7,865\.65\s*19,907\.85/);
+    expect(text).toMatch(/Recorded late for August 2026\s*Ticket Protection\s*Enrollments\s*4\s*180\.00/);
+    expect(text).toMatch(/Subtotal for August 2026\s*90\.00\s*27\.00\s*63\.00/);
+    expect(text).toMatch(/Total\s*27,863\.50\s*7,892\.65\s*19,970\.85/);
+    expect(text).toMatch(/Credit applied\s*-1,250\.00/);
+    expect(text).toMatch(/Amount due\s*USD 18,720\.85/);
+  });
+
+  test('has a section only for months that differ from its own', async () => {
+    const { text } = await drawn(face());
+    expect(text).not.toContain('Recorded late');
+    expect(text).not.toContain('Subtotal');
+  });
+
+  test('tells apart two policies that share a name', async () => {
+    const first = line('Ticket Protection', 'quote_accepted', 1, '1.00', '0.30');
+    const { text } = await drawn(face({ lines: [first, { ...first, policy_id: 'tp-2027' }] }));
+    expect(text).toContain('Ticket Protection (ticket-protection)');
+    expect(text).toContain('Ticket Protection (tp-2027)');
+  });
+
+  test.each([
+    [0, 'On receipt'],
+    [1, '1 day from issue'],
+    [45, '45 days from issue'],
+  ])('states terms of %i days as «%s»', async (terms_days, words) => {
+    expect((await drawn(face({ terms_days }))).text).toContain(words);
+  });
+
+  test('of zero says that nothing is due and asks for no payment', async () => {
+    const { text, pages } = await drawn(zeroInvoice({ instructions, payment_link: face().payment_link }));
+    expect(text).toContain('Nothing is due');
+    expect(text).toContain('owes Fairweather Protection, Inc. nothing for October 2026. No payment is needed.');
+    expect(text).toMatch(/Amount due\s*USD 0\.00/);
+    expect(text).not.toContain('How to pay');
+    expect(text).not.toContain(ach.routing_number);
+    expect(pages.flatMap((page) => page.links)).toEqual([]);
+  });
+
+  test('that credit covers in full says so', async () => {
+    const { text } = await drawn(face({ credit_applied: '19907.85' }));
+    expect(text).toContain('Nothing is due');
+    expect(tight(text)).toContain(tight('USD 19,907.85 of credit covers this invoice in full'));
+  });
+});
+
+describe('a credit note', () => {
+  test('says that its amount is owed to the partner and what becomes of it', async () => {
+    const { text } = await drawn(creditNote());
+    expect(text).toContain('Credit note');
+    expect(text).toContain('CN-2026-000003');
+    expect(text).toContain('USD 567.00 owed to you');
+    expect(tight(text)).toContain(
+      tight('Fairweather Protection, Inc. owes Harbour Lights Ticketing USD 567.00 for October 2026.'),
+    );
+    expect(tight(text)).toContain(tight('It will be applied to your next invoice in USD'));
+    expect(text).not.toContain('How to pay');
+    expect(text).not.toContain('Due date');
+  });
+
+  test('without lines still shows its total', async () => {
+    const document = creditNote({ lines: [], spotPrice: '0.00', partnerCut: '0.00', invoiceAmount: '75.00' });
+    expect((await drawn(document)).text).toMatch(/Owed to you\s*USD 75\.00/);
+  });
+});
+
+describe('a statement', () => {
+  test('says that nothing is due because the processor routes our share', async () => {
+    const { text } = await drawn(statement());
+    expect(text).toContain('Statement');
+    expect(text).toContain('Nothing is due');
+    expect(tight(text)).toContain(tight('the payment processor routes our share, USD 19,907.85.'));
+    expect(text).toMatch(/Total\s*27,773\.50\s*7,865\.65\s*19,907\.85/);
+    expect(text).toMatch(/Routed by the processor\s*-19,907\.85/);
+    expect(text).toMatch(/Amount due\s*USD 0\.00/);
+    expect(text).not.toContain('How to pay');
+  });
+});
+
+// --- How to pay -----------------------------------------------------------------------------------------------------
+
+describe('how to pay', () => {
+  test('offers the link first, then ACH, then wire, each in full', async () => {
+    const { text } = await drawn(face());
+    const order = ['How to pay', 'Pay online', 'ACH transfer', 'Wire transfer'].map((words) => text.indexOf(words));
+    expect(order.every((at) => at > 0)).toBe(true);
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+    const card = tight(text);
+    for (const fact of [
+      'Routing number (ACH only) 011000015',
+      'Routing number (wire only) 011000028',
+      'Account number 4400123456789',
+      'Account type Checking',
+      'BIC (SWIFT code) FHNBUS33',
+      'Account holder Fairweather Protection, Inc. 48 Commercial Wharf, Floor 3, Boston, MA 02110, United States',
+      'Bank First Harbor National Bank 1 Federal Street, Boston, MA 02110, United States',
+    ]) {
+      expect(card).toContain(tight(fact));
+    }
+  });
+
+  test('prints the payment reference beside each bank account', async () => {
+    const { text } = await drawn(face());
+    expect(tight(text).match(/PaymentreferenceINV-2026-000042/g)).toHaveLength(2);
+  });
+
+  test('prints the link in full and makes it clickable', async () => {
+    const { text, pages } = await drawn(face());
+    const link = face().payment_link as string;
+    expect(text).toContain(link);
+    expect(new Set(pages.flatMap((page) => page.links))).toEqual(new Set([link]));
+  });
+
+  test('never makes anything but a web address clickable', async () => {
+    const { text, pages } = await drawn(face({ payment_link: 'javascript:alert(1)' }));
+    expect(text).toContain('javascript:alert(1)');
+    expect(pages.flatMap((page) => page.links)).toEqual([]);
+  });
+
+  test('groups an IBAN in fours and names the intermediary bank', async () => {
+    const { text } = await drawn(face({ currency: 'EUR', instructions: { wire: internationalWire } }));
+    expect(text).toContain('DE89 3704 0044 0532 0130 00');
+    expect(tight(text)).toContain(tight('Bank Hanseatische Handelsbank AG Neuer Wall 10, 20354 Hamburg, Germany'));
+    expect(tight(text)).toContain(tight('Intermediary bank Correspondent Bank of New York 225 Liberty Street'));
+    expect(tight(text)).toContain(tight("Intermediary's BIC IRVTUS3NXXX"));
+    expect(text).not.toContain('ACH');
+  });
+
+  test('warns when the bank details have changed, and only then', async () => {
+    const warning = 'Our bank details have changed since your last invoice.';
+    const changed = await drawn(face({ instructions_changed: true }));
+    expect(changed.text).toContain(warning);
+    expect(tight(changed.text)).toContain(tight('confirm them by calling us on a phone number that you already know'));
+    expect(changed.text.indexOf(warning)).toBeLessThan(changed.text.indexOf('ACH transfer'));
+    expect((await drawn(face())).text).not.toContain(warning);
+  });
+
+  test('without a link or instructions asks the partner to ask', async () => {
+    const { text } = await drawn(face({ payment_link: null, instructions: null }));
+    expect(text).toContain('Please ask us how to pay: billing@fairweather.example or +1 617 555 0142.');
+  });
+});
+
+// --- Names and amounts ----------------------------------------------------------------------------------------------
+
+describe('names', () => {
+  test.each([
+    '<b>Bold</b> & Sons',
+    "=cmd|' /C calc'!A0 Travel",
+    'Nguyễn Trãi Du Lịch',
+    'Ελληνικά Εισιτήρια Α.Ε.',
+    'Кассир и Партнёры',
+    'Zażółć Gęślą Jaźń',
+    'Office of Affluent Fjord Traffic',
+    'A'.repeat(130),
+    'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft-'.repeat(2).slice(0, 130),
+  ])('come out as they are: %s', async (name) => {
+    const { text, pages } = await drawn(
+      face({ partner: { ...partner, name }, lines: [line(name, 'quote_accepted', 1, '10.00', '3.00')] }),
+    );
+    // In the sentence, in the address and in the table.
+    expect(tight(text).split(tight(name)).length - 1).toBeGreaterThanOrEqual(3);
+    expectWithinMargins(pages);
+    expectNoOverlap(pages);
+  });
+
+  test('written with separate marks come out in their composed form', async () => {
+    const { text } = await drawn(face({ partner: { ...partner, name: 'Nguyễn Trãi'.normalize('NFD') } }));
+    expect(text).toContain('Nguyễn Trãi'.normalize('NFC'));
+  });
+
+  test('in scripts that the fonts lack show their code points, never empty boxes', async () => {
+    const name = 'Tokyo 株式会社 עִברית مرحبا 👨‍👩‍👧 Ltd';
+    const { text } = await drawn(face({ partner: { ...partner, name } }));
+    for (const shown of [
+      'Tokyo [U+682A U+5F0F U+4F1A U+793E]',
+      '[U+05E2 U+05B4 U+05D1 U+05E8 U+05D9 U+05EA]',
+      '[U+0645 U+0631 U+062D U+0628 U+0627]',
+      '[U+1F468 U+1F469 U+1F467] Ltd',
+    ]) {
+      expect(tight(text)).toContain(tight(shown));
+    }
+    expect(text).not.toContain('株');
+  });
+
+  test('lose line breaks, control characters and bidi controls', async () => {
+    const name = 'Harbour\r\nLights\u0000\t\u202eTick\u200beting\u2066\u00ad';
+    expect((await drawn(face({ partner: { ...partner, name } }))).text).toContain('Harbour Lights Ticketing');
+  });
+
+  test('of hundreds of undrawable characters flow over pages and are never cut off', async () => {
+    const long = '字'.repeat(200);
+    const { pages, text } = await drawn(
+      face({
+        issuer: { ...issuer, legal_name: long, address: { ...german, line1: long } },
+        partner: { ...partner, name: long, address: { ...german, line1: long, line2: long, city: long } },
+        lines: [line(long, 'quote_accepted', 4, '180.00', '54.00')],
+        instructions: { ach: { ...ach, account_holder: long }, wire: internationalWire },
+      }),
+    );
+    expectWithinMargins(pages);
+    expectNoOverlap(pages);
+    // Issuer and street; partner twice, and its three address lines; policy; account holder.
+    expect(text.match(/U\+5B57/g)?.length).toBeGreaterThanOrEqual(200 * 9);
+    expect(tight(text)).toContain('PaymentreferenceINV-2026-000042');
+  });
+});
+
+describe('undrawable', () => {
+  test('lists each character that the fonts lack once, in order', () => {
+    expect(undrawable('株式株 é 👍🏽')).toEqual(['株', '式', '👍', '🏽']);
+  });
+
+  test('finds nothing wrong with Latin, Greek, Cyrillic and Vietnamese, or with what is stripped anyway', () => {
+    expect(undrawable('Zażółć Ελληνικά Партнёры Nguyễn — «€£₫» \r\n\u202e\u00a0')).toEqual([]);
+  });
+
+  test('finds broken text', () => {
+    expect(undrawable('a\ud800\ufffd')).toEqual(['\ud800', '\ufffd']);
+  });
+
+  test('finds nothing in the labels and country names of the template', () => {
+    const texts = (value: unknown): string[] =>
+      typeof value === 'string' ? [value] : Object.values(value as object).flatMap(texts);
+    const { labels, countries } = readTemplate();
+    const inspected = [...texts(labels), ...texts(countries)];
+    expect(inspected.length).toBeGreaterThan(300);
+    expect(inspected.flatMap(undrawable)).toEqual([]);
+  });
+});
+
+describe('amounts', () => {
+  test.each([
+    ['JPY', '1854000', 'JPY 1,854,000'],
+    ['USD', '1854.10', 'USD 1,854.10'],
+    ['KWD', '1854.125', 'KWD 1,854.125'],
+    ['CLF', '1854.1255', 'CLF 1,854.1255'],
+  ])('in %s have that currency’s digits and its code', async (currency, amount, shown) => {
+    const lines = [line('Ticket Protection', 'quote_accepted', 412, amount, '0', { currency })];
+    const { text } = await drawn(face({ currency, lines, instructions: { wire: internationalWire } }));
+    expect(text).toContain(`Amount due ${shown}, by 1 December 2026`);
+    expect(text).toContain(`All amounts in ${currency}`);
+  });
+
+  test.each(['JPY', 'USD', 'KWD', 'CLF'])(
+    'as large as billions of billions fit their columns in %s',
+    async (currency) => {
+      for (const address of [issuerAddress, german]) {
+        const document = face({ currency, lines: hugeLines(currency), issuer: { ...issuer, address } });
+        const { pages, text } = await drawn(document);
+        for (const each of document.lines) expect(text).toContain(groupThousands(each.spotPrice));
+        expect(text).toContain(Amount.of(document.amount_due, currency).forPeople());
+        expectWithinMargins(pages);
+        expectNoOverlap(pages);
+      }
+    },
+  );
+
+  test('of one column end at one edge', async () => {
+    const { pages } = await drawn(face());
+    const ends = (pages[0]?.words ?? [])
+      .filter((word) => /^-?[\d,]+\.\d\d$/.test(word.text))
+      .map((word) => (word.x + word.width).toFixed(1));
+    expect(new Set(ends).size).toBe(3);
+    expect(ends.length).toBe(3 * (usualLines.length + 1));
+  });
+});
+
+// --- Pages ----------------------------------------------------------------------------------------------------------
+
+const SIDE_MARGIN = 54;
+const LEAST_MARGIN_ABOVE_BELOW = 30;
+const TOLERANCE = 0.1;
+
+function expectWithinMargins(pages: readonly Page[]): void {
+  const words = pages.flatMap((page) => page.words.filter((word) => !word.askew).map((word) => ({ ...word, page })));
+  expect(words.length).toBeGreaterThan(0);
+  const outside = words.filter(
+    ({ x, y, width, text, page }) =>
+      x < SIDE_MARGIN - TOLERANCE ||
+      x + width > page.width - SIDE_MARGIN + TOLERANCE ||
+      y < LEAST_MARGIN_ABOVE_BELOW ||
+      (y > page.height - LEAST_MARGIN_ABOVE_BELOW && !text.startsWith('SANDBOX')),
+  );
+  expect(outside.map((word) => word.text)).toEqual([]);
+}
+
+/** No two pieces of text on one line of the page reach into each other. */
+function expectNoOverlap(pages: readonly Page[]): void {
+  const overlaps = pages.flatMap(({ words }) => {
+    const upright = words.filter((word) => !word.askew);
+    return upright.flatMap((one) =>
+      upright
+        .filter((other) => other !== one && Math.abs(other.y - one.y) < Math.min(one.size, other.size) / 2)
+        .filter((other) => other.x >= one.x && other.x < one.x + one.width - TOLERANCE)
+        .map((other) => `«${one.text}» and «${other.text}»`),
+    );
+  });
+  expect(overlaps).toEqual([]);
+}
+
+describe('pages', () => {
+  test.each([
+    ['Letter', issuerAddress, [612, 792]],
+    ['A4', german, [595.28, 841.89]],
+  ] as const)('of a usual invoice are one, on %s as its issuer’s country prints', async (_, address, size) => {
+    for (const sandbox of [false, true]) {
+      const { pages } = await drawn(
+        face({
+          sandbox,
+          lines: eightLines,
+          issuer: { ...issuer, address },
+          partner: { ...partner, tax_id: 'CA 123456789', purchase_order: 'PO-77120', legal_note: 'Reverse charge.' },
+        }),
+      );
+      expect(pages).toHaveLength(1);
+      expect([pages[0]?.width, pages[0]?.height].map((points) => points?.toFixed(2))).toEqual(
+        size.map((points) => points.toFixed(2)),
+      );
+      expectWithinMargins(pages);
+      expectNoOverlap(pages);
+    }
+  });
+
+  test('of a long invoice are numbered and say which invoice they continue', async () => {
+    const { pages, text } = await drawn(face({ lines: manyLines }));
+    expect(pages.length).toBeGreaterThan(2);
+    for (const [index, page] of pages.entries()) {
+      expect(page.text).toContain(`Page ${index + 1} of ${pages.length}`);
+      const headings = /Policy\s*What\s*Count\s*Sales\s*Your share\s*Due to us/;
+      if (index > 0) {
+        expect(page.text).toContain('Invoice INV-2026-000042, continued');
+        expect(page.text).toContain('Harbour Lights Ticketing');
+        expect(page.text).toMatch(headings);
+      }
+    }
+    expect(text).toContain('Recorded late for August 2026, continued');
+    for (const { policy_name } of manyLines) expect(text).toContain(policy_name);
+    expectWithinMargins(pages);
+    expectNoOverlap(pages);
+  });
+
+  test('never carry totals without a line above them', async () => {
+    for (let count = 14; count <= 34; count += 1) {
+      const { pages } = await drawn(face({ lines: manyLines.slice(0, count) }));
+      const page = pages.find(({ text }) => /Total\s*[\d,]+\.\d\d/.test(text));
+      expect(page?.text).toContain(manyLines[count - 1]?.policy_name);
+    }
+  });
+
+  test('never split how to pay', async () => {
+    for (let count = 1; count <= 20; count += 1) {
+      const { pages } = await drawn(face({ lines: manyLines.slice(0, count), instructions_changed: true }));
+      const page = pages.find(({ text }) => text.includes('How to pay'));
+      for (const words of ['have changed', 'Pay online', 'ACH transfer', wire.bic as string]) {
+        expect(page?.text).toContain(words);
+      }
+    }
+  });
+});
+
+describe('a sandbox document', () => {
+  test.each([
+    ['invoice', face, 'SANDBOX · NOT A REAL INVOICE'],
+    ['credit note', creditNote, 'SANDBOX · NOT A REAL CREDIT NOTE'],
+    ['statement', statement, 'SANDBOX · NOT A REAL STATEMENT'],
+  ] as const)('(%s) says so on every page, in a banner and across the page', async (_, make, mark) => {
+    const { pages } = await drawn(make({ sandbox: true, lines: manyLines }));
+    expect(pages.length).toBeGreaterThan(2);
+    for (const page of pages) {
+      expect(page.text.trimStart().slice(0, mark.length)).toBe(mark);
+      const across = page.words.filter((word) => word.askew);
+      expect(across.map((word) => word.text).join('')).toBe(mark);
+    }
+  });
+
+  test('is told apart from a real one, which carries no such word', async () => {
+    const { pages, text } = await drawn(face({ lines: manyLines }));
+    expect(text.toUpperCase()).not.toContain('SANDBOX');
+    expect(pages.flatMap((page) => page.words.filter((word) => word.askew))).toEqual([]);
+  });
+});
+
+// --- The file -------------------------------------------------------------------------------------------------------
+
+/** A tool that CI must have and a workplace may lack. */
+const has = (tool: string): boolean =>
+  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
+
+describe('the file', () => {
+  const every: ReadonlyArray<readonly [string, DocumentFace]> = [
+    ['usual invoice', face()],
+    ['long sandbox invoice', face({ lines: manyLines, sandbox: true })],
+    ['credit note', creditNote()],
+    ['statement', statement()],
+    ['invoice of a partner with a difficult name', face({ partner: { ...partner, name: '<b>&</b> 株 Nguyễn' } })],
+  ];
+
+  test('has a title, a language, an author, and the date of issue whatever the time zone', async () => {
+    const { info, creator, tagged, showsTitle } = await drawn(
+      face({ issuer: { ...issuer, legal_name: '<Fair> & Weather «Ltd»' } }),
+    );
+    expect(info).toMatchObject({
+      Title: 'Invoice INV-2026-000042',
+      Language: 'en',
+      CreationDate: 'D:20261101120000Z',
+      ModDate: 'D:20261101120000Z',
+      PDFFormatVersion: '1.7',
+    });
+    expect(creator).toBe('<Fair> & Weather «Ltd»');
+    expect(tagged).toBe(true);
+    expect(showsTitle).toBe(true);
+  });
+
+  test('is tagged: headings, lists, a table with headers, links', async () => {
+    const { pages } = await drawn(face({ lines: [...usualLines, ...lateLines], instructions_changed: true }));
+    const roles = pages.flatMap((page) => page.roles);
+    const count = (role: string) => roles.filter((each) => each === role).length;
+    expect(count('H1')).toBe(1);
+    expect(count('H2')).toBe(3);
+    expect(count('H3')).toBe(4);
+    for (const role of ['Document', 'Table', 'THead', 'TBody', 'TFoot', 'TR', 'TH', 'TD', 'L', 'LI', 'Lbl', 'LBody']) {
+      expect(roles).toContain(role);
+    }
+    expect(count('Link')).toBe(2);
+  });
+
+  test('has as many cells in each row of the table as it has columns', async () => {
+    const { pages } = await drawn(face({ lines: [...usualLines, ...lateLines], credit_applied: '5.00' }));
+    const cells = pages
+      .flatMap((page) => page.roles)
+      .join(' ')
+      .split('TR')
+      .slice(1)
+      .map((row) => row.match(/T[HD]\b/g)?.length);
+    expect(cells.length).toBeGreaterThan(10);
+    expect(new Set(cells)).toEqual(new Set([6]));
+  });
+
+  test.skipIf(!has('qpdf')).each(every)('is sound to qpdf: %s', async (_, document) => {
+    const folder = mkdtempSync(join(tmpdir(), 'draw-'));
+    try {
+      const file = join(folder, 'document.pdf');
+      writeFileSync(file, await drawDocument(document));
+      const { status, stdout, stderr } = spawnSync('qpdf', ['--check', file], { encoding: 'utf8' });
+      expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test.skipIf(!has('pdffonts'))('embeds subsets of its two fonts, with their characters', async () => {
+    const listed = execFileSync('pdffonts', ['-'], { input: await drawDocument(face()), encoding: 'utf8' });
+    const fonts = listed.trim().split('\n').slice(2);
+    expect(fonts).toHaveLength(2);
+    for (const font of fonts) expect(font).toMatch(/NotoSans-(Regular|Bold)\s+CID TrueType\s+Identity-H\s+yes yes yes/);
+  });
+});
+
+// --- The same bytes -------------------------------------------------------------------------------------------------
+
+describe('the same face', () => {
+  const faces: readonly DocumentFace[] = [
+    face(),
+    // First a composed letter without its parts, then the parts: a font that remembered would give them away.
+    face({ partner: { ...partner, name: 'éàü ffi ŵ' } }),
+    face({ partner: { ...partner, name: 'office eau w' } }),
+    face({ lines: manyLines, sandbox: true }),
+    creditNote(),
+    statement(),
+    face({ currency: 'KWD', lines: hugeLines('KWD'), instructions: { wire: internationalWire } }),
+  ];
+  const first: string[] = [];
+
+  beforeAll(async () => {
+    for (const each of faces) first.push(sha256(await drawDocument(each)));
+  });
+
+  test('gives the same bytes again, after other documents and in another order', async () => {
+    const again: string[] = [];
+    for (const each of [...faces].reverse()) again.unshift(sha256(await drawDocument(each)));
+    expect(again).toEqual(first);
+    expect(new Set(first).size).toBe(faces.length);
+  });
+
+  test('gives the same bytes while other documents are drawn', async () => {
+    const together = await Promise.all([...faces, ...faces].map(async (each) => sha256(await drawDocument(each))));
+    expect(together).toEqual([...first, ...first]);
+  });
+
+  test('gives words that can be copied, whatever was drawn before', async () => {
+    const { text } = await drawn(face({ partner: { ...partner, name: 'office eau w' } }));
+    expect(text).toContain('office eau w');
+  });
+
+  test('differs by its number alone in its identifier too', async () => {
+    const id = async (document: DocumentFace) =>
+      /\/ID \[<(\w+)>/.exec((await drawDocument(document)).toString('latin1'))?.[1];
+    expect(await id(face())).toBe(await id(face()));
+    expect(await id(face())).not.toBe(await id(face({ number: 'INV-2026-000043' })));
+  });
+
+  describe('compiled, in another process', () => {
+    // Below the package, so that the compiled program finds its package's root and its libraries as it does in dist/.
+    const folder = resolve('node_modules/.cache', `draw-test-${process.pid}`);
+
+    beforeAll(() => {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(
+        join(folder, 'tsconfig.json'),
+        JSON.stringify({
+          extends: resolve('tsconfig.json'),
+          compilerOptions: { rootDir: resolve('.'), outDir: folder, sourceMap: false, noCheck: true },
+          include: [resolve('src/documents/draw.ts'), resolve('src/documents/draw/*.d.ts')],
+        }),
+      );
+      execFileSync(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', folder]);
+      writeFileSync(
+        join(folder, 'child.js'),
+        `import { createHash } from 'node:crypto';
+         import { readFileSync } from 'node:fs';
+         import { drawDocument } from './src/documents/draw.js';
+         for (const face of JSON.parse(readFileSync(0, 'utf8'))) {
+           console.log(createHash('sha256').update(await drawDocument(face)).digest('hex'));
+         }`,
+      );
+    }, 60_000);
+
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    test.each([
+      ['Pacific/Kiritimati', 'de_DE.UTF-8'],
+      ['Pacific/Pago_Pago', 'C'],
+    ])(
+      'gives the same bytes in the time zone %s and the language %s',
+      (TZ, LANG) => {
+        const output = execFileSync(process.execPath, [join(folder, 'child.js')], {
+          input: JSON.stringify([...faces].reverse()),
+          encoding: 'utf8',
+          env: { TZ, LANG, LC_ALL: LANG },
+        });
+        expect(output.trim().split('\n').reverse()).toEqual(first);
+      },
+      60_000,
+    );
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * One PostgreSQL server for the whole test run (DATABASE_URL, else an embedded one in a temporary folder) with one
+ * migrated template that every test file clones.
+ */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { readEnvironment } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** URL of the server's maintenance database. */
+    serverUrl: string;
+    template: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'reckoner-tests-'));
+  chmodSync(folder, 0o755);
+  const given = process.env['DATABASE_URL'];
+  const embedded = given === undefined ? await acquireEmbeddedServer(join(folder, 'postgres')) : undefined;
+  const serverUrl = given ?? socketUrl(embedded?.connection.host ?? '', embedded?.connection.port ?? 0, 'reckoner');
+  const template = `reckoner_template_${process.pid}`;
+
+  const admin = new pg.Client(serverUrl);
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${template}`);
+  const environment = readEnvironment({ RECKONER_HOME: folder, DATABASE_URL: databaseUrl(serverUrl, template) });
+  const database = await openDatabase(environment, { unmigrated: true });
+  await database.migrations.run();
+  await database.close();
+
+  project.provide('serverUrl', serverUrl);
+  project.provide('template', template);
+  return async () => {
+    await admin.query(`DROP DATABASE ${template} WITH (FORCE)`);
+    await admin.end();
+    await embedded?.release();
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+/** A URL of a server behind a Unix socket: the folder stands percent-encoded in the host's place. */
+export function socketUrl(folder: string, port: number, database: string): string {
+  return `postgres://reckoner@${encodeURIComponent(folder)}:${port}/${database}`;
+}
+
+/** The same server, another database. */
+export function databaseUrl(serverUrl: string, database: string): string {
+  return serverUrl.replace(/\/[^/?]*(\?|$)/, `/${database}$1`);
+}

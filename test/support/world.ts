@@ -1,0 +1,187 @@
+/**
+ * A sandbox for one test file: a database of its own, a home in a temporary folder and a clock that the test moves.
+ * Its acts are the program's own functions, without the command line.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DateTime } from 'luxon';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
+import { closeMonths, previewClose } from '../../src/close/run.ts';
+import { type Environment, readSettings, type Settings } from '../../src/config.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { deliverPending } from '../../src/delivery/deliver.ts';
+import type { Delivery } from '../../src/delivery/document.ts';
+import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
+import { readDocuments } from '../../src/documents/queries.ts';
+import { type ImportReport, importRows } from '../../src/ledger/import.ts';
+import type { Month } from '../../src/month.ts';
+import { parsePartners } from '../../src/partners/file.ts';
+import { importPartners, type PartnerImport } from '../../src/partners/import.ts';
+import { firstSettings } from '../../src/sandbox.ts';
+import { databaseUrl } from './server.ts';
+
+export interface World {
+  readonly home: string;
+  readonly databaseUrl: string;
+  environment: Environment;
+  settings: Settings;
+  readonly database: Database;
+  /** Moves the clock to an instant, `2026-08-01T10:00:00Z`. */
+  readonly at: (instant: string) => void;
+  readonly partners: (partners: readonly object[]) => Promise<PartnerImport>;
+  readonly rows: (rows: readonly object[], options?: RowOptions) => Promise<ImportReport>;
+  readonly file: (name: string, text: string) => string;
+  readonly importFiles: (names: readonly string[], options?: RowOptions) => Promise<ImportReport>;
+  readonly close: (month?: string, options?: { firstMonth?: string }) => Promise<Month[]>;
+  readonly preview: (month?: string) => ReturnType<typeof previewClose>;
+  readonly months: (...months: string[]) => Promise<MonthFacts[]>;
+  readonly deliver: () => Promise<Delivery[]>;
+  readonly documents: (filter?: { months?: Month[]; partnerId?: string }) => Promise<DocumentJson[]>;
+  /** Any query, as the owner: to look behind the program's back, or to damage what it keeps. */
+  readonly sql: <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
+  readonly end: () => Promise<void>;
+}
+
+export interface RowOptions {
+  readonly skipInvalid?: boolean;
+  readonly rejects?: string;
+  readonly preview?: boolean;
+}
+
+export async function openWorld(
+  options: { smtpUrl?: string; environment?: 'sandbox' | 'production' } = {},
+): Promise<World> {
+  const name = `world_${randomBytes(6).toString('hex')}`;
+  const serverUrl = inject('serverUrl');
+  const admin = new pg.Client(serverUrl);
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`);
+  const home = mkdtempSync(join(tmpdir(), 'reckoner-world-'));
+  mkdirSync(join(home, 'outbox'));
+  writeFileSync(join(home, 'settings.json'), JSON.stringify(firstSettings('sandbox')));
+
+  let now = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) as DateTime<true>;
+  const url = databaseUrl(serverUrl, name);
+  const environment: Environment = {
+    name: options.environment ?? 'sandbox',
+    home,
+    databaseUrl: url,
+    smtpUrl: options.smtpUrl,
+    now: () => now,
+  };
+  const owner = new pg.Client(url);
+  await owner.connect();
+  const database = await openDatabase(environment);
+
+  const world: World = {
+    home,
+    databaseUrl: url,
+    environment,
+    settings: readSettings(environment),
+    database,
+    at(instant) {
+      const moved = DateTime.fromISO(instant, { zone: 'utc' });
+      if (!moved.isValid) throw new Error(`${instant} is no instant`);
+      now = moved;
+    },
+    partners: (partners) =>
+      database.transaction((tx) => importPartners(tx, parsePartners(JSON.stringify(partners), 'partners.json'), now)),
+    file(file, text) {
+      const path = join(home, file);
+      writeFileSync(path, text);
+      return path;
+    },
+    rows(rows, given) {
+      const path = world.file('rows.ndjson', rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+      return world.importFiles([path], given);
+    },
+    importFiles(names, given = {}) {
+      const files = names.map((each) => ({ name: each, format: each.endsWith('.csv') ? 'csv' : 'ndjson' }) as const);
+      const work = given.preview ? database.preview : database.transaction;
+      return work((tx) =>
+        importRows(tx, files, { skipInvalid: given.skipInvalid ?? false, rejects: given.rejects, now }),
+      );
+    },
+    close: (month, given = {}) =>
+      closeMonths(database, world, { month: month as Month, firstMonth: given.firstMonth as Month }),
+    preview: (month) => previewClose(database, world, { month: month as Month }),
+    months: (...months) => database.reading((tx) => readMonthFacts(tx, months as Month[])),
+    async deliver() {
+      const deliveries: Delivery[] = [];
+      await deliverPending({ ...world, onDelivery: (delivery) => deliveries.push(delivery) });
+      return deliveries;
+    },
+    documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
+    sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+      (await owner.query<Row>(text, values)).rows,
+    async end() {
+      await database.close();
+      await owner.end();
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+  return world;
+}
+
+// --- Building partners and rows --------------------------------------------------------------------------------------
+
+/** A complete partner of the contract's shape; say only what matters to the test. */
+export function partner(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    partner_id: 'p-1',
+    name: 'Harbour Lights Ticketing',
+    address: { line1: '1 Quay', line2: '', city: 'New York', region: 'NY', postal_code: '10004', country: 'US' },
+    invoicing_contact: { name: 'Accounts Payable', email: 'ap@partner.example', cc: [] },
+    currency: 'USD',
+    time_zone: 'America/New_York',
+    payment_terms_days: 30,
+    policies: [
+      { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: '0.30' },
+      { policy_id: 'parking', name: 'Parking Refund', kind: 'non_insurance', partner_cut_rate: '0.20' },
+    ],
+    ...overrides,
+  };
+}
+
+let counter = 0;
+
+/** An accepted quote over 10.00 = 3.00 + 7.00, with an id of its own. */
+export function quote(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  counter += 1;
+  return {
+    kind: 'quote_accepted',
+    partner_id: 'p-1',
+    quote_id: `q-${counter}`,
+    enrollment_id: `e-${counter}`,
+    policy_id: 'ticket-protection',
+    currency: 'USD',
+    accepted_at: '2026-07-15T12:00:00Z',
+    spotPrice: '10.00',
+    partnerCut: '3.00',
+    invoiceAmount: '7.00',
+    ...overrides,
+  };
+}
+
+/** An accepted requote of a quote, 5.00 = 1.50 + 3.50 more. */
+export function requote(of: Record<string, unknown>, overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  counter += 1;
+  const amounts = { spotPrice: '5.00', partnerCut: '1.50', invoiceAmount: '3.50' };
+  return { ...of, kind: 'requote_accepted', requote_id: `rq-${counter}`, ...amounts, ...overrides };
+}
+
+/** A full reversal of a quote over 10.00. */
+export function reversal(
+  of: Record<string, unknown>,
+  overrides: Record<string, unknown> = {},
+): Record<string, unknown> {
+  counter += 1;
+  const amounts = { spotPrice: '-10.00', partnerCut: '-3.00', invoiceAmount: '-7.00' };
+  return { ...of, kind: 'reversal', reversal_id: `rv-${counter}`, ...amounts, ...overrides };
+}
