@@ -78,7 +78,7 @@ const CATALOGUE = {
     EXIT.badInput,
     (f) => `${f.argument} '${f.value}' ${f.reason}.`,
   ),
-  usage: entry<{ reason: string }>(EXIT.badInput, (f) => `${f.reason}`),
+  usage: entry<{ reason: string }>(EXIT.badInput, (f) => `${f.reason}. Run 'reckoner --help' for the commands.`),
   file_unreadable: entry<{ file: string; reason: string }>(
     EXIT.badInput,
     (f) => `${f.file} cannot be read: ${f.reason}. Check the path and its permissions.`,
@@ -139,11 +139,6 @@ const CATALOGUE = {
     (f) =>
       `Today is ${f.today} by this machine's clock, but ${f.number} is dated ${f.latest}: ` +
       'a document may not be dated before its predecessor. Correct the clock and run again.',
-  ),
-  ledger_busy: entry<{ seconds: number }>(
-    EXIT.failed,
-    (f) =>
-      `The ledger was locked for more than ${f.seconds} seconds by another command. Nothing was changed; try again.`,
   ),
 } as const;
 

@@ -286,10 +286,20 @@ async function removeIfRecycled(file: string): Promise<void> {
   if (command !== undefined && !/postgres(:| -D) /.test(command)) await rm(file, { force: true });
 }
 
+/** A lock file of PostgreSQL; its first line is the number of the process, its eighth what that is about to do. */
+const readLockFile = async (file: string): Promise<string[]> =>
+  ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n');
+
 async function pidIn(file: string): Promise<number | undefined> {
-  const text = await readFile(file, 'utf8').catch(unless('ENOENT'));
-  const pid = Number.parseInt(text ?? '', 10);
+  const [first = ''] = await readLockFile(file);
+  const pid = Number.parseInt(first, 10);
   return Number.isNaN(pid) ? undefined : pid;
+}
+
+/** Whether a shutdown has begun. PostgreSQL writes this before it ends the first connection. */
+export async function isStopping({ data }: Place): Promise<boolean> {
+  const status = (await readLockFile(join(data, 'postmaster.pid')))[7]?.trim();
+  return status === undefined || status === 'stopping';
 }
 
 /** A fast shutdown, waited for. One that fails or dawdles harms nobody: the next command waits for it or uses it. */

@@ -147,6 +147,8 @@ function pool(connection: pg.ClientConfig, max: number, role: 'app' | 'owner'): 
       },
     },
     acquireConnectionTimeout: 60_000,
+    // Its errors reach us as errors; on stdout they would break --json.
+    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
 }
 
@@ -161,6 +163,10 @@ async function checkServer(owner: Knex, name: string): Promise<void> {
     if (error instanceof Refusal) throw error;
     throw refuse('database_unreachable', { database: name, reason: reasonOf(error) }, error);
   }
+  refuseOldServer(version);
+}
+
+export function refuseOldServer(version: { number: number; text: string }): void {
   if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
 }
 

@@ -15,6 +15,7 @@ import { codeOf, complaintIn, OWN_DATABASE, remedyFor, unless, unusable } from '
 import {
   createCluster,
   isCreated,
+  isStopping,
   PATIENCE_MS,
   type Place,
   PORT,
@@ -184,7 +185,10 @@ async function tryToEnter(place: Place): Promise<pg.Client | Answer> {
   try {
     await keeper.connect();
     await keeper.query('SELECT pg_advisory_lock_shared($1)', [IN_USE]);
-    return keeper;
+    // A shutdown may end the connection of the last one out, whose lock we waited for, a moment before it ends ours.
+    if (!(await isStopping(place))) return keeper;
+    keeper.end().catch(() => {});
+    return { reason: 'the server is being shut down', absent: false };
   } catch (error) {
     keeper.end().catch(() => {});
     const answer = answerOf(error);

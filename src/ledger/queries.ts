@@ -162,7 +162,7 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
     tx,
     `WITH quotes AS MATERIALIZED (
        SELECT DISTINCT s.partner_id, s.quote_id FROM staged s WHERE s.kind = 'reversal' AND ${GOOD}
-       ${inFileOrder ? '' : 'EXCEPT SELECT partner_id, quote_id FROM (' + BAD_QUOTES + ') AS bad'}
+       ${inFileOrder ? '' : `EXCEPT SELECT partner_id, quote_id FROM (${BAD_QUOTES}) AS bad`}
      ), before AS MATERIALIZED (
        SELECT q.partner_id, q.quote_id, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
               sum(e.invoice_amount) AS invoice_amount

@@ -1,6 +1,5 @@
 /** `reckoner partner import|list|show`. */
 import { readFileSync } from 'node:fs';
-import { undrawable } from '../../documents/draw.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
@@ -22,13 +21,14 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
       report,
       () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
     );
-    for (const remark of partners.flatMap(undrawableRemarks)) output.note(remark);
+    const { undrawable } = await import('../../documents/draw.ts');
+    for (const remark of partners.flatMap((partner) => undrawableRemarks(partner, undrawable))) output.note(remark);
     return EXIT.done;
   });
 }
 
 /** The fonts know Latin, Greek, Cyrillic and Vietnamese. Better told now than found on an invoice. */
-function undrawableRemarks(partner: PartnerRecord): string[] {
+function undrawableRemarks(partner: PartnerRecord, undrawable: (text: string) => string[]): string[] {
   const missing = undrawable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
   if (missing.length === 0) return [];
   return [

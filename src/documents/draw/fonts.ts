@@ -32,7 +32,7 @@ function parsedFonts(): Readonly<Record<Weight, ParsedFont>> {
  */
 function ownFont({ data, font }: ParsedFont): Font {
   const own = create(data);
-  return font;
+  own._tables = font._tables;
   return own;
 }
 

@@ -1,0 +1,294 @@
+/** One reproducible case for every refusal, by the real program: what it says, and with which status it exits. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { refuseOldServer } from '../../src/database/database.ts';
+import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/errors.ts';
+import { type Ran, reckoner } from '../support/program.ts';
+import { databaseUrl } from '../support/server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+let empty: { url: string; drop: () => Promise<void> };
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reckoner-refusals-'));
+  world = await openWorld();
+  empty = await emptyDatabase();
+  await world.partners([partner()]);
+  await world.rows([quote(), quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
+});
+afterAll(async () => {
+  await world.end();
+  await empty.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `empty_${randomBytes(6).toString('hex')}`;
+  const admin = new pg.Client(inject('serverUrl'));
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  return {
+    url: databaseUrl(inject('serverUrl'), name),
+    drop: async () => {
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    },
+  };
+}
+
+const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
+  reckoner(['--json', ...args], {
+    env: {
+      RECKONER_HOME: world.home,
+      DATABASE_URL: world.databaseUrl,
+      RECKONER_NOW: '2026-08-10T10:00:00Z',
+      ...env,
+    },
+  });
+
+function written(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+function homeWith(settings: string): string {
+  const home = mkdtempSync(join(folder, 'home-'));
+  writeFileSync(join(home, 'settings.json'), settings);
+  return home;
+}
+
+interface Case {
+  readonly when: string;
+  readonly exit: 1 | 2 | 3;
+  /** What the sentence must name, so that a person knows what to do. */
+  readonly says: RegExp;
+  readonly run: () => Promise<Ran>;
+}
+
+const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
+  environment_invalid: {
+    when: 'the environment is neither sandbox nor production',
+    exit: 2,
+    says: /RECKONER_ENVIRONMENT is 'staging'/,
+    run: () => inWorld(['status'], { RECKONER_ENVIRONMENT: 'staging' }),
+  },
+  settings_missing: {
+    when: 'there is no home yet',
+    exit: 2,
+    says: /reckoner init/,
+    run: () => inWorld(['status'], { RECKONER_HOME: join(folder, 'nowhere') }),
+  },
+  settings_invalid: {
+    when: 'a routing number in the settings has a wrong checksum',
+    exit: 2,
+    says: /instructions\.USD\.ach\.routing_number: is not a valid ABA routing number/,
+    run: () =>
+      inWorld(['status'], {
+        RECKONER_HOME: homeWith(
+          readFileSync(join(world.home, 'settings.json'), 'utf8').replace('123456780', '123456789'),
+        ),
+      }),
+  },
+  settings_incomplete: {
+    when: 'production closes with settings that init left empty',
+    exit: 3,
+    says: /issuer\.legal_name/,
+    run: async () => {
+      const env = { RECKONER_ENVIRONMENT: 'production', RECKONER_HOME: join(folder, 'production'), RECKONER_NOW: '' };
+      const database = await emptyDatabase();
+      try {
+        expect((await inWorld(['init'], { ...env, DATABASE_URL: database.url })).status).toBe(0);
+        return await inWorld(['close'], { ...env, DATABASE_URL: database.url });
+      } finally {
+        await database.drop();
+      }
+    },
+  },
+  database_unreachable: {
+    when: 'nothing listens at DATABASE_URL',
+    exit: 1,
+    says: /127\.0\.0\.1:1/,
+    run: () => inWorld(['status'], { DATABASE_URL: 'postgres://someone:secret@127.0.0.1:1/ledger' }),
+  },
+  database_not_migrated: {
+    when: 'the database is empty',
+    exit: 3,
+    says: /reckoner migrate/,
+    run: () => inWorld(['status'], { DATABASE_URL: empty.url }),
+  },
+  database_newer: {
+    when: 'a newer program has migrated the database',
+    exit: 3,
+    says: /999_from_the_future/,
+    run: async () => {
+      await world.sql(`INSERT INTO migrations (name, batch) VALUES ('999_from_the_future', 99)`);
+      try {
+        return await inWorld(['status']);
+      } finally {
+        await world.sql(`DELETE FROM migrations WHERE name = '999_from_the_future'`);
+      }
+    },
+  },
+  database_environment: {
+    when: 'production is pointed at a sandbox database',
+    exit: 3,
+    says: /belongs to sandbox for good/,
+    run: () => inWorld(['status'], { RECKONER_ENVIRONMENT: 'production', RECKONER_NOW: '' }),
+  },
+  embedded_server: {
+    when: 'a file stands where the embedded server keeps its data',
+    exit: 1,
+    says: /embedded PostgreSQL server cannot run/,
+    run: () => {
+      const home = homeWith(readFileSync(join(world.home, 'settings.json'), 'utf8'));
+      writeFileSync(join(home, 'postgres'), 'not a folder');
+      return inWorld(['status'], { RECKONER_HOME: home, DATABASE_URL: '' });
+    },
+  },
+  argument_invalid: {
+    when: 'the month does not exist',
+    exit: 2,
+    says: /'2026-13' is not a month/,
+    run: () => inWorld(['close', '2026-13']),
+  },
+  usage: {
+    when: 'the command does not exist',
+    exit: 2,
+    says: /unknown command 'clsoe'/,
+    run: () => inWorld(['clsoe']),
+  },
+  file_unreadable: {
+    when: 'the file of rows is not there',
+    exit: 2,
+    says: /no such file/,
+    run: () => inWorld(['ledger', 'import', join(folder, 'missing.csv')]),
+  },
+  file_unwritable: {
+    when: 'the file of rejects lies in a folder that is not there',
+    exit: 1,
+    says: /rejects\.ndjson cannot be written/,
+    run: () => {
+      const rows = written('bad.ndjson', '{"kind":"gift"}\n');
+      return inWorld(['ledger', 'import', rows, '--skip-invalid', '--rejects', join(folder, 'no', 'rejects.ndjson')]);
+    },
+  },
+  file_format_unknown: {
+    when: "the file's name says nothing about its format",
+    exit: 2,
+    says: /--format csv/,
+    run: () => inWorld(['ledger', 'import', written('rows.txt', '')]),
+  },
+  partners_invalid: {
+    when: 'a partner has no time zone that exists',
+    exit: 2,
+    says: /0\.time_zone: must be an IANA time zone/,
+    run: () => inWorld(['partner', 'import', written('p.json', JSON.stringify([partner({ time_zone: 'Mars/Utopia' })]))]),
+  },
+  arrangement_change: {
+    when: 'an invoicing partner becomes a connected account over months with rows',
+    exit: 3,
+    says: /needs "arrangement_from"/,
+    run: () => {
+      const connected = partner({
+        arrangement: 'connected_account',
+        connected_account_id: 'acct_1',
+        merchant_of_record: 'platform',
+        split: 'real_time',
+      });
+      return inWorld(['partner', 'import', written('connected.json', JSON.stringify([connected]))]);
+    },
+  },
+  partner_unknown: {
+    when: 'nobody knows the partner',
+    exit: 2,
+    says: /no partner p-nobody/,
+    run: () => inWorld(['partner', 'show', 'p-nobody']),
+  },
+  document_unknown: {
+    when: 'no document has the number',
+    exit: 2,
+    says: /no document INV-2026-999999/,
+    run: () => inWorld(['invoice', 'show', 'INV-2026-999999']),
+  },
+  month_not_ended: {
+    when: 'the month still runs in New York',
+    exit: 3,
+    says: /America\/New_York it runs until 2026-09-01T00:00:00\.000-04:00/,
+    run: () => inWorld(['close', '2026-08']),
+  },
+  earlier_month_open: {
+    when: 'July is to close before June, which has rows',
+    exit: 3,
+    says: /2026-06 is open and has 1 ledger row/,
+    run: () => inWorld(['close', '2026-07']),
+  },
+  before_first_month: {
+    when: 'a month before the first is to close',
+    exit: 3,
+    says: /2026-01 lies before the first month 2026-06/,
+    run: () => inWorld(['close', '2026-01']),
+  },
+  pdf_not_drawn: {
+    when: 'the document is issued but not delivered',
+    exit: 3,
+    says: /reckoner deliver/,
+    run: async () => {
+      expect((await inWorld(['close', '--no-deliver'])).status).toBe(0);
+      return inWorld(['invoice', 'pdf', 'INV-2026-000001']);
+    },
+  },
+  first_month_fixed: {
+    when: 'another first month is asked for after the first close',
+    exit: 3,
+    says: /first month is 2026-06/,
+    run: () => inWorld(['close', '--first-month', '2026-05']),
+  },
+  clock_behind: {
+    when: 'the clock has gone back behind the latest document',
+    exit: 3,
+    says: /INV-2026-000002 is dated 2026-09-02/,
+    run: async () => {
+      await world.sql(`UPDATE partners SET inactive_since = now()`);
+      await world.partners([partner({ partner_id: 'p-east', time_zone: 'Pacific/Kiritimati' })]);
+      // August has ended on Kiritimati; the documents of July were dated by a clock that ran ahead.
+      await world.sql(`ALTER TABLE documents DISABLE TRIGGER append_only_rows`);
+      await world.sql(`UPDATE documents SET issued_on = '2026-09-02', due_on = '2026-09-02'::date + terms_days`);
+      await world.sql(`ALTER TABLE documents ENABLE TRIGGER append_only_rows`);
+      return inWorld(['close', '2026-08'], { RECKONER_NOW: '2026-08-31T12:00:00Z' });
+    },
+  },
+};
+
+for (const [code, { when, exit, says, run }] of Object.entries(CASES)) {
+  test(`${code}: ${when}`, async () => {
+    const ran = await run();
+    const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string } };
+    expect({ code: error.code, status: ran.status }).toEqual({ code, status: exit });
+    expect(error.message).toMatch(says);
+    expect(ran.stderr).not.toMatch(/\n\s+at |secret/);
+  });
+}
+
+test('database_too_old: PostgreSQL 15 is refused, 16 is not', () => {
+  const refusal = (number: number, text: string) => {
+    try {
+      refuseOldServer({ number, text });
+      return undefined;
+    } catch (error) {
+      return error instanceof Refusal ? error.code : error;
+    }
+  };
+  expect(refusal(150018, '15.18')).toBe('database_too_old');
+  expect(refusal(160000, '16.0')).toBeUndefined();
+});
+
+test('every refusal that the program knows has its case here', () => {
+  expect([...Object.keys(CASES), 'database_too_old'].sort()).toEqual([...REFUSAL_CODES].sort());
+});
