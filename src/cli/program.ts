@@ -136,7 +136,8 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     if (error.exitCode === 0) return EXIT.done;
     // commander's help for a command group without a command is all there is to say.
     if (error.code === 'commander.help' && !wantsJson) return EXIT.badInput;
-    const reason = error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: |\.$/g, '');
+    const reason =
+      error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: |\.$/g, '');
     return reportError(refuse('usage', { reason }), wantsJson);
   }
 }

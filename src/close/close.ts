@@ -70,7 +70,7 @@ export async function planClose(
     return dueMonths(next, zones, environment.now()).map((due) => ({ month: due, empty: false }));
   }
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  if (!request.preview) refuseRunning(month, zones, environment.now());
+  if (!request.preview) refuseRunning(month, zones, settings, environment.now());
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
   await refuseOpenRows(tx, state, request.firstMonth, month);
@@ -89,7 +89,7 @@ export async function closeMonth(
   const state = await readLedgerState(tx);
   if (state.last_closed !== null && month <= state.last_closed) return false;
   const now = environment.now();
-  if (!request.preview) refuseRunning(month, await readPartnerZones(tx), now);
+  if (!request.preview) refuseRunning(month, await readPartnerZones(tx), settings, now);
   await refuseOpenRows(tx, state, request.firstMonth, planned.empty ? monthAfter(month) : month);
 
   const issuedOn = now.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
@@ -143,9 +143,9 @@ function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest
   if (first !== undefined && month !== undefined && month < first) throw refuse('before_first_month', { month, first });
 }
 
-function refuseRunning(month: Month, zones: readonly string[], now: DateTime): void {
-  if (zones.length === 0) return;
-  const end = endOfMonthEverywhere(month, zones);
+/** While there is no partner, the issuer's zone alone keeps a month of the future from closing by mistake. */
+function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime): void {
+  const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });
 }
 

@@ -189,7 +189,8 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     when: 'a partner has no time zone that exists',
     exit: 2,
     says: /0\.time_zone: must be an IANA time zone/,
-    run: () => inWorld(['partner', 'import', written('p.json', JSON.stringify([partner({ time_zone: 'Mars/Utopia' })]))]),
+    run: () =>
+      inWorld(['partner', 'import', written('p.json', JSON.stringify([partner({ time_zone: 'Mars/Utopia' })]))]),
   },
   arrangement_change: {
     when: 'an invoicing partner becomes a connected account over months with rows',

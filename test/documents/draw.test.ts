@@ -462,12 +462,26 @@ describe('amounts', () => {
         const document = face({ currency, lines: hugeLines(currency), issuer: { ...issuer, address } });
         const { pages, text } = await drawn(document);
         for (const each of document.lines) expect(text).toContain(groupThousands(each.spotPrice));
+        // In one piece: the amounts leave the policy's column wide enough to be read.
+        expect(text).toContain('Ticket Protection');
         expect(text).toContain(Amount.of(document.amount_due, currency).forPeople());
         expectWithinMargins(pages);
         expectNoOverlap(pages);
       }
     },
   );
+
+  test('as large as a row may hold, and sums of them, fit too', async () => {
+    const largest = `${'9'.repeat(15)}.9999`;
+    const lines = eightLines.map(({ policy_name, kind }) =>
+      line(policy_name, kind, 1, kind === 'reversal' ? `-${largest}` : largest, '0', { currency: 'CLF' }),
+    );
+    const { pages, text } = await drawn(face({ currency: 'CLF', lines }));
+    expect(text).toContain('-999,999,999,999,999.9999');
+    expect(text).toMatch(/Amount due\s*CLF 1,999,999,999,999,999\.9998/);
+    expectWithinMargins(pages);
+    expectNoOverlap(pages);
+  });
 
   test('of one column end at one edge', async () => {
     const { pages } = await drawn(face());
@@ -554,22 +568,23 @@ describe('pages', () => {
   });
 
   test('never carry totals without a line above them', async () => {
+    // Around the counts at which totals go to the next page.
     for (let count = 14; count <= 34; count += 1) {
       const { pages } = await drawn(face({ lines: manyLines.slice(0, count) }));
       const page = pages.find(({ text }) => /Total\s*[\d,]+\.\d\d/.test(text));
       expect(page?.text).toContain(manyLines[count - 1]?.policy_name);
     }
-  });
+  }, 60_000);
 
   test('never split how to pay', async () => {
-    for (let count = 1; count <= 20; count += 1) {
+    for (let count = 2; count <= 20; count += 3) {
       const { pages } = await drawn(face({ lines: manyLines.slice(0, count), instructions_changed: true }));
       const page = pages.find(({ text }) => text.includes('How to pay'));
       for (const words of ['have changed', 'Pay online', 'ACH transfer', wire.bic as string]) {
         expect(page?.text).toContain(words);
       }
     }
-  });
+  }, 60_000);
 });
 
 describe('a sandbox document', () => {
@@ -675,9 +690,9 @@ describe('the file', () => {
 describe('the same face', () => {
   const faces: readonly DocumentFace[] = [
     face(),
-    // First a composed letter without its parts, then the parts: a font that remembered would give them away.
-    face({ partner: { ...partner, name: 'éàü ffi ŵ' } }),
-    face({ partner: { ...partner, name: 'office eau w' } }),
+    // A composed letter, then a part of it: a font that remembered would not know what the part stands for.
+    face({ partner: { ...partner, name: 'Žofie' } }),
+    face({ partner: { ...partner, name: 'Zofie' } }),
     face({ lines: manyLines, sandbox: true }),
     creditNote(),
     statement(),
@@ -702,8 +717,10 @@ describe('the same face', () => {
   });
 
   test('gives words that can be copied, whatever was drawn before', async () => {
-    const { text } = await drawn(face({ partner: { ...partner, name: 'office eau w' } }));
-    expect(text).toContain('office eau w');
+    for (const name of ['Ķirsis Ŵind', 'Kirsis Wind', 'office affluent']) {
+      const { text } = await drawn(face({ partner: { ...partner, name } }));
+      expect(text.split(name).length - 1).toBe(2);
+    }
   });
 
   test('differs by its number alone in its identifier too', async () => {
@@ -742,17 +759,18 @@ describe('the same face', () => {
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     test.each([
-      ['Pacific/Kiritimati', 'de_DE.UTF-8'],
-      ['Pacific/Pago_Pago', 'C'],
+      ['Pacific/Kiritimati', 'de_DE.UTF-8', 'in order'],
+      ['Pacific/Pago_Pago', 'C', 'backwards'],
     ])(
-      'gives the same bytes in the time zone %s and the language %s',
-      (TZ, LANG) => {
+      'gives the same bytes in the time zone %s and the language %s, drawn %s',
+      (TZ, LANG, order) => {
+        const inOrder = <T>(each: readonly T[]) => (order === 'backwards' ? [...each].reverse() : [...each]);
         const output = execFileSync(process.execPath, [join(folder, 'child.js')], {
-          input: JSON.stringify([...faces].reverse()),
+          input: JSON.stringify(inOrder(faces)),
           encoding: 'utf8',
           env: { TZ, LANG, LC_ALL: LANG },
         });
-        expect(output.trim().split('\n').reverse()).toEqual(first);
+        expect(inOrder(output.trim().split('\n'))).toEqual(first);
       },
       60_000,
     );

@@ -85,22 +85,24 @@ const money = (amount: string, currency: string): string =>
 
 export function describeMonths(months: readonly MonthFacts[], verb: string): string {
   if (months.length === 0) return 'Nothing is due: every month that has ended everywhere is closed.';
-  return months
-    .map((facts) => {
-      const { sent, pending, held, failed, uncertain } = facts.deliveries;
-      const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
-        `  ${currency}`,
-        ...[spot_price, partner_cut, invoice_amount].map((each) =>
-          groupThousands(Amount.of(each, currency).toString()),
-        ),
-      ]);
-      return [
-        `${facts.month} ${verb}: ${facts.invoices} invoice(s), ${facts.credit_notes} credit note(s), ` +
-          `${facts.statements} statement(s) from ${facts.entries} row(s), ${facts.late_entries} of them late; ` +
-          `${facts.partners_without_activity} partner(s) without activity.`,
-        ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
-        `  Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.`,
-      ].join('\n');
-    })
-    .join('\n\n');
+  return months.map((facts) => describeMonth(facts, verb)).join('\n\n');
 }
+
+function describeMonth(facts: MonthFacts, verb: string): string {
+  const { sent, pending, held, failed, uncertain } = facts.deliveries;
+  const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
+    `  ${currency}`,
+    ...[spot_price, partner_cut, invoice_amount].map((each) => groupThousands(Amount.of(each, currency).toString())),
+  ]);
+  return [
+    `${facts.month} ${verb}`,
+    `  Documents   ${count(facts.invoices, 'invoice')}, ${count(facts.credit_notes, 'credit note')}, ` +
+      count(facts.statements, 'statement'),
+    `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
+    `  Partners    ${facts.partners_without_activity} without activity`,
+    `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+    ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
+  ].join('\n');
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,0 +1,290 @@
+/** A finance person's and a script's first day with the program: every command, what it prints and how it exits. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RunOptions, reckoner } from '../support/program.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+let world: World;
+let folder: string;
+beforeAll(async () => {
+  world = await openWorld();
+  folder = mkdtempSync(join(tmpdir(), 'reckoner-commands-'));
+});
+afterAll(async () => {
+  await world.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const run = (args: string[], now = '2026-08-01T10:00:00Z', options: RunOptions = {}) =>
+  reckoner(args, {
+    ...options,
+    env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now, ...options.env },
+  });
+
+const file = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const ndjson = (rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+const first = quote({ quote_id: 'q-first', spotPrice: 20, partnerCut: 6, invoiceAmount: 14 });
+const july = [first, requote(first), quote({ quote_id: 'q-parking', policy_id: 'parking' })];
+
+test('init lays out a sandbox whose settings are complete, and repeating it keeps them', async () => {
+  const home = join(folder, 'new', 'home');
+  const env = { RECKONER_HOME: home };
+  const made = await run(['--json', 'init'], undefined, { env });
+  expect(made).toMatchObject({ status: 0 });
+  expect(made.json()).toEqual({ home, environment: 'sandbox', settings: 'created', migrations: [] });
+  const settings = readFileSync(join(home, 'settings.json'), 'utf8');
+  writeFileSync(join(home, 'settings.json'), settings.replace('Sandbox Protection', 'Our Protection'));
+  expect((await run(['--json', 'init'], undefined, { env })).json()).toMatchObject({ settings: 'kept' });
+  expect(readFileSync(join(home, 'settings.json'), 'utf8')).toContain('Our Protection');
+});
+
+test('partners are imported, listed and shown in the shape of their file', async () => {
+  const given = [partner(), partner({ partner_id: 'p-0', name: 'Über Größe & Söhne', currency: 'EUR' })];
+  const imported = await run(['--json', 'partner', 'import', file('partners.json', JSON.stringify(given))]);
+  expect(imported).toMatchObject({ status: 0 });
+  expect(imported.json()).toEqual({ created: 2, updated: 0, unchanged: 0 });
+  const listed = (await run(['--json', 'partner', 'list'])).json() as { partner_id: string }[];
+  expect(listed.map((each) => each.partner_id)).toEqual(['p-0', 'p-1']);
+  const shown = (await run(['--json', 'partner', 'show', 'p-1'])).json() as Record<string, unknown>;
+  const policies = (partner()['policies'] as { policy_id: string }[]).map((policy) => ({ ...policy, active: true }));
+  expect(shown).toEqual({
+    ...partner(),
+    active: true,
+    tax_id: '',
+    purchase_order: '',
+    legal_note: '',
+    arrangement: 'invoicing',
+    policies: policies.sort((a, b) => (a.policy_id < b.policy_id ? -1 : 1)),
+  });
+  const again = await run(['--json', 'partner', 'import', file('again.json', JSON.stringify(listed))]);
+  expect(again.json()).toEqual({ created: 0, updated: 0, unchanged: 2 });
+});
+
+test('one bad line keeps a whole import out, exits 2 and is named; --dry-run records nothing either', async () => {
+  const path = file('bad.ndjson', ndjson([...july, quote({ spotPrice: '10.001' })]));
+  const ran = await run(['--json', 'ledger', 'import', path]);
+  expect(ran.status).toBe(2);
+  expect(ran.json()).toEqual({
+    accepted: 0,
+    duplicates: 0,
+    rejected: 1,
+    errors: [
+      {
+        file: path,
+        line: 4,
+        field: 'spotPrice',
+        code: 'amount_too_precise',
+        reason: 'has 3 decimals where the currency has 2',
+      },
+    ],
+  });
+  const dry = await run(['--json', 'ledger', 'import', '--dry-run', file('july.ndjson', ndjson(july))]);
+  expect({ status: dry.status, report: dry.json() }).toEqual({
+    status: 0,
+    report: { accepted: 3, duplicates: 0, rejected: 0, errors: [] },
+  });
+  expect(await world.sql('SELECT FROM entries')).toHaveLength(0);
+});
+
+test('rows come from standard input too, and the same rows again are duplicates', async () => {
+  const ran = await run(['--json', 'ledger', 'import', '-', '--format', 'ndjson'], undefined, { input: ndjson(july) });
+  expect(ran.json()).toEqual({ accepted: 3, duplicates: 0, rejected: 0, errors: [] });
+  const again = await run(['--json', 'ledger', 'import', file('july.ndjson', ndjson(july))]);
+  expect({ status: again.status, report: again.json() }).toEqual({
+    status: 0,
+    report: { accepted: 0, duplicates: 3, rejected: 0, errors: [] },
+  });
+});
+
+test('--skip-invalid records the good rows, writes the bad ones with their reasons, and exits 4', async () => {
+  const rejects = join(folder, 'rejects.ndjson');
+  const good = quote({ quote_id: 'q-good' });
+  const bad = quote({ quote_id: 'q-bad', policy_id: 'unheard-of' });
+  const path = file('mixed.ndjson', ndjson([good, bad]));
+  const ran = await run(['--json', 'ledger', 'import', path, '--skip-invalid', '--rejects', rejects]);
+  expect(ran.status).toBe(4);
+  expect(ran.json()).toMatchObject({ accepted: 1, rejected: 1, errors: [{ line: 2, code: 'policy_unknown' }] });
+  const written = JSON.parse(readFileSync(rejects, 'utf8')) as Record<string, unknown>;
+  expect(written).toMatchObject({ file: path, line: 2, field: 'policy_id', code: 'policy_unknown' });
+  expect(JSON.parse(written['row'] as string)).toEqual(bad);
+});
+
+const MONTH = {
+  month: '2026-07',
+  invoices: 1,
+  credit_notes: 0,
+  statements: 0,
+  entries: 4,
+  late_entries: 0,
+  partners_without_activity: 1,
+  totals: { USD: { spotPrice: '45.00', partnerCut: '13.50', invoiceAmount: '31.50' } },
+};
+
+test('a preview shows the documents that would be issued and writes nothing', async () => {
+  const ran = await run(['--json', 'close', '--dry-run']);
+  expect(ran.status).toBe(0);
+  const preview = ran.json() as { months: object[]; documents: { number: string; pdf: unknown }[] };
+  expect(preview.months).toMatchObject([{ ...MONTH, status: 'preview' }]);
+  expect(preview.documents).toMatchObject([{ number: 'INV-2026-000001', amount_due: '31.50', pdf: null }]);
+  expect(await world.sql('SELECT FROM documents')).toHaveLength(0);
+});
+
+test('close issues and delivers, in the shape of the contract; closing again changes nothing', async () => {
+  const ran = await run(['--json', 'close']);
+  const deliveries = { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 };
+  expect({ status: ran.status, report: ran.json() }).toEqual({
+    status: 0,
+    report: { months: [{ ...MONTH, status: 'closed', deliveries }] },
+  });
+  const listed = (await run(['--json', 'invoice', 'list'])).stdout;
+  const again = await run(['--json', 'close']);
+  expect({ status: again.status, report: again.json() }).toEqual({ status: 0, report: { months: [] } });
+  const named = await run(['--json', 'close', '2026-07']);
+  expect(named.json()).toEqual({ months: [{ ...MONTH, status: 'closed', deliveries }] });
+  expect((await run(['--json', 'invoice', 'list'])).stdout).toBe(listed);
+});
+
+test('an invoice is listed and shown in the shape of the contract, with nothing added and nothing left out', async () => {
+  const [listed] = (
+    await run(['--json', 'invoice', 'list', '--month', '2026-07', '--partner', 'p-1'])
+  ).json() as object[];
+  const shown = (await run(['--json', 'invoice', 'show', 'INV-2026-000001'])).json();
+  expect(shown).toEqual(listed);
+  const [{ installation_id }] = (await world.sql('SELECT installation_id FROM installation')) as [
+    { installation_id: string },
+  ];
+  const [{ url }] = (await world.sql('SELECT url FROM payment_links')) as [{ url: string }];
+  const [{ sha256, bytes }] = (await world.sql('SELECT sha256, length(pdf) AS bytes FROM drawings')) as [
+    { sha256: string; bytes: number },
+  ];
+  expect(url).toMatch(/^https:\/\/billing\.protection\.example\/pay\/[\w-]{32}$/);
+  const line = { month: '2026-07', policy_id: 'ticket-protection' };
+  expect(shown).toEqual({
+    number: 'INV-2026-000001',
+    series: 'INV-2026',
+    sequence: 1,
+    document: 'invoice',
+    purpose: 'month',
+    status: 'open',
+    partner_id: 'p-1',
+    month: '2026-07',
+    currency: 'USD',
+    issued_on: '2026-08-01',
+    due_on: '2026-08-31',
+    enrollments: 3,
+    spotPrice: '45.00',
+    partnerCut: '13.50',
+    invoiceAmount: '31.50',
+    credit_applied: '0.00',
+    amount_due: '31.50',
+    credited: '0.00',
+    amount_paid: '0.00',
+    balance: '31.50',
+    lines: [
+      {
+        ...line,
+        policy_id: 'parking',
+        kind: 'quote_accepted',
+        count: 1,
+        spotPrice: '10.00',
+        partnerCut: '3.00',
+        invoiceAmount: '7.00',
+      },
+      { ...line, kind: 'quote_accepted', count: 2, spotPrice: '30.00', partnerCut: '9.00', invoiceAmount: '21.00' },
+      { ...line, kind: 'requote_accepted', count: 1, spotPrice: '5.00', partnerCut: '1.50', invoiceAmount: '3.50' },
+    ],
+    payment_link: url,
+    pdf: { sha256, bytes },
+    email: {
+      status: 'sent',
+      to: ['ap@partner.example'],
+      message_id: `<INV-2026-000001.1.${installation_id}@protection.example>`,
+      sent_at: '2026-08-01T10:00:00Z',
+    },
+    replaces: null,
+    replaced_by: null,
+    credits: null,
+    void_reason: null,
+  });
+});
+
+test('the PDF is written byte for byte as it was issued, and the e-mail stands in the outbox by its Message-ID', async () => {
+  const path = join(folder, 'invoice.pdf');
+  expect((await run(['invoice', 'pdf', 'INV-2026-000001', '-o', path])).status).toBe(0);
+  const [{ sha256 }] = (await world.sql('SELECT sha256 FROM drawings')) as [{ sha256: string }];
+  expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(sha256);
+  const [{ message_id }] = (await world.sql('SELECT message_id FROM sendings')) as [{ message_id: string }];
+  expect(readdirSync(join(world.home, 'outbox'))).toEqual([`${message_id.slice(1, -1)}.eml`]);
+});
+
+test('a partner without an e-mail address is held, exit 4, until a corrected import releases it', async () => {
+  const silent = partner({ invoicing_contact: { name: 'Nobody', email: '' } });
+  await run(['partner', 'import', file('silent.json', JSON.stringify([silent]))]);
+  const refund = reversal({ ...first, accepted_at: '2026-08-20T12:00:00Z' });
+  await run(
+    ['ledger', 'import', file('august.ndjson', ndjson([quote({ accepted_at: '2026-08-03T12:00:00Z' }), refund]))],
+    '2026-09-02T10:00:00Z',
+  );
+  const closed = await run(['--json', 'close'], '2026-09-02T10:00:00Z');
+  expect(closed.status).toBe(4);
+  expect(closed.json()).toMatchObject({ months: [{ month: '2026-08', deliveries: { sent: 0, held: 1 } }] });
+  const status = await run(['status'], '2026-09-02T10:00:00Z');
+  expect(status.status).toBe(4);
+  expect(status.stdout).toMatch(/partner p-1 has no invoicing contact's e-mail address/);
+  await run(['partner', 'import', file('repaired.json', JSON.stringify([partner()]))]);
+  const delivered = await run(['--json', 'deliver'], '2026-09-02T11:00:00Z');
+  expect({ status: delivered.status, report: delivered.json() }).toEqual({
+    status: 0,
+    report: { deliveries: { sent: 2, pending: 0, held: 0, failed: 0, uncertain: 0 } },
+  });
+  expect((await run(['status'], '2026-09-02T11:00:00Z')).status).toBe(0);
+});
+
+test('init --check says what production still lacks, by setting, currency and partner', async () => {
+  await run(['partner', 'import', file('bare.json', JSON.stringify([partner({ partner_id: 'p-2', address: {} })]))]);
+  const ran = await run(['--json', 'init', '--check']);
+  expect(ran.status).toBe(4);
+  expect(ran.json()).toEqual({
+    environment: 'sandbox',
+    missing: ['address.line1', 'address.city', 'address.country'].map((lacks) => ({
+      scope: 'partner',
+      id: 'p-2',
+      lacks,
+    })),
+  });
+});
+
+test('people read tables that fit a terminal of 80 columns, and no colour codes reach a pipe', async () => {
+  for (const command of [
+    ['partner', 'list'],
+    ['partner', 'show', 'p-1'],
+    ['invoice', 'list'],
+    ['close', '2026-07'],
+    ['close', '--dry-run'],
+    ['status'],
+    ['--help'],
+    ['close', '--help'],
+    ['ledger', 'import', '--help'],
+  ]) {
+    const { stdout } = await run(command);
+    expect(stdout.length).toBeGreaterThan(0);
+    const wide = stdout.split('\n').filter((each) => each.length > 80);
+    expect({ command, wide }).toEqual({ command, wide: [] });
+    expect(stdout).not.toContain('\u001b');
+  }
+});
+
+test('nothing is left in the folder where the program was started', async () => {
+  const cwd = mkdtempSync(join(folder, 'cwd-'));
+  await run(['status'], undefined, { cwd });
+  expect(readdirSync(cwd)).toEqual([]);
+  expect(existsSync(join(cwd, 'reckoner'))).toBe(false);
+});

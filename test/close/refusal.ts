@@ -1,0 +1,12 @@
+/** What a refused act says: its code and facts. An act that goes through, or fails otherwise, fails the test. */
+import { Refusal } from '../../src/errors.ts';
+
+export async function refusalOf(act: Promise<unknown>): Promise<{ code: string; facts: Record<string, unknown> }> {
+  try {
+    await act;
+  } catch (error) {
+    if (error instanceof Refusal) return { code: error.code, facts: { ...error.facts } };
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}

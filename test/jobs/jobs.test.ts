@@ -1,0 +1,107 @@
+/** Cron at work with nobody watching: what the jobs do, log and exit with. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { simpleParser } from 'mailparser';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { job, type Ran, reckoner } from '../support/program.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-2', time_zone: 'Pacific/Pago_Pago' })]);
+  world.at('2026-10-05T00:00:00Z');
+  await world.rows(
+    ['2026-07', '2026-08', '2026-09'].flatMap((month) => [
+      quote({ accepted_at: `${month}-15T12:00:00Z` }),
+      quote({ accepted_at: `${month}-16T12:00:00Z`, partner_id: 'p-2' }),
+    ]),
+  );
+});
+afterAll(() => world.end());
+
+const env = (now: string) => ({
+  RECKONER_HOME: world.home,
+  DATABASE_URL: world.databaseUrl,
+  RECKONER_NOW: now,
+});
+const run = (name: string, now: string): Promise<Ran> => job(name, { env: env(now) });
+const facts = (ran: Ran) =>
+  ran.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test('before a month has ended in Pago Pago nothing is due, and nothing happens', async () => {
+  const ran = await run('month-close', '2026-08-01T10:59:59Z');
+  expect(ran.status).toBe(0);
+  expect(facts(ran).some((fact) => fact['msg'] === 'month closed')).toBe(false);
+});
+
+test('a month that stays open 24 hours after it ended everywhere is named, and the watch mails it to operations', async () => {
+  // July ended in Pago Pago at 11:00 UTC on 1 August.
+  const status = await reckoner(['--json', 'status'], { env: env('2026-08-02T11:00:01Z') });
+  expect(status.status).toBe(4);
+  expect(status.json()).toMatchObject({
+    months: { due: ['2026-07'], overdue: [{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }] },
+  });
+  const ran = await run('watch', '2026-08-02T11:00:01Z');
+  expect(ran.status).toBe(4);
+  const [mail] = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('watch'));
+  const parsed = await simpleParser(readFileSync(join(world.home, 'outbox', mail as string)));
+  expect(parsed.subject).toBe('[SANDBOX] Reckoner needs a person: 1 thing');
+  expect(parsed.text).toContain('2026-07 ended everywhere at 2026-08-01T11:00:00.000Z and is still open.');
+  expect([parsed.to].flat().map((to) => to?.text)).toEqual(['"Operations" <operations@protection.example>']);
+});
+
+test('a cron that missed three months closes them in order, delivers them, and logs one JSON line a fact', async () => {
+  const ran = await run('month-close', '2026-10-02T00:07:00Z');
+  expect(ran.status).toBe(0);
+  const logged = facts(ran);
+  expect(logged.filter((fact) => fact['msg'] === 'month closed').map((fact) => fact['month'])).toEqual([
+    '2026-07',
+    '2026-08',
+    '2026-09',
+  ]);
+  expect(logged.filter((fact) => fact['msg'] === 'delivery' && fact['status'] === 'sent')).toHaveLength(6);
+  expect(logged.at(-1)).toMatchObject({ level: 'info', job: 'month-close', exit: 0, msg: 'finished' });
+  expect((await world.documents()).map((document) => document.number)).toEqual(
+    [1, 2, 3, 4, 5, 6].map((sequence) => `INV-2026-00000${sequence}`),
+  );
+});
+
+test('two runs that overlap do no harm: both exit 0, each month is closed once, each e-mail written once', async () => {
+  await world.rows([quote({ accepted_at: '2026-10-01T12:00:00Z' })]);
+  const runs = await Promise.all([
+    run('month-close', '2026-11-01T12:07:00Z'),
+    run('month-close', '2026-11-01T12:07:00Z'),
+  ]);
+  expect(runs.map((ran) => ran.status)).toEqual([0, 0]);
+  const closed = runs.flatMap(facts).filter((fact) => fact['msg'] === 'month closed');
+  expect(closed).toMatchObject([{ month: '2026-10' }]);
+  expect(await world.sql(`SELECT attempts FROM sendings`)).toEqual(Array(7).fill({ attempts: 1 }));
+});
+
+test('when all is well the watch is silent, and status tells when each job ran last', async () => {
+  const before = readdirSync(join(world.home, 'outbox'));
+  expect((await run('watch', '2026-11-01T13:00:00Z')).status).toBe(0);
+  expect((await run('deliver', '2026-11-01T13:10:00Z')).status).toBe(0);
+  expect(readdirSync(join(world.home, 'outbox'))).toEqual(before);
+  const status = await reckoner(['--json', 'status'], { env: env('2026-11-01T13:20:00Z') });
+  expect({ status: status.status, jobs: (status.json() as { jobs: unknown }).jobs }).toEqual({
+    status: 0,
+    jobs: [
+      { job: 'deliver', finished_at: '2026-11-01T13:10:00Z', exit_status: 0 },
+      { job: 'month-close', finished_at: '2026-11-01T12:07:00Z', exit_status: 0 },
+      { job: 'watch', finished_at: '2026-11-01T13:00:00Z', exit_status: 0 },
+    ],
+  });
+});
+
+test('without a database the job says so in its log and exits 1', async () => {
+  const ran = await job('month-close', {
+    env: { ...env('2026-11-01T14:00:00Z'), DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+  });
+  expect(ran.status).toBe(1);
+  expect(facts(ran)).toMatchObject([{ level: 'error', code: 'database_unreachable' }]);
+});
