@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { access, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { access, lstat, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { type Refusal, reasonOf, refuse } from '../errors.ts';
@@ -65,11 +65,37 @@ export async function findPackage(): Promise<Package> {
  * The folder to run the programs from: the package's own if it is complete, else a completed copy under `folder`. npm
  * may withhold the package's install script, which makes links between its libraries, and node_modules may be
  * read-only. It is a copy, and not a folder of links named in DYLD_LIBRARY_PATH, because initdb calls postgres through
- * /bin/sh, which macOS strips of that variable. 60 MB and 0.1 s, once in a version.
+ * /bin/sh, which macOS strips of that variable. 60 MB, once in a version.
  */
 export async function completeNative(found: Package, folder: string, account: Account): Promise<string> {
   const links = await libraryLinks(found.native);
   if (await isComplete(found.native, links)) return found.native;
+  return copyNative(found, folder, account);
+}
+
+/**
+ * Programs that root's server user can run: the package's, or, where it may not enter node_modules (a checkout below
+ * /root) or could not enter a copy beside its data, a copy of root's in /var/tmp that nobody else may change.
+ */
+export async function publishNative(found: Package, account: Account, hidden: boolean): Promise<Package> {
+  if (!account.switched) return found;
+  const complete = await isComplete(found.native, await libraryLinks(found.native));
+  if ((await barrierTo(found.native, account)) === undefined && (complete || !hidden)) return found;
+  const folder = '/var/tmp/reckoner-postgres';
+  await mkdir(folder, { mode: 0o755 }).catch(unless('EEXIST'));
+  const made = await lstat(folder);
+  if (!made.isDirectory() || made.uid !== 0 || (made.mode & 0o022) !== 0) {
+    throw unusable(
+      `${folder}, the folder for its programs, is not a folder that root alone may change`,
+      'Remove it and find out who made it.',
+    );
+  }
+  const root: Account = { uid: 0, gid: 0, name: 'root', switched: false };
+  return { ...found, native: await copyNative(found, folder, root) };
+}
+
+async function copyNative(found: Package, folder: string, account: Account): Promise<string> {
+  const links = await libraryLinks(found.native);
   const copy = join(folder, `native-${found.version}`);
   if (existsSync(copy)) return copy;
 
@@ -82,7 +108,7 @@ export async function completeNative(found: Package, folder: string, account: Ac
     'sh',
     found.native,
     draft,
-    ...links.flatMap(({ source, target }) => [basename(source), target.replace(/^native\//, '')]),
+    ...links.flatMap(({ source, target }) => [basename(source), inNative(target)]),
   ]);
   if (!copied.succeeded) throw unusable(complaintIn(copied.output), remedyFor(copied.output, folder));
   await rename(draft, copy).catch(unless('EEXIST', 'ENOTEMPTY'));
@@ -91,7 +117,7 @@ export async function completeNative(found: Package, folder: string, account: Ac
 
 /** $1 the package's folder, $2 the copy, then pairs: what a link leads to, and the link. */
 const COPY_AND_LINK = `
-  cp -R "$1" "$2" && cd "$2" && chmod -R u+rwX . && chmod u+x bin/* && shift 2 &&
+  cp -R "$1" "$2" && cd "$2" && chmod -R u+rwX,go+rX . && chmod +x bin/* && shift 2 &&
   while [ $# -gt 0 ]; do ln -sf "$1" "$2" || exit 1; shift 2; done`;
 
 interface LibraryLink {
@@ -99,13 +125,16 @@ interface LibraryLink {
   readonly target: string;
 }
 
+/** The list names its files from the package's folder. */
+const inNative = (target: string): string => target.replace(/^native\//, '');
+
 async function libraryLinks(native: string): Promise<LibraryLink[]> {
   const list = join(native, 'pg-symlinks.json');
   return existsSync(list) ? (JSON.parse(await readFile(list, 'utf8')) as LibraryLink[]) : [];
 }
 
 async function isComplete(native: string, links: readonly LibraryLink[]): Promise<boolean> {
-  if (!links.every(({ target }) => existsSync(join(native, '..', target)))) return false;
+  if (!links.every(({ target }) => existsSync(join(native, inNative(target))))) return false;
   const modes = await Promise.all(
     ['initdb', 'pg_ctl', 'postgres'].map(async (name) => (await stat(join(native, 'bin', name))).mode),
   );
@@ -161,13 +190,9 @@ export async function findUser(wanted: number | string): Promise<User | undefine
   }
 }
 
-/** Refuses up front, by the name of the folder that bars the way, what would else fail deep inside PostgreSQL. */
-export async function assertReachable(
-  path: string,
-  what: 'RECKONER_HOME' | 'the program',
-  account: Account,
-): Promise<void> {
-  if (!account.switched) return;
+/** The folder on the way to a path that the server's user may not enter; undefined where the way is free. */
+export async function barrierTo(path: string, account: Account): Promise<string | undefined> {
+  if (!account.switched) return undefined;
   const ancestors = [path];
   while (ancestors[0] !== '/') ancestors.unshift(dirname(ancestors[0] ?? '/'));
   for (const folder of ancestors) {
@@ -176,13 +201,9 @@ export async function assertReachable(
     if ((mode & bit) !== 0) continue;
     // An access control list may still let the user in: only an attempt can tell.
     if ((await run(account, '/', '/bin/sh', ['-c', 'cd "$1"', 'sh', folder])).succeeded) continue;
-    throw unusable(
-      `root runs it as the user ${account.name}, who may not enter ${folder}` +
-        (folder === path ? '' : ` on the way to ${path}`),
-      `Move ${what} to a folder that all may enter ('chmod o+x'), such as /srv, ` +
-        `or run the command as an ordinary user, or ${OWN_DATABASE}.`,
-    );
+    return folder;
   }
+  return undefined;
 }
 
 // --- Running them ---------------------------------------------------------------------------------------------------

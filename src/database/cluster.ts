@@ -6,12 +6,12 @@ import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { lchown, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf } from '../errors.ts';
 import {
   type Account,
-  assertReachable,
+  barrierTo,
   childOptions,
   chooseAccount,
   commandLineOf,
@@ -22,6 +22,7 @@ import {
   listProcesses,
   OWN_DATABASE,
   type Package,
+  publishNative,
   remedyFor,
   run,
   unless,
@@ -48,33 +49,46 @@ export interface Place {
   readonly name: string;
   readonly account: Account;
   readonly package: Package;
+  /**
+   * Root keeps its home to itself (mode 0700), and the server's user may not enter it. Root then puts the server into
+   * its data folder, and the server calls that folder by the one name it needs no way to: /proc/self/cwd.
+   */
+  readonly hidden: boolean;
 }
+
+/** Where a program of PostgreSQL is started and what it calls a data folder. */
+const seenFrom = ({ folder, hidden }: Place, data: string) =>
+  hidden ? { cwd: data, path: '/proc/self/cwd', log: '../server.log' } : { cwd: folder, path: data, log: 'server.log' };
 
 /** Makes the folder if it is missing, and refuses what could not work there, before anything is started. */
 export async function preparePlace(directory: string): Promise<Place> {
   const wanted = resolve(directory);
-  const programs = await findPackage();
+  const found = await findPackage();
   const account = await chooseAccount(wanted);
-  await assertReachable(await realpath(programs.native), 'the program', account);
-  const home = dirname(wanted);
-  // Asked before anything is made, and again because a strict umask could close what is made.
-  await assertReachable(await realpath(nearestExisting(home)), 'RECKONER_HOME', account);
-  await mkdir(home, { recursive: true });
-  await assertReachable(await realpath(home), 'RECKONER_HOME', account);
+  await mkdir(dirname(wanted), { recursive: true });
   await makePrivate(wanted, account);
   const folder = await realpath(wanted);
-  await assertReachable(folder, 'RECKONER_HOME', account);
+  const barrier = await barrierTo(folder, account);
+  const hidden = barrier !== undefined;
+  if (hidden && process.platform !== 'linux') throw unreachable(barrier, folder, account);
   await assertOwned(folder, account);
   const data = join(folder, 'data');
   if (existsSync(data)) await assertOwned(data, account);
   const hash = createHash('sha256').update(`${account.uid} ${folder}`).digest('hex');
   const name = `reckoner-${hash.slice(0, 20)}`;
-  const place = { folder, data, sockets: socketFolder(folder, name), name, account, package: programs };
+  const sockets = hidden ? join('/tmp', name) : socketFolder(folder, name);
+  const programs = await publishNative({ ...found, native: await realpath(found.native) }, account, hidden);
+  const place = { folder, data, sockets, name, account, package: programs, hidden };
   await makeSocketFolder(place);
   return place;
 }
 
-const nearestExisting = (folder: string): string => (existsSync(folder) ? folder : nearestExisting(dirname(folder)));
+const unreachable = (barrier: string, folder: string, account: Account) =>
+  unusable(
+    `root runs it as the user ${account.name}, who may not enter ${barrier} on the way to ${folder}`,
+    "Move RECKONER_HOME to a folder that all may enter ('chmod o+x'), such as /srv, " +
+      `or run the command as an ordinary user, or ${OWN_DATABASE}.`,
+  );
 
 /** A folder made by root goes to the user at once. lchown, lest that user has put a link in its place meanwhile. */
 async function makePrivate(folder: string, account: Account): Promise<void> {
@@ -135,17 +149,13 @@ export async function createCluster(place: Place): Promise<void> {
   // Memory and connections stand in postgresql.conf, where a person may change them; see startServer for the rest.
   const settings = ['--set=shared_buffers=128MB', '--set=max_connections=100'];
   const initdb = join(native, 'bin', 'initdb');
-  const made = await run(account, folder, initdb, ['-D', draft, '-U', 'reckoner', ...options, ...settings]);
+  await run(account, folder, 'mkdir', ['-m', '700', basename(draft)]);
+  const { cwd, path } = seenFrom(place, draft);
+  const made = await run(account, cwd, initdb, ['-D', path, '-U', 'reckoner', ...options, ...settings]);
   if (!made.succeeded) throw unusable(complaintIn(made.output), remedyFor(made.output, folder));
 
   const postgres = join(native, 'bin', 'postgres');
-  const named = await run(
-    account,
-    folder,
-    postgres,
-    ['--single', '-D', draft, 'postgres'],
-    'CREATE DATABASE reckoner\n',
-  );
+  const named = await run(account, cwd, postgres, ['--single', '-D', path, 'postgres'], 'CREATE DATABASE reckoner\n');
   // A failing statement does not fail single-user mode.
   if (!named.succeeded || /(ERROR|FATAL|PANIC): /.test(named.output)) {
     throw unusable(complaintIn(named.output), remedyFor(named.output, folder));
@@ -197,11 +207,12 @@ export async function startServer(place: Place): Promise<StartedServer> {
     'log_timezone=UTC',
     'log_checkpoints=off',
   ];
-  const postgres = [join(native, 'bin', 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])];
+  const { cwd, path, log: logFromThere } = seenFrom(place, data);
+  const postgres = [join(native, 'bin', 'postgres'), '-D', path, ...settings.flatMap((setting) => ['-c', setting])];
   // The shell opens the log as the server's user: root must not open a file which that user could swap for a link.
-  const shell = ['-c', 'umask 077; exec "$@" >>server.log 2>&1', 'sh', ...postgres];
+  const shell = ['-c', `umask 077; exec "$@" >>${logFromThere} 2>&1`, 'sh', ...postgres];
   const server = spawn('/bin/sh', shell, {
-    ...childOptions(account, folder),
+    ...childOptions(account, cwd),
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'], // That exec closes the pipe: only a shell that cannot open the log speaks here.
   });
@@ -254,7 +265,8 @@ export async function postmasterOf(place: Place): Promise<number | undefined> {
   return (await listProcesses()).find(({ command }) => serves(command, place))?.pid;
 }
 
-const serves = (command: string, { data }: Place): boolean => command.includes(`postgres -D ${data} `);
+const serves = (command: string, { name }: Place): boolean =>
+  command.includes('postgres -D ') && command.includes(` cluster_name=${name} `);
 
 /**
  * Ends what has outlived a killed postmaster. Its processes notice in an instant and end by themselves, but one that
@@ -310,7 +322,8 @@ export async function stopServer(place: Place): Promise<void> {
   if (pid === undefined || pid !== (await postmasterOf(place))) return;
   const native = await completeNative(place.package, folder, account);
   // pg_ctl as the server's user: root must not send a signal to a number read from that user's file.
-  await run(account, folder, join(native, 'bin', 'pg_ctl'), ['stop', '-D', data, '-m', 'fast', '-W']);
+  const { cwd, path } = seenFrom(place, data);
+  await run(account, cwd, join(native, 'bin', 'pg_ctl'), ['stop', '-D', path, '-m', 'fast', '-W']);
   const since = performance.now();
   while (serves((await commandLineOf(pid)) ?? '', place) && performance.now() - since < PATIENCE_MS) await sleep(5);
   if (sockets !== folder) await rmdir(sockets).catch(() => {}); // It is in use again if another command was quick.

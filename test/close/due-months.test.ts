@@ -44,7 +44,10 @@ test('the month that runs is refused', async () => {
   await twoPartners();
   world.at('2026-08-15T00:00:00Z');
   await world.close();
-  expect(await refusalOf(world.close('2026-08'))).toMatchObject({ code: 'month_not_ended', facts: { month: '2026-08' } });
+  expect(await refusalOf(world.close('2026-08'))).toMatchObject({
+    code: 'month_not_ended',
+    facts: { month: '2026-08' },
+  });
 });
 
 test('a partner that is inactive holds no month back', async () => {

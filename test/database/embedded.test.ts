@@ -506,22 +506,37 @@ describe.runIf(asRoot)('Users', () => {
     expect(facts.remedy).toContain('Run the command as daemon');
   });
 
-  it('who may not enter a folder on the way are told which one', async () => {
+  it('who may not enter a home that root keeps to itself serve it all the same', { timeout: 60_000 }, async () => {
     const directory = await makeHome('closed', 'home');
     const closed = dirname(dirname(directory));
     await chmod(closed, 0o700);
-    await expect(acquireEmbeddedServer(directory)).rejects.toMatchObject({
-      code: 'embedded_server',
-      facts: { reason: expect.stringContaining(`may not enter ${closed} on the way to`) },
-    });
-    expect(existsSync(directory)).toBe(false);
+    const { insert, count } = table();
+    const first = new Command(directory);
+    await query(await first.entered(), insert);
+    const second = new Command(directory);
+    expect(await query(await second.entered(), count)).toEqual([{ rows: 1 }]);
+    const killed = (await serverOf(directory)) ?? 0;
+    process.kill(killed, 'SIGKILL');
+    await until(async () => !(await isAlive(killed)));
+    await first.leave();
+    await second.leave();
+    const third = new Command(directory);
+    expect(await query(await third.entered(), count)).toEqual([{ rows: 1 }]);
+    await third.leave();
+    expect(await serverOf(directory)).toBeUndefined();
+    expect((await stat(closed)).mode & 0o777).toBe(0o700);
   });
 
-  it('who may not enter the folder of the programs are told as well', { timeout: 30_000 }, async () => {
+  it('who may not enter a checkout that root keeps to itself run a copy of its programs', {
+    timeout: 60_000,
+  }, async () => {
     const program = await installWithout('install scripts');
     await chmod(program, 0o700);
-    const { facts } = await new Command(await makeHome(), { program }).refused();
-    expect(facts.reason).toContain(`may not enter ${program} on the way to`);
-    expect(facts.remedy).toContain('/srv');
+    const directory = await makeHome('closed', 'home');
+    await chmod(dirname(dirname(directory)), 0o700);
+    const command = new Command(directory, { program });
+    expect(await query(await command.entered(), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await command.leave();
+    expect((await stat('/var/tmp/reckoner-postgres')).uid).toBe(0);
   });
 });

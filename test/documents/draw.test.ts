@@ -191,7 +191,7 @@ describe('an invoice', () => {
       'Tax ID CA 123456789 RT0001',
       '1 November 2026',
       '1 December 2026',
-      '30 days from issue',
+      '30 days',
       'October 2026',
       '1,592',
       'p-harbour-lights',
@@ -234,8 +234,8 @@ describe('an invoice', () => {
 
   test.each([
     [0, 'On receipt'],
-    [1, '1 day from issue'],
-    [45, '45 days from issue'],
+    [1, '1 day'],
+    [45, '45 days'],
   ])('states terms of %i days as «%s»', async (terms_days, words) => {
     expect((await drawn(face({ terms_days }))).text).toContain(words);
   });

@@ -2,7 +2,7 @@
  * One PostgreSQL server for the whole test run (DATABASE_URL, else an embedded one in a temporary folder) with one
  * migrated template that every test file clones.
  */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -21,7 +21,6 @@ declare module 'vitest' {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-tests-'));
-  chmodSync(folder, 0o755);
   const given = process.env['DATABASE_URL'];
   const embedded = given === undefined ? await acquireEmbeddedServer(join(folder, 'postgres')) : undefined;
   const serverUrl = given ?? socketUrl(embedded?.connection.host ?? '', embedded?.connection.port ?? 0, 'reckoner');

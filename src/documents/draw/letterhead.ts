@@ -109,7 +109,7 @@ export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording
 
   const facts: readonly (readonly [label: string, value: string | undefined])[] = [
     [labels.facts.issued_on, dateName(face.issued_on)],
-    [labels.facts.due_on, wording.terms !== undefined && face.due_on !== null ? dateName(face.due_on) : undefined],
+    [labels.facts.due_on, wording.dueOn],
     [labels.facts.terms, wording.terms],
     [labels.facts.month, monthName(face.month)],
     [labels.facts.enrollments, groupThousands(String(face.enrollments))],

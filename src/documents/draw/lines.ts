@@ -30,7 +30,7 @@ const TOTAL_GAP = 18;
 /** The steps to what is owed stand below the amounts, on this part of the width. */
 const STEPS_WIDTH = 0.5;
 /** Cells of a step before its amount: its label, and those of the columns that it has nothing for. */
-const EMPTY_STEP_CELLS = 5;
+const CELLS_BEFORE_AMOUNT = 5;
 
 interface Cell {
   readonly tag: 'TH' | 'TD';
@@ -136,9 +136,8 @@ function drawColumnHeadings({ sheet, headings }: Table, row?: Element): void {
   sheet.rule(sheet.left, sheet.y, sheet.width);
 }
 
-function sectionTitle({ sheet }: Table, section: Section): string {
-  return section.late ? fill(sheet.labels.lines.late, { month: section.name }) : section.name;
-}
+const sectionTitle = ({ sheet }: Table, section: Section): string =>
+  fill(sheet.labels.lines.late, { month: section.name });
 
 function drawSectionHeading(table: Table, body: Element, section: Section): void {
   const { sheet, columns } = table;
@@ -299,7 +298,7 @@ function drawStep({ sheet }: Table, foot: Element, step: Total, isResult: boolea
   sheet.content(sheet.open(row, 'TH', { scope: 'Row' }), () => {
     sheet.text({ text: step.label, style: fitted }, left, sheet.y);
   });
-  for (let cell = 1; cell < EMPTY_STEP_CELLS; cell += 1) sheet.open(row, 'TD');
+  for (let cell = 1; cell < CELLS_BEFORE_AMOUNT; cell += 1) sheet.open(row, 'TD');
   sheet.content(sheet.open(row, 'TD'), () => sheet.textTo({ text: amount, style: fitted }, right, sheet.y));
   sheet.y += style.leading + sheet.space(STEP_SPACE) / 2;
 }

@@ -24,7 +24,7 @@ const WIDE_LABEL_WIDTH = 112;
 const BUTTON_PADDING_X = 14;
 const BUTTON_PADDING_Y = 5;
 const BUTTON_RADIUS = 4;
-const AFTER_TITLE = 4;
+const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
 
@@ -51,7 +51,10 @@ export function drawPayment(sheet: Sheet, face: DocumentFace, wording: Wording, 
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(sheet, cards)]),
   ];
-  if (parts.length === 1) parts.push(nonePart(sheet, wording));
+  if (parts.length === 1) {
+    if (wording.reach === '') return;
+    parts.push(nonePart(sheet, wording));
+  }
   sheet.y += sheet.space(BEFORE_PAYMENT);
   sheet.keepTogether(parts.reduce((total, part) => total + part.height, 0));
   for (const part of parts) part.draw();
@@ -240,7 +243,7 @@ function fillParty(
     [{ text: drawable(name), style: sheet.style('body') }],
     ...(lines.length === 0 ? [] : [[{ text: lines.join(', '), style: sheet.style('small') }]]),
   ];
-  column.fact(label, value, { before: sheet.space(AFTER_TITLE) });
+  column.fact(label, value, { before: sheet.space(PARTY_SPACE) });
 }
 
 function fillNumber({ sheet }: Context, column: Column, label: string, number: string | undefined): void {

@@ -36,6 +36,8 @@ export interface Wording {
   readonly sentence: string;
   /** How the total of the lines becomes what is owed, one step a row, the last being the result. */
   readonly steps: readonly Total[];
+  /** Undefined where nothing is due. */
+  readonly dueOn: string | undefined;
   readonly terms: string | undefined;
   /** The issuer's e-mail and phone; empty where it gave neither. */
   readonly reach: string;
@@ -64,6 +66,7 @@ export function wordingOf(face: DocumentFace, { labels }: Template): Wording {
     headline: { label: headlineOf(face, situation, labels), amount: values.amount, values },
     sentence: fill(labels.sentence[situation], values),
     steps: stepsOf(face, situation, labels),
+    dueOn: situation === 'due' && face.due_on !== null ? values.due_on : undefined,
     terms: situation === 'due' ? termsOf(face.terms_days, labels) : undefined,
     reach,
     contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),

@@ -1,0 +1,132 @@
+/** What a document takes along for good when it is issued: its date, its terms, the partner and the issuer as they were. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readDocuments } from '../../src/documents/queries.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { refusalOf } from './refusal.ts';
+import { startOver } from './start-over.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+beforeEach(() => startOver(world));
+
+const dates = async () =>
+  (await world.documents()).map(({ partner_id, issued_on, due_on }) => [partner_id, issued_on, due_on]);
+
+test('the partner’s terms count where it has some, else the issuer’s, in calendar days', async () => {
+  await world.partners([
+    partner({ partner_id: 'p-0', payment_terms_days: 0 }),
+    partner({ partner_id: 'p-365', payment_terms_days: 365 }),
+    partner({ partner_id: 'p-45', payment_terms_days: 45 }),
+    partner({ partner_id: 'p-none', payment_terms_days: null }),
+  ]);
+  world.settings = { ...world.settings, payment_terms_days: 14 };
+  await world.rows(['p-0', 'p-365', 'p-45', 'p-none'].map((partner_id) => quote({ partner_id })));
+  await world.close();
+  expect(await dates()).toEqual([
+    ['p-0', '2026-08-01', '2026-08-01'],
+    ['p-365', '2026-08-01', '2027-08-01'],
+    ['p-45', '2026-08-01', '2026-09-15'],
+    ['p-none', '2026-08-01', '2026-08-15'],
+  ]);
+});
+
+test('terms over a change of the clocks and a leap day are still whole days', async () => {
+  await world.partners([partner()]);
+  world.at('2028-02-01T05:30:00Z');
+  await world.rows([quote({ accepted_at: '2028-01-10T12:00:00Z' })]);
+  await world.close();
+  expect(await dates()).toEqual([['p-1', '2028-02-01', '2028-03-02']]);
+});
+
+test('a document is dated today where the issuer is, not in UTC', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+  world.at('2026-08-06T03:59:59Z');
+  await world.close();
+  expect(await dates()).toEqual([['p-1', '2026-08-05', '2026-09-04']]);
+});
+
+test('name, address, terms, tax fields, policy names and issuer stay as issued when they change later', async () => {
+  await world.partners([
+    partner({ tax_id: 'TAX-1', purchase_order: 'PO-1', legal_note: 'Reverse charge.\nSecond line.' }),
+  ]);
+  await world.rows([quote()]);
+  await world.close();
+  const asIssued = await world.database.reading((tx) => readDocuments(tx, {}));
+  expect(asIssued).toMatchObject([
+    {
+      partner_name: 'Harbour Lights Ticketing',
+      address_line1: '1 Quay',
+      address_city: 'New York',
+      address_region: 'NY',
+      address_postal_code: '10004',
+      address_country: 'US',
+      terms_days: 30,
+      tax_id: 'TAX-1',
+      purchase_order: 'PO-1',
+      legal_note: 'Reverse charge.\nSecond line.',
+      sandbox: true,
+      issuer: { legal_name: 'Sandbox Protection Services, Inc.' },
+      lines: [{ policy_name: 'Ticket Protection' }],
+    },
+  ]);
+  const policies = [{ policy_id: 'ticket-protection', name: 'New', kind: 'insurance', partner_cut_rate: '0.5' }];
+  const address = { line1: '2 Elsewhere', city: 'Boston', country: 'US' };
+  const details = {
+    name: 'Other, Inc.',
+    tax_id: 'TAX-2',
+    purchase_order: 'PO-2',
+    legal_note: '',
+    payment_terms_days: 7,
+  };
+  await world.partners([partner({ ...details, address, policies })]);
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, legal_name: 'Renamed, Inc.' } };
+  expect(await world.database.reading((tx) => readDocuments(tx, {}))).toEqual(asIssued);
+
+  await world.rows([quote()]);
+  world.at('2026-09-01T10:00:00Z');
+  await world.close();
+  const [july, august] = await world.database.reading((tx) => readDocuments(tx, {}));
+  expect([july]).toEqual(asIssued);
+  expect(august).toMatchObject({
+    partner_name: 'Other, Inc.',
+    address_line1: '2 Elsewhere',
+    address_city: 'Boston',
+    address_region: '',
+    terms_days: 7,
+    tax_id: 'TAX-2',
+    legal_note: '',
+    issuer: { legal_name: 'Renamed, Inc.' },
+    lines: [{ policy_name: 'New', month: '2026-07' }],
+  });
+});
+
+test('one wording of the issuer is kept once, however many documents carry it', async () => {
+  await world.partners([partner()]);
+  for (const month of ['06', '07']) {
+    await world.rows([quote({ accepted_at: `2026-${month}-10T12:00:00Z` })]);
+    await world.close(`2026-${month}`);
+  }
+  expect(await world.sql(`SELECT content->>'legal_name' AS name FROM issuer_versions`)).toHaveLength(1);
+});
+
+test('production closes nothing while the issuer’s own settings are incomplete', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+  const sandbox = world.environment;
+  world.environment = { ...sandbox, name: 'production' };
+  world.settings = { ...world.settings, public_url: '', issuer: { ...world.settings.issuer, legal_name: '' } };
+  try {
+    expect(await refusalOf(world.close())).toEqual({
+      code: 'settings_incomplete',
+      facts: { file: `${world.home}/settings.json`, missing: ['issuer.legal_name', 'public_url'] },
+    });
+    expect(await world.documents()).toEqual([]);
+  } finally {
+    world.environment = sandbox;
+  }
+  expect(await world.close()).toEqual(['2026-07']);
+});

@@ -1,0 +1,143 @@
+/** A preview is the close itself, undone: it shows what the run will issue, and leaves no trace. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { documentJson } from '../../src/documents/document.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { refusalOf } from './refusal.ts';
+import { startOver } from './start-over.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+beforeEach(() => startOver(world));
+
+/** Three months of three partners: invoices, a credit note that is used later, a statement, late rows, two currencies. */
+async function someMonths(): Promise<void> {
+  const connected = { connected_account_id: 'acct_1', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2', payment_terms_days: null }),
+    partner({ partner_id: 'p-3', arrangement: 'connected_account', ...connected }),
+  ]);
+  const at = (month: string) => ({ accepted_at: `2026-${month}-10T12:00:00Z` });
+  const [may, june] = [quote({ ...at('05') }), quote({ partner_id: 'p-2', ...at('05') })];
+  await world.rows([
+    may,
+    requote(may),
+    june,
+    reversal(june, at('06')),
+    quote({ ...at('06'), currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' }),
+    quote({ partner_id: 'p-2', ...at('07') }),
+    quote({ partner_id: 'p-2', ...at('07') }),
+    quote({ partner_id: 'p-3', ...at('07') }),
+    quote({ ...at('07') }),
+    reversal(may, at('07')),
+  ]);
+}
+
+/** Everything in the database that a close could change, and the next values of nothing but surrogate keys left out. */
+async function wholeDatabase(): Promise<Record<string, unknown>> {
+  const tables = await world.sql<{ name: string }>(
+    `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind = 'r' AND n.nspname IN ('public', 'graphile_worker') ORDER BY 1`,
+  );
+  expect(tables.length).toBeGreaterThan(15);
+  const contents: Record<string, unknown> = {};
+  for (const { name } of tables) {
+    const [row] = await world.sql(
+      `SELECT count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM ${name} t`,
+    );
+    contents[name] = row;
+  }
+  return contents;
+}
+
+test('one month: the preview shows every document exactly as the run then issues it', async () => {
+  await someMonths();
+  await world.close('2026-05');
+  const preview = await world.preview('2026-06');
+  expect(preview.documents.map(({ number }) => number)).toEqual(['CN-2026-000001', 'INV-2026-000003']);
+  await world.close('2026-06');
+  expect(preview.documents.map(documentJson)).toEqual(await world.documents({ months: ['2026-06' as never] }));
+  expect(preview.months).toEqual(await world.months('2026-06'));
+});
+
+test('several months: credit, numbers and late rows carry over from one previewed month to the next', async () => {
+  await someMonths();
+  const preview = await world.preview();
+  expect(preview.months.map(({ month }) => month)).toEqual(['2026-05', '2026-06', '2026-07']);
+  expect(await world.close()).toEqual(['2026-05', '2026-06', '2026-07']);
+  const issued = await world.documents();
+  expect(issued.map(({ number, credit_applied }) => `${number} ${credit_applied}`)).toEqual([
+    'CN-2026-000001 0.00',
+    'CN-2026-000002 0.00',
+    'INV-2026-000001 0.00',
+    'INV-2026-000002 0.00',
+    'INV-2026-000003 0',
+    'INV-2026-000004 7.00',
+    'ST-2026-000001 0.00',
+  ]);
+  expect(preview.documents.map(documentJson)).toEqual(issued);
+  expect(preview.months).toEqual(await world.months('2026-05', '2026-06', '2026-07'));
+});
+
+test('a preview writes nothing, and the numbers that it showed are still free', async () => {
+  await someMonths();
+  await world.close('2026-05');
+  const before = await wholeDatabase();
+  await world.preview();
+  await world.preview('2026-07').catch(() => undefined);
+  expect(await wholeDatabase()).toEqual(before);
+  await world.close();
+  expect(
+    (await world.documents()).filter(({ series }) => series === 'INV-2026').map(({ sequence }) => sequence),
+  ).toEqual([1, 2, 3, 4]);
+});
+
+test('a running month can be previewed, and grows until it ends', async () => {
+  await someMonths();
+  await world.close();
+  world.at('2026-08-15T12:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+  const running = await world.preview('2026-08');
+  expect(
+    running.documents.map(({ number, partner_id, issued_on, invoice_amount }) => [
+      number,
+      partner_id,
+      issued_on,
+      invoice_amount,
+    ]),
+  ).toEqual([['INV-2026-000005', 'p-1', '2026-08-15', '7']]);
+  await world.rows([quote({ accepted_at: '2026-08-15T11:00:00Z' })]);
+  expect((await world.preview('2026-08')).documents).toMatchObject([{ invoice_amount: '14' }]);
+  expect(await refusalOf(world.close('2026-08'))).toMatchObject({ code: 'month_not_ended' });
+  expect(await world.preview()).toEqual({ months: [], documents: [] });
+});
+
+test('the running month is previewed together with the ended ones before it that have no rows', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
+  await world.close('2026-06');
+  world.at('2026-08-15T12:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+  expect((await world.preview('2026-08')).months.map(({ month, entries }) => [month, entries])).toEqual([
+    ['2026-07', 0],
+    ['2026-08', 1],
+  ]);
+});
+
+test('the running month cannot be previewed past an ended one that waits with rows', async () => {
+  await someMonths();
+  world.at('2026-08-15T12:00:00Z');
+  expect(await refusalOf(world.preview('2026-08'))).toMatchObject({
+    code: 'earlier_month_open',
+    facts: { open: '2026-05' },
+  });
+});
+
+test('a closed month has no preview', async () => {
+  await someMonths();
+  await world.close('2026-05');
+  expect(await world.preview('2026-05')).toEqual({ months: [], documents: [] });
+});
