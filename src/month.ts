@@ -24,10 +24,13 @@ const valid = (at: DateTime): DateTime<true> => {
 
 /**
  * The first instant of a month's first day: 00:00, or, where the clocks skip midnight that day (Asunción on
- * 2017-10-01), the instant at which they jump.
+ * 2017-10-01), the instant at which they jump. Where they are set back to midnight (Havana on 2026-11-01) that day has
+ * two of them, and the first counts: the hour between belongs to the new month as well.
  */
 function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
-  return valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
+  const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
+  const justBefore = start.minus({ milliseconds: 1 });
+  return justBefore.month === month ? start.plus({ minutes: start.offset - justBefore.offset }) : start;
 }
 
 /** The instants of a month in an IANA time zone. */

@@ -108,6 +108,16 @@ export interface Issue {
  * safe to take by looking because the caller holds the ledger's lock until the documents are committed.
  */
 export async function insertDocuments(tx: Transaction, issue: Issue): Promise<void> {
+  // The planner knows nothing yet of documents issued a moment ago: joining 15,000 lines to 2,000 of them by their
+  // table took 6.5 s, by this one 0.1 s.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.month_documents`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE month_documents (
+       document_id bigint NOT NULL, partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL,
+       arrangement text NOT NULL, sign integer NOT NULL
+     ) ON COMMIT DROP`,
+  );
   await execute(
     tx,
     `WITH totals AS (
@@ -133,29 +143,35 @@ export async function insertDocuments(tx: Transaction, issue: Issue): Promise<vo
        FROM documents d JOIN document_balances b USING (document_id)
        WHERE d.document = 'credit_note' AND b.status = 'open'
        GROUP BY d.partner_id, d.currency
+     ), issued AS (
+       INSERT INTO documents (
+         series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+         enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
+         address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
+         legal_note, issuer_version_id, sandbox, issued_at)
+       SELECT n.series, n.sequence, n.document, 'month', n.partner_id, :month, n.currency, n.arrangement,
+              CAST(:issuedOn AS date), CAST(:issuedOn AS date) + terms.days, terms.days,
+              coalesce(n.enrollments, 0), n.entries, n.sign * n.spot_price, n.sign * n.partner_cut,
+              n.sign * n.invoice_amount,
+              CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
+              p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
+              p.address_country, p.tax_id, p.purchase_order, p.legal_note, CAST(:issuerVersionId AS bigint),
+              CAST(:sandbox AS boolean), CAST(:now AS timestamptz)
+       FROM numbered n
+       JOIN partners p ON p.partner_id = n.partner_id
+       LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
+       CROSS JOIN LATERAL (
+         SELECT CASE n.document WHEN 'invoice' THEN coalesce(p.payment_terms_days, CAST(:termsDays AS integer)) END AS days
+       ) AS terms
+       ORDER BY n.document, n.sequence
+       RETURNING document_id, partner_id, currency, arrangement, document
      )
-     INSERT INTO documents (
-       series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-       enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
-       address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
-       legal_note, issuer_version_id, sandbox, issued_at)
-     SELECT n.series, n.sequence, n.document, 'month', n.partner_id, :month, n.currency, n.arrangement,
-            CAST(:issuedOn AS date), CAST(:issuedOn AS date) + terms.days, terms.days,
-            coalesce(n.enrollments, 0), n.entries, n.sign * n.spot_price, n.sign * n.partner_cut,
-            n.sign * n.invoice_amount,
-            CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
-            p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
-            p.address_country, p.tax_id, p.purchase_order, p.legal_note, CAST(:issuerVersionId AS bigint),
-            CAST(:sandbox AS boolean), CAST(:now AS timestamptz)
-     FROM numbered n
-     JOIN partners p ON p.partner_id = n.partner_id
-     LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
-     CROSS JOIN LATERAL (
-       SELECT CASE n.document WHEN 'invoice' THEN coalesce(p.payment_terms_days, CAST(:termsDays AS integer)) END AS days
-     ) AS terms
-     ORDER BY n.document, n.sequence`,
+     INSERT INTO pg_temp.month_documents
+     SELECT document_id, partner_id, currency, arrangement, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END
+     FROM issued`,
     { ...issue },
   );
+  await execute(tx, 'ANALYZE pg_temp.month_documents');
 }
 
 export async function insertDocumentLines(tx: Transaction, month: Month): Promise<void> {
@@ -164,15 +180,14 @@ export async function insertDocumentLines(tx: Transaction, month: Month): Promis
     `INSERT INTO document_lines (
        document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount)
      SELECT d.document_id,
-            row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < d.month, l.month, l.policy_id,
+            row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
               array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C")),
-            l.policy_id, o.name, l.kind, l.month, l.count, s.sign * l.spot_price, s.sign * l.partner_cut,
-            s.sign * l.invoice_amount
+            l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
+            d.sign * l.invoice_amount
      FROM pg_temp.month_lines l
-     JOIN documents d ON d.month = :month AND d.purpose = 'month' AND d.partner_id = l.partner_id
-       AND d.currency = l.currency AND d.arrangement = l.arrangement
-     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
-     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s`,
+     JOIN pg_temp.month_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency
+       AND d.arrangement = l.arrangement
+     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id`,
     { month },
   );
 }

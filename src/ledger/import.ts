@@ -94,16 +94,21 @@ async function stageFiles(
   const now = options.now.toMillis();
   const stager = await openStager(tx, options.rejects !== undefined);
   let broken = false;
-  for (const [index, file] of files.entries()) {
-    for await (const batch of readRecords(file, (bytes) => options.onProgress?.(bytes))) {
-      for (const record of batch) {
-        stager.add(index, record, record.problem ?? rowProblem(record.texts, now));
-        if (record.fatal) broken = true;
+  try {
+    for (const [index, file] of files.entries()) {
+      for await (const batch of readRecords(file, (bytes) => options.onProgress?.(bytes))) {
+        for (const record of batch) {
+          stager.add(index, record, record.problem ?? rowProblem(record.texts, now));
+          if (record.fatal) broken = true;
+        }
+        await stager.drained();
       }
-      await stager.drained();
     }
+    await stager.finish();
+  } catch (error) {
+    await stager.abandon();
+    throw error;
   }
-  await stager.finish();
   return { broken };
 }
 

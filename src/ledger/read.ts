@@ -4,7 +4,6 @@
  */
 import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
-import { type CsvError, type Info, parse } from 'csv-parse';
 import { reasonOf, refuse } from '../errors.ts';
 import { parseExactJson } from '../json.ts';
 import { REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
@@ -18,18 +17,18 @@ export interface SourceFile {
 }
 
 export interface SourceRecord {
-  /** Physical line in the file; the first is 1. */
+  /** Physical line in the file on which the record begins; the first is 1. */
   readonly line: number;
   readonly texts: RowTexts;
   /** Set where the record can't be read as a row. */
   readonly problem?: RowProblem;
-  /** The record as it stood in the file. */
+  /** The record as it stood in the file, without its line end; of a longer one, LONGEST_RECORD characters. */
   readonly raw: string;
   /** Nothing after this record can be trusted (a wrong header, an open quote): the file is refused as a whole. */
   readonly fatal?: boolean;
 }
 
-/** No row is near this long; a longer line is a file of another kind. */
+/** No row is near this long. */
 const LONGEST_RECORD = 1_000_000;
 
 /** The records of a file in batches, one for each chunk read, so that memory stays constant. */
@@ -45,7 +44,8 @@ export async function* readRecords(file: SourceFile, onBytes: (bytes: number) =>
       throw refuse('file_unreadable', { file: file.name, reason: reasonOf(error) }, error);
     }
   };
-  yield* file.format === 'csv' ? readCsv(counted()) : readNdjson(counted());
+  const lines = readLines(counted());
+  yield* file.format === 'csv' ? readCsv(lines) : readNdjson(lines);
 }
 
 const NO_TEXTS: RowTexts = Object.freeze(Object.fromEntries(ROW_FIELDS.map((field) => [field, ''])) as RowTexts);
@@ -58,46 +58,60 @@ const unreadable = (line: number, raw: string, problem: RowProblem, fatal = fals
   ...(fatal ? { fatal } : {}),
 });
 
-// --- NDJSON ---------------------------------------------------------------------------------------------------------
+// --- Lines ------------------------------------------------------------------------------------------------------------
 
-async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<SourceRecord[]> {
-  const decoder = new StringDecoder('utf8');
-  let line = 0;
-  let rest = '';
-  for await (const chunk of chunks) {
-    const lines = (rest + decoder.write(chunk)).split('\n');
-    rest = lines.pop() as string;
-    const batch: SourceRecord[] = [];
-    for (const text of lines) {
-      line += 1;
-      const record = ndjsonRecord(text, line);
-      if (record) batch.push(record);
-    }
-    if (rest.length > LONGEST_RECORD) {
-      const reason = `is longer than ${LONGEST_RECORD} characters: this is no file of ledger rows`;
-      yield [...batch, unreadable(line + 1, rest, { field: '', code: 'line_too_long', reason }, true)];
-      return;
-    }
-    yield batch;
-  }
-  const last = ndjsonRecord(rest + decoder.end(), line + 1);
-  if (last) yield [last];
+interface Line {
+  readonly number: number;
+  /** Without its end, LF or CRLF, and without a byte order mark. Cut off behind LONGEST_RECORD + 1 characters. */
+  readonly text: string;
 }
 
-function ndjsonRecord(text: string, line: number): SourceRecord | undefined {
-  const raw = line === 1 && text.startsWith('\uFEFF') ? text.slice(1) : text;
-  if (raw.trim() === '') return undefined;
+async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
+  const decoder = new StringDecoder('utf8');
+  let number = 0;
+  let rest = '';
+  const line = (text: string): Line => {
+    number += 1;
+    const start = number === 1 && text.startsWith('\uFEFF') ? 1 : 0;
+    return { number, text: text.slice(start, text.endsWith('\r') ? -1 : undefined) };
+  };
+  for await (const chunk of chunks) {
+    const texts = decoder.write(chunk).split('\n');
+    texts[0] = `${rest}${texts[0]}`.slice(0, LONGEST_RECORD + 1);
+    rest = texts.pop() as string;
+    yield texts.map(line);
+  }
+  rest += decoder.end();
+  if (rest !== '') yield [line(rest)];
+}
+
+const TOO_LONG: RowProblem = {
+  field: '',
+  code: 'line_too_long',
+  reason: `is longer than ${LONGEST_RECORD} characters: this is no ledger row`,
+};
+
+// --- NDJSON -----------------------------------------------------------------------------------------------------------
+
+async function* readNdjson(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
+  for await (const batch of lines) {
+    yield batch.filter(({ text }) => text.trim() !== '').map(ndjsonRecord);
+  }
+}
+
+function ndjsonRecord({ number, text }: Line): SourceRecord {
+  if (text.length > LONGEST_RECORD) return unreadable(number, text, TOO_LONG);
   let value: unknown;
   try {
-    value = JSON.parse(raw);
-    if (hasNumber(value)) value = parseExactJson(raw);
+    value = JSON.parse(text);
+    if (hasNumber(value)) value = parseExactJson(text);
   } catch (error) {
-    return unreadable(line, raw, { field: '', code: 'json_malformed', reason: `is not JSON: ${reasonOf(error)}` });
+    return unreadable(number, text, { field: '', code: 'json_malformed', reason: `is not JSON: ${reasonOf(error)}` });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return unreadable(line, raw, { field: '', code: 'json_malformed', reason: 'is not a JSON object' });
+    return unreadable(number, text, { field: '', code: 'json_malformed', reason: 'is not a JSON object' });
   }
-  return objectRecord(value as Record<string, unknown>, raw, line);
+  return objectRecord(value as Record<string, unknown>, text, number);
 }
 
 function hasNumber(value: unknown): boolean {
@@ -124,95 +138,121 @@ function objectRecord(object: Record<string, unknown>, raw: string, line: number
   return problem ? { line, texts, problem, raw } : { line, texts, raw };
 }
 
-// --- CSV ------------------------------------------------------------------------------------------------------------
+// --- CSV (RFC 4180) ---------------------------------------------------------------------------------------------------
 
-interface CsvRecord {
-  readonly record: string[];
-  readonly info: Info;
-  readonly raw: string;
-}
-
-async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<SourceRecord[]> {
-  const skipped: SourceRecord[] = [];
-  let broken: SourceRecord | undefined;
-  const parser = parse({
-    bom: true,
-    info: true,
-    raw: true,
-    relax_column_count: true,
-    skip_empty_lines: true,
-    skip_records_with_error: true,
-    max_record_size: LONGEST_RECORD,
-    on_skip: (error) => {
-      if (error) skipped.push(csvProblem(error, false));
-      return undefined;
-    },
-  });
-  parser.on('error', (error) => {
-    broken = csvProblem(error as CsvError, true);
-  });
-
+async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
   let header: readonly RowField[] | undefined;
-  const drain = (): SourceRecord[] => {
-    const batch: SourceRecord[] = skipped.splice(0);
-    for (let next = parser.read() as CsvRecord | null; next !== null; next = parser.read() as CsvRecord | null) {
-      if (header === undefined) {
-        const columns = headerOf(next);
-        if (!Array.isArray(columns)) return [columns as SourceRecord];
-        header = columns as readonly RowField[];
+  for await (const batch of csvLines(lines)) {
+    const records: SourceRecord[] = [];
+    for (const { number, text, fields } of batch) {
+      if (fields === 'open') {
+        records.push(unreadable(number, text, NEVER_CLOSED, true));
+      } else if (!Array.isArray(fields)) {
+        records.push(unreadable(number, text, fields === 'too long' ? TOO_LONG : STRAY_QUOTE, header === undefined));
+      } else if (header === undefined) {
+        header = fields.map((name) => name.trim()) as RowField[];
+        const problem = headerProblem(header);
+        if (problem) records.push(unreadable(number, text, problem, true));
       } else {
-        batch.push(csvRecord(header, next));
+        records.push(csvRecord(header, fields, text, number));
+      }
+      if (records.at(-1)?.fatal) {
+        yield records;
+        return;
       }
     }
-    if (broken) batch.push(broken);
-    return batch;
-  };
-
-  for await (const chunk of chunks) {
-    if (!parser.write(chunk)) await new Promise<void>((resolve) => setImmediate(resolve));
-    const batch = drain();
-    yield batch;
-    if (batch.at(-1)?.fatal) return;
+    yield records;
   }
-  await new Promise<void>((resolve) => {
-    parser.once('error', () => resolve());
-    parser.end(() => resolve());
-  });
-  const batch = drain();
-  if (header === undefined && batch.length === 0) {
+  if (header === undefined) {
     const reason = 'is missing: the first line of a CSV file names its columns';
-    batch.push(unreadable(1, '', { field: '', code: 'header_missing', reason }, true));
+    yield [unreadable(1, '', { field: '', code: 'header_missing', reason }, true)];
   }
-  yield batch;
 }
 
-function csvProblem(error: CsvError, fatal: boolean): SourceRecord {
-  const { lines, raw } = error as unknown as { lines?: number; raw?: string };
-  return unreadable(lines ?? 1, raw ?? '', { field: '', code: 'csv_malformed', reason: error.message }, fatal);
+const STRAY_QUOTE: RowProblem = {
+  field: '',
+  code: 'csv_malformed',
+  reason: 'has a quotation mark that neither opens nor closes a field',
+};
+const NEVER_CLOSED: RowProblem = {
+  field: '',
+  code: 'csv_malformed',
+  reason: 'opens a quotation mark that is never closed, so that nothing behind it can be read',
+};
+
+interface CsvLine extends Line {
+  readonly fields: Fields;
 }
 
-/** The columns that the header names, or the record that says what is wrong with it. */
-function headerOf({ record, info, raw }: CsvRecord): readonly RowField[] | SourceRecord {
-  const names = record.map((name) => name.trim());
-  const problem = (field: string, code: string, reason: string) =>
-    unreadable(info.lines, raw, { field: field.slice(0, 100), code, reason }, true);
+/**
+ * The lines that are not blank with their fields. A quoted field may hold line breaks: then its lines are one. A stray
+ * quote spoils its own line only, a quote that is never closed everything behind it.
+ */
+async function* csvLines(lines: AsyncIterable<Line[]>): AsyncGenerator<CsvLine[]> {
+  let open: Line | undefined;
+  for await (const batch of lines) {
+    const records: CsvLine[] = [];
+    for (const line of batch) {
+      if (open === undefined) {
+        if (line.text.trim() === '') continue;
+        const fields = fieldsOf(line.text);
+        if (fields === 'open') open = line;
+        else records.push({ ...line, fields });
+        continue;
+      }
+      open = { number: open.number, text: `${open.text}\n${line.text}` };
+      if (open.text.length > LONGEST_RECORD) {
+        yield [...records, { ...open, fields: 'open' }];
+        return;
+      }
+      // Looking only at what is new, however many lines a field has: behind an open quote, an odd number closes it.
+      if (line.text.split('"').length % 2 === 1) continue;
+      records.push({ ...open, fields: fieldsOf(open.text) });
+      open = undefined;
+    }
+    yield records;
+  }
+  if (open !== undefined) yield [{ ...open, fields: 'open' }];
+}
+
+/** `open` where a quoted field is not closed, `malformed` where a quote stands astray. */
+type Fields = string[] | 'open' | 'malformed' | 'too long';
+
+const FIELD = /(?:"([^"]*(?:""[^"]*)*)"|([^",]*))(,|$)/y;
+const OPEN_FIELD = /"[^"]*(?:""[^"]*)*$/y;
+
+function fieldsOf(text: string): Fields {
+  if (text.length > LONGEST_RECORD) return 'too long';
+  if (!text.includes('"')) return text.split(',');
+  const fields: string[] = [];
+  for (let at = 0; ; at = FIELD.lastIndex) {
+    FIELD.lastIndex = at;
+    OPEN_FIELD.lastIndex = at;
+    const match = FIELD.exec(text);
+    if (match === null) return OPEN_FIELD.test(text) ? 'open' : 'malformed';
+    fields.push(match[1]?.replaceAll('""', '"') ?? (match[2] as string));
+    if (match[3] === '') return fields;
+  }
+}
+
+function headerProblem(names: readonly string[]): RowProblem | undefined {
   for (const name of names) {
-    if (!FIELDS.has(name)) return problem(name, 'field_unknown', 'is not a column of ledger rows');
-    if (names.indexOf(name) !== names.lastIndexOf(name)) return problem(name, 'field_repeated', 'is named twice');
+    const field = name.slice(0, 100);
+    if (!FIELDS.has(name)) return { field, code: 'field_unknown', reason: 'is not a column of ledger rows' };
+    if (names.indexOf(name) !== names.lastIndexOf(name)) {
+      return { field, code: 'field_repeated', reason: 'is named twice' };
+    }
   }
-  for (const field of REQUIRED_FIELDS) {
-    if (!names.includes(field)) return problem(field, 'field_missing', 'is not among the columns of the header');
-  }
-  return names as RowField[];
+  const field = REQUIRED_FIELDS.find((each) => !names.includes(each));
+  return field && { field, code: 'field_missing', reason: 'is not among the columns of the header' };
 }
 
-function csvRecord(header: readonly RowField[], { record, info, raw }: CsvRecord): SourceRecord {
+function csvRecord(header: readonly RowField[], fields: string[], raw: string, line: number): SourceRecord {
   const texts: RowTexts = { ...NO_TEXTS };
   header.forEach((field, index) => {
-    texts[field] = record[index] ?? '';
+    texts[field] = fields[index] ?? '';
   });
-  const line = info.lines;
-  if (record.length === header.length) return { line, texts, raw };
-  const reason = `has ${record.length} columns where the header has ${header.length}`;
+  if (fields.length === header.length) return { line, texts, raw };
+  const reason = `has ${fields.length} columns where the header has ${header.length}`;
   return { line, texts, problem: { field: '', code: 'column_count', reason }, raw };
 }

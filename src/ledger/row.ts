@@ -37,10 +37,47 @@ export const REQUIRED_FIELDS: readonly RowField[] = [
   'invoiceAmount',
 ];
 
+/** Every code that a bad row is reported with. A duplicate is not bad and is counted only. */
+export const ROW_CODES = [
+  // The file or the line (read.ts)
+  'header_missing',
+  'field_repeated',
+  'field_unknown',
+  'column_count',
+  'csv_malformed',
+  'json_malformed',
+  'line_too_long',
+  'field_malformed',
+  // The row by itself
+  'field_missing',
+  'field_unexpected',
+  'kind_unknown',
+  'identifier_malformed',
+  'currency_unknown',
+  'time_malformed',
+  'time_in_future',
+  'amount_malformed',
+  'amount_too_precise',
+  'amount_too_large',
+  'amount_sign',
+  'amounts_unbalanced',
+  // The row among partners, the ledger and the other rows (queries.ts)
+  'partner_unknown',
+  'partner_inactive',
+  'policy_unknown',
+  'policy_inactive',
+  'conflict',
+  'quote_unknown',
+  'quote_mismatch',
+  'requote_unknown',
+  'quote_exceeded',
+] as const;
+export type RowCode = (typeof ROW_CODES)[number];
+
 export interface RowProblem {
-  /** Empty where the row as a whole is at fault. */
-  readonly field: RowField | string;
-  readonly code: string;
+  /** Empty where the row as a whole is at fault; a field that no row has is named as it stood. */
+  readonly field: string;
+  readonly code: RowCode;
   readonly reason: string;
 }
 

@@ -42,18 +42,24 @@ export interface Stager {
   /** Waits while the server is slower than the reader. To be called between batches. */
   readonly drained: () => Promise<void>;
   readonly finish: () => Promise<void>;
+  /** Gives the COPY up, so that the connection can undo the transaction. */
+  readonly abandon: () => Promise<void>;
 }
 
 /** Opens the COPY. Raw records are staged only where rejects are to be written: they double the bytes. */
 export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Stager> {
   const connection = await connectionOf(tx);
   const stream = connection.query(copyFrom(`COPY staged (${COLUMNS}) FROM STDIN`));
+  let failure: unknown;
   const ended = finished(stream);
-  ended.catch(() => {}); // reported by whoever waits next
+  ended.catch((error) => {
+    failure = error; // thrown to whoever writes or waits next
+  });
   let seq = 0;
   let pending = '';
   let full = false;
   const flush = () => {
+    if (failure !== undefined) throw failure;
     full = !stream.write(pending);
     pending = '';
   };
@@ -68,9 +74,14 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
       if (full) await Promise.race([once(stream, 'drain'), ended]);
     },
     async finish() {
-      stream.end(pending);
+      flush();
+      stream.end();
       await ended;
       await execute(tx, 'ANALYZE staged');
+    },
+    async abandon() {
+      if (failure === undefined) stream.destroy();
+      await ended.catch(() => {});
     },
   };
 }

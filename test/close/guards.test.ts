@@ -41,7 +41,7 @@ const refusedDocuments: [rule: string, changes: Record<string, string>, constrai
     { month: `'2026-06'` },
     'document_one_live_per_month',
   ],
-  ['a number that is taken', { sequence: '1' }, 'document_sequence_once'],
+  ['a number that is taken', { sequence: '1' }, 'document_number_once'],
   ['a series of another year than the date', { series: `'INV-2027'` }, 'document_series_of_kind_and_year'],
   ['a series of another kind of document', { series: `'CN-2026'` }, 'document_series_of_kind_and_year'],
   ['a total that is not the share and the rest', { partner_cut: '1' }, 'document_balance'],

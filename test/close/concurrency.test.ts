@@ -1,0 +1,203 @@
+/** Closes and imports at the same time: each month closes once, and each row lands on one side of the cut. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { closeMonth, planClose } from '../../src/close/close.ts';
+import { closeMonths } from '../../src/close/run.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { importRows } from '../../src/ledger/import.ts';
+import type { Month } from '../../src/month.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { inspect } from './invariants.ts';
+import { startOver } from './start-over.ts';
+
+const JULY = '2026-07' as Month;
+
+let world: World;
+/** Other machines on the same database: enough connections for all that runs at once. */
+let others: Database;
+beforeAll(async () => {
+  world = await openWorld();
+  others = await openDatabase(world.environment, { poolSize: 24 });
+});
+afterAll(async () => {
+  await others.close();
+  await world.end();
+});
+beforeEach(async () => {
+  await startOver(world);
+  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id })));
+});
+
+const close = () => closeMonths(others, world, {});
+
+let files = 0;
+
+/** An import of its own file, as another process would run it; `beforeCommit` keeps its transaction open. */
+function importFile(rows: readonly object[], beforeCommit: () => Promise<void> = async () => {}) {
+  files += 1;
+  const name = world.file(`rows-${files}.ndjson`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  return others.transaction(async (tx) => {
+    const options = { skipInvalid: false, now: world.environment.now() };
+    const report = await importRows(tx, [{ name, format: 'ndjson' }], options);
+    await beforeCommit();
+    return report;
+  });
+}
+
+const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+
+/** A promise to be kept from outside. */
+function signal(): { given: Promise<void>; give: () => void } {
+  let give: () => void = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { given, give };
+}
+
+/** Returns once so many transactions wait for the ledger's lock. */
+async function untilWaiting(count: number): Promise<void> {
+  for (;;) {
+    const [row] = await world.sql<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_database b ON b.oid = database
+       WHERE datname = current_database() AND locktype = 'advisory' AND classid = 7310 AND NOT granted`,
+    );
+    if ((row?.waiting ?? 0) >= count) return;
+    await wait(5);
+  }
+}
+
+test('ten closes at once close each month once, and none of them fails', async () => {
+  await world.rows(
+    ['2026-05', '2026-06', '2026-07'].flatMap((month) =>
+      ['p-1', 'p-2', 'p-3'].map((partner_id) => quote({ partner_id, accepted_at: `${month}-10T12:00:00Z` })),
+    ),
+  );
+  const closed = await Promise.all(Array.from({ length: 10 }, close));
+  expect(closed.flat().sort()).toEqual(['2026-05', '2026-06', '2026-07']);
+  expect((await world.documents()).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect((await inspect(world)).broken).toEqual({});
+});
+
+test('a row whose import has not committed holds the close up, and is billed by it', async () => {
+  await world.rows([quote()]);
+  const [recorded, commit] = [signal(), signal()];
+  const importing = importFile([quote({ partner_id: 'p-2' })], () => {
+    recorded.give();
+    return commit.given;
+  });
+  await recorded.given;
+  const closing = close();
+  await untilWaiting(1);
+  expect(await world.months(JULY)).toEqual([]);
+  commit.give();
+  expect(await importing).toMatchObject({ accepted: 1, late: 0 });
+  expect(await closing).toEqual([JULY]);
+  expect(await world.months(JULY)).toMatchObject([{ entries: 2, late_entries: 0 }]);
+});
+
+test('a row that comes while the close runs waits for it, and is billed with the next month', async () => {
+  await world.rows([quote()]);
+  const [decided, commit] = [signal(), signal()];
+  const request = { preview: false };
+  const closing = others.transaction(async (tx) => {
+    const [planned] = await planClose(tx, world, request);
+    expect(planned?.month).toBe(JULY);
+    if (planned !== undefined) await closeMonth(tx, world, request, planned);
+    decided.give();
+    await commit.given;
+  });
+  await decided.given;
+  const importing = importFile([quote({ partner_id: 'p-2' })]);
+  await untilWaiting(1);
+  commit.give();
+  await closing;
+  expect(await importing).toMatchObject({ accepted: 1, late: 1 });
+  world.at('2026-09-01T10:00:00Z');
+  await world.close();
+  expect(await world.months(JULY, '2026-08')).toMatchObject([
+    { entries: 1, late_entries: 0 },
+    { entries: 1, late_entries: 1 },
+  ]);
+  expect((await inspect(world)).broken).toEqual({});
+});
+
+test('a close that fails lets the waiting row into its own month', async () => {
+  await world.rows([quote()]);
+  const [decided, fail] = [signal(), signal()];
+  const request = { preview: false };
+  const closing = others.transaction(async (tx) => {
+    const [planned] = await planClose(tx, world, request);
+    if (planned !== undefined) await closeMonth(tx, world, request, planned);
+    decided.give();
+    await fail.given;
+    throw new Error('the power went');
+  });
+  await decided.given;
+  const importing = importFile([quote({ partner_id: 'p-2' })]);
+  await untilWaiting(1);
+  fail.give();
+  await expect(closing).rejects.toThrow('the power went');
+  expect(await importing).toMatchObject({ accepted: 1, late: 0 });
+  expect(await close()).toEqual([JULY]);
+  expect(await world.months(JULY)).toMatchObject([{ entries: 2 }]);
+});
+
+test('hundreds of rows around the cut while closes come and go: none is lost, none is billed twice', async () => {
+  const IMPORTS = 20;
+  const ROWS = 20;
+  // A first row, so that there is a month to close from the start.
+  await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
+  const pause = () => wait(Math.random() * 400);
+  const imports = Array.from({ length: IMPORTS }, async (_, index) => {
+    await pause();
+    const around = [
+      '2026-06-30T23:00:00Z',
+      '2026-07-31T23:59:59-04:00',
+      '2026-08-01T00:00:00-04:00',
+      '2026-08-01T09:00:00Z',
+    ];
+    const rows = Array.from({ length: ROWS }, (_, row) =>
+      quote({ partner_id: `p-${1 + ((index + row) % 3)}`, accepted_at: around[row % around.length] }),
+    );
+    return importFile(rows);
+  });
+  const closes = Array.from({ length: 10 }, async () => {
+    await pause();
+    return close();
+  });
+  // A preview takes the same lock and must not disturb anybody.
+  const previews = Array.from({ length: 3 }, async () => {
+    await pause();
+    await world.preview();
+  });
+  const [reports, closed] = await Promise.all([Promise.all(imports), Promise.all(closes), Promise.all(previews)]);
+  expect(reports.every(({ accepted }) => accepted === ROWS)).toBe(true);
+  const months = closed.flat();
+  expect(new Set(months).size).toBe(months.length);
+  const rows = IMPORTS * ROWS + 1;
+  expect(await world.sql(`SELECT count(*)::int FROM entries`)).toEqual([{ count: rows }]);
+  expect((await inspect(world)).broken).toEqual({});
+
+  world.at('2026-09-01T10:00:00Z');
+  await world.close();
+  const facts = await world.months('2026-06', '2026-07', '2026-08');
+  expect(facts.reduce((total, { entries }) => total + entries, 0)).toBe(rows);
+  const documents = await world.documents();
+  expect(documents.flatMap(({ lines }) => lines).reduce((total, { count }) => total + count, 0)).toBe(rows);
+  expect((await inspect(world)).broken).toEqual({});
+});
+
+test('a partner whose arrangement changes while rows come in keeps one arrangement for each month', async () => {
+  const connected = { connected_account_id: 'acct_1', merchant_of_record: 'platform', split: 'real_time' };
+  const changed = partner({ arrangement: 'connected_account', arrangement_from: '2026-08', ...connected });
+  const rows = Array.from({ length: 10 }, () => quote({ accepted_at: '2026-07-31T12:00:00Z' }));
+  await Promise.all([...rows.map((row) => importFile([row])), world.partners([changed]), close()]);
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
+  await world.close();
+  expect(await world.sql(`SELECT DISTINCT month, arrangement FROM entries ORDER BY month`)).toEqual([
+    { month: '2026-07', arrangement: 'invoicing' },
+    { month: '2026-08', arrangement: 'connected_account' },
+  ]);
+  expect((await inspect(world)).broken).toEqual({});
+});

@@ -1,0 +1,139 @@
+/**
+ * What must be true of the books at any moment, asked of the tables themselves and not of the program: each check names
+ * what it looked at, how many there were of it, and how many of them break the rule.
+ */
+import type { World } from '../support/world.ts';
+
+/** Rows with the closed month that bills them; NULL while they are open. */
+const BILLED = `
+  SELECT e.*, m.month AS billed_in,
+         (SELECT count(*) FROM closed_months c
+          WHERE e.posted_month <= c.month AND (c.previous IS NULL OR e.posted_month > c.previous)) AS times_billed
+  FROM entries e
+  LEFT JOIN closed_months m
+    ON e.posted_month <= m.month AND (m.previous IS NULL OR e.posted_month > m.previous)`;
+
+/** Documents with the sign that turns their sums into those of their rows. */
+const SIGNED = `
+  SELECT d.*, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign FROM documents d WHERE purpose = 'month'`;
+
+const CHECKS: Readonly<Record<string, string>> = {
+  'every row is billed by exactly one closed month or is open': `
+    SELECT times_billed = CASE WHEN posted_month <= (SELECT max(month) FROM closed_months) THEN 1 ELSE 0 END AS good
+    FROM (${BILLED}) AS rows`,
+  'documents are their rows, by partner, month, currency and arrangement': `
+    SELECT (r.entries, r.enrollments, r.spot_price, r.partner_cut, r.invoice_amount)
+           IS NOT DISTINCT FROM
+           (d.entries, d.enrollments, d.sign * d.spot_price, d.sign * d.partner_cut, d.sign * d.invoice_amount) AS good
+    FROM (
+      SELECT partner_id, billed_in AS month, currency, arrangement, count(*) AS entries,
+             count(*) FILTER (WHERE kind = 'quote_accepted') AS enrollments, sum(spot_price) AS spot_price,
+             sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+      FROM (${BILLED}) AS rows WHERE billed_in IS NOT NULL
+      GROUP BY partner_id, billed_in, currency, arrangement
+    ) AS r
+    FULL JOIN (${SIGNED}) AS d USING (partner_id, month, currency, arrangement)`,
+  'lines are their rows, by policy, kind and own month': `
+    SELECT (r.count, r.spot_price, r.partner_cut, r.invoice_amount)
+           IS NOT DISTINCT FROM (l.count, l.spot_price, l.partner_cut, l.invoice_amount) AS good
+    FROM (
+      SELECT partner_id, billed_in, currency, arrangement, policy_id, kind, month, count(*) AS count,
+             sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+      FROM (${BILLED}) AS rows WHERE billed_in IS NOT NULL
+      GROUP BY partner_id, billed_in, currency, arrangement, policy_id, kind, month
+    ) AS r
+    FULL JOIN (
+      SELECT d.partner_id, d.month AS billed_in, d.currency, d.arrangement, l.policy_id, l.kind, l.month, l.count,
+             sign * l.spot_price AS spot_price, sign * l.partner_cut AS partner_cut,
+             sign * l.invoice_amount AS invoice_amount
+      FROM (${SIGNED}) AS d JOIN document_lines l USING (document_id)
+    ) AS l USING (partner_id, billed_in, currency, arrangement, policy_id, kind, month)`,
+  'lines add up to their document': `
+    SELECT (sum(l.count), sum(l.spot_price), sum(l.partner_cut), sum(l.invoice_amount))
+           IS NOT DISTINCT FROM (d.entries, d.spot_price, d.partner_cut, d.invoice_amount) AS good
+    FROM documents d LEFT JOIN document_lines l USING (document_id) GROUP BY d.document_id`,
+  'a document owes in the direction of its kind': `
+    SELECT CASE document WHEN 'credit_note' THEN invoice_amount > 0 WHEN 'invoice' THEN invoice_amount >= 0
+                         ELSE credit_applied = 0 END AS good
+    FROM documents`,
+  'numbers begin at one and have no gap in their series': `
+    SELECT min(sequence) = 1 AND max(sequence) = count(*) AS good FROM documents GROUP BY series`,
+  'later numbers of a series are of later dates': `
+    SELECT issued_on >= coalesce(lag(issued_on) OVER (PARTITION BY series ORDER BY sequence), '-infinity') AS good
+    FROM documents`,
+  'a credit note is never applied beyond its amount, and what is left is its balance': `
+    SELECT a.applied <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied
+           AND b.status = CASE WHEN a.applied = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
+    FROM documents d JOIN document_balances b USING (document_id)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications
+                        WHERE credit_note_id = d.document_id) AS a
+    WHERE d.document = 'credit_note'`,
+  'an invoice was issued with the credit that is applied to it': `
+    SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount
+           AND b.balance = d.invoice_amount - d.credit_applied
+           AND b.status = CASE WHEN d.invoice_amount = d.credit_applied THEN 'paid' ELSE 'open' END AS good
+    FROM documents d JOIN document_balances b USING (document_id)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications
+                        WHERE invoice_id = d.document_id) AS a
+    WHERE d.document = 'invoice'`,
+  'credit goes to a later invoice of the same partner and currency': `
+    SELECT n.document = 'credit_note' AND i.document = 'invoice' AND n.document_id < i.document_id
+           AND (n.partner_id, n.currency) = (i.partner_id, i.currency) AND a.applied_on = i.issued_on AS good
+    FROM credit_applications a
+    JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id`,
+  'no invoice asks for money while the partner had older credit in that currency': `
+    SELECT NOT EXISTS (
+      SELECT FROM documents n JOIN document_balances b USING (document_id)
+      WHERE n.document = 'credit_note' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
+        AND n.document_id < i.document_id AND b.balance > 0) AS good
+    FROM documents i WHERE i.document = 'invoice' AND i.invoice_amount > i.credit_applied`,
+  'a credit note is used only when older ones are used up': `
+    SELECT NOT EXISTS (
+      SELECT FROM documents older JOIN document_balances b USING (document_id)
+      WHERE older.document = 'credit_note' AND (older.partner_id, older.currency) = (n.partner_id, n.currency)
+        AND older.document_id < n.document_id AND b.balance > 0) AS good
+    FROM documents n
+    WHERE n.document = 'credit_note' AND EXISTS (SELECT FROM credit_applications WHERE credit_note_id = n.document_id)`,
+  'the journal of credit: notes less applications are what is open, by partner and currency': `
+    SELECT sum(notes) - sum(applied) = sum(open) AS good
+    FROM (
+      SELECT d.partner_id, d.currency, d.invoice_amount AS notes, 0 AS applied, b.balance AS open
+      FROM documents d JOIN document_balances b USING (document_id) WHERE d.document = 'credit_note'
+      UNION ALL
+      SELECT i.partner_id, i.currency, 0, a.amount, 0
+      FROM credit_applications a JOIN documents i ON i.document_id = a.invoice_id
+    ) AS movements
+    GROUP BY partner_id, currency`,
+  'every document waits for delivery exactly once': `
+    SELECT (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id) = 1
+           AND (SELECT count(*) FROM graphile_worker.jobs WHERE key = 'deliver:' || d.document_id) = 1 AS good
+    FROM documents d`,
+  'a closed month counted its rows and its late ones': `
+    SELECT (m.entries, m.late_entries) = (r.entries, r.late_entries) AS good
+    FROM closed_months m
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS entries, count(*) FILTER (WHERE r.month < m.month) AS late_entries
+      FROM (${BILLED}) AS r WHERE r.billed_in = m.month) AS r`,
+};
+
+const ALL = Object.entries(CHECKS)
+  .map(
+    ([name, sql]) =>
+      `SELECT '${name}' AS name, count(*)::int AS looked, (count(*) FILTER (WHERE good IS NOT TRUE))::int AS broken FROM (${sql}) AS c`,
+  )
+  .join('\nUNION ALL\n');
+
+export interface Inspection {
+  /** How many things each check looked at: one that never looks at anything proves nothing. */
+  readonly looked: Readonly<Record<string, number>>;
+  /** The rules that are broken, with how often. */
+  readonly broken: Readonly<Record<string, number>>;
+}
+
+export async function inspect(world: World): Promise<Inspection> {
+  const rows = await world.sql<{ name: string; looked: number; broken: number }>(ALL);
+  return {
+    looked: Object.fromEntries(rows.map(({ name, looked }) => [name, looked])),
+    broken: Object.fromEntries(rows.filter(({ broken }) => broken > 0).map(({ name, broken }) => [name, broken])),
+  };
+}

@@ -1,0 +1,116 @@
+/** JSON with exact numbers: whatever is written as a number is read as that text, and nothing else is touched. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseExactJson } from '../src/json.ts';
+
+/** A JSON text, and what it must be read as. */
+interface Written {
+  readonly json: string;
+  readonly value: unknown;
+}
+
+const space = fc.constantFrom('', '', ' ', '\n', '\t', '\r\n  ');
+const number = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,30}$/)),
+    fc.oneof(fc.constant(''), fc.stringMatching(/^\.\d{1,30}$/)),
+    fc.oneof({ weight: 4, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.stringMatching(/^[eE][+-]?\d{1,4}$/) }),
+  )
+  .map((parts): Written => ({ json: parts.join(''), value: parts.join('') }));
+/** Strings that look like what surrounds them: digits, quotes, backslashes, line separators, halves of characters. */
+const string = fc
+  .string({ unit: fc.constantFrom(...'0123456789.-eE"\\{}[]:, \n\0é', '\u2028', '😀', '\ud800'), maxLength: 12 })
+  .map((value): Written => ({ json: JSON.stringify(value), value }));
+const word = fc.constantFrom<Written>(
+  { json: 'true', value: true },
+  { json: 'false', value: false },
+  { json: 'null', value: null },
+);
+
+const { written } = fc.letrec<{ written: Written }>((tie) => ({
+  written: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    number,
+    string,
+    word,
+    fc.tuple(space, fc.array(tie('written'), { maxLength: 4 })).map(
+      ([gap, items]): Written => ({
+        json: `[${gap}${items.map((item) => item.json).join(`${gap},`)}${gap}]`,
+        value: items.map((item) => item.value),
+      }),
+    ),
+    fc.tuple(space, fc.uniqueArray(fc.tuple(string, tie('written')), { maxLength: 4, selector: ([key]) => key.json })).map(
+      ([gap, members]): Written => ({
+        json: `{${gap}${members.map(([key, item]) => `${key.json}${gap}:${gap}${item.json}`).join(`,${gap}`)}}`,
+        value: Object.fromEntries(members.map(([key, item]) => [key.value as string, item.value])),
+      }),
+    ),
+  ),
+}));
+
+describe('reading JSON exactly', () => {
+  test('gives every number as its own text and everything else as JSON.parse does', () => {
+    fc.assert(
+      fc.property(written, ({ json, value }) => {
+        expect(parseExactJson(json)).toEqual(value);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('refuses exactly what JSON.parse refuses', () => {
+    const jsonLike = fc.string({ unit: fc.constantFrom(...'[]{}",:\\0123456789.-+eE truefalsn'), maxLength: 16 });
+    fc.assert(
+      fc.property(jsonLike, (text) => {
+        const outcome = (parse: (text: string) => unknown) => {
+          try {
+            parse(text);
+            return 'read';
+          } catch (error) {
+            return (error as Error).name;
+          }
+        };
+        expect(outcome(parseExactJson)).toBe(outcome(JSON.parse));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test.each([
+    ['0.1', '0.1'],
+    ['0.30000000000000004', '0.30000000000000004'],
+    ['9999999999999.99', '9999999999999.99'],
+    ['9007199254740993', '9007199254740993'],
+    ['1357.850', '1357.850'],
+    ['-0', '-0'],
+    ['1e2', '1e2'],
+    ['1E400', '1E400'],
+    ['0.000000000000000000000000000001', '0.000000000000000000000000000001'],
+  ])('keeps %s as it is written', (json, text) => {
+    expect(parseExactJson(json)).toBe(text);
+    expect(parseExactJson(`{"amount":${json}}`)).toEqual({ amount: text });
+  });
+
+  test('takes no digit out of a string, however it is escaped', () => {
+    expect(parseExactJson(String.raw`{"a\"1":"2\\","3":"\\\"4","\u0035":"\u0036"}`)).toEqual({
+      'a"1': '2\\',
+      '3': '\\"4',
+      '5': '6',
+    });
+  });
+
+  test('takes __proto__ for an ordinary name', () => {
+    const value = parseExactJson('{"__proto__":{"polluted":1}}') as Record<string, unknown>;
+    expect(Object.keys(value)).toEqual(['__proto__']);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  test('reads a string of two million characters and a nest of ten thousand lists', () => {
+    const long = 'x1"'.repeat(700_000);
+    expect(parseExactJson(JSON.stringify({ long }))).toEqual({ long });
+    let nest = parseExactJson(`${'['.repeat(10_000)}1${']'.repeat(10_000)}`);
+    while (Array.isArray(nest)) nest = nest[0];
+    expect(nest).toBe('1');
+  });
+});
