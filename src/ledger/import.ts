@@ -113,8 +113,9 @@ async function stageFiles(
 }
 
 async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<void> {
-  await findUnknownSellers(tx);
+  // First, so that a row which was recorded while its partner was active is a duplicate for good.
   await findKnownRows(tx);
+  await findUnknownSellers(tx);
   await findRepeatedRows(tx);
   await findOrphans(tx, { skipInvalid });
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });

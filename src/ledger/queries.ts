@@ -28,7 +28,7 @@ export async function findUnknownSellers(tx: Transaction): Promise<void> {
        FROM staged s
        LEFT JOIN partners p ON p.partner_id = s.partner_id
        LEFT JOIN policies o ON o.partner_id = s.partner_id AND o.policy_id = s.policy_id
-       WHERE s.code IS NULL
+       WHERE ${GOOD}
      ) AS judged
      WHERE code IS NOT NULL`,
   );
@@ -94,13 +94,13 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
        FROM staged q WHERE q.kind = 'quote_accepted' AND ${recordable('q')}
        ORDER BY q.partner_id, q.quote_id, q.seq
      )
-     SELECT seq, field, 'quote_' || verdict,
-            CASE verdict WHEN 'unknown' THEN format('quote %s of %s is neither in the ledger nor in this import', quote_id, partner_id)
+     SELECT seq, field, code,
+            CASE code WHEN 'quote_unknown' THEN format('quote %s of %s is neither in the ledger nor in this import', quote_id, partner_id)
                          ELSE format('is %s where quote %s has %s', own, quote_id, quoted) END
      FROM (
        SELECT s.seq, s.partner_id, s.quote_id,
-              CASE WHEN known.policy_id IS NULL AND NOT known.there THEN 'unknown'
-                   WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'mismatch' END AS verdict,
+              CASE WHEN NOT known.there THEN 'quote_unknown'
+                   WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'quote_mismatch' END AS code,
               CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id' ELSE 'currency' END AS field,
               CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
               CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
@@ -113,7 +113,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
                 e.partner_id IS NOT NULL OR q.partner_id IS NOT NULL AS there) AS known
        WHERE s.kind <> 'quote_accepted' AND ${GOOD}
      ) AS judged
-     WHERE verdict IS NOT NULL`,
+     WHERE code IS NOT NULL`,
   );
   await execute(
     tx,

@@ -101,13 +101,19 @@ function stagedLine(
     return (
       `${place}${texts.kind}\t${texts.partner_id}\t${texts.quote_id}\t${texts.requote_id || '\\N'}\t` +
       `${texts.reversal_id || '\\N'}\t${texts.enrollment_id || '\\N'}\t${texts.policy_id}\t${texts.currency}\t` +
-      `${texts.accepted_at}\t${texts.spotPrice}\t${texts.partnerCut}\t${texts.invoiceAmount}\t\\N\t\\N\t\\N\t${end}`
+      `${texts.accepted_at}\t${amount(texts.spotPrice)}\t${amount(texts.partnerCut)}\t${amount(texts.invoiceAmount)}\t` +
+      `\\N\t\\N\t\\N\t${end}`
     );
   }
   const id = (text: string) => (IDENTIFIER.test(text) ? text : '\\N');
   const ids = [texts.kind, texts.partner_id, texts.quote_id, texts.requote_id, texts.reversal_id].map(id).join('\t');
   const found = [problem.field, problem.code, problem.reason].map(escaped).join('\t');
   return `${place}${ids}${'\t\\N'.repeat(7)}\t${found}\t${end}`;
+}
+
+/** PostgreSQL reads no more than 16383 decimals. A good amount's may be more, but behind the fourth all are zeros. */
+function amount(text: string): string {
+  return text.length > 1000 ? text.replace(/(\.\d{4})0+$/, '$1') : text;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '' };
