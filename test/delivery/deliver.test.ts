@@ -1,0 +1,307 @@
+/** What a partner gets for a closed month: one e-mail a document, with its link, its PDF and the rows behind it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { DocumentJson } from '../../src/documents/document.ts';
+import { Amount } from '../../src/money.ts';
+import { startOver } from '../close/start-over.ts';
+import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+beforeAll(async () => {
+  server = await startMailServer();
+  world = await openWorld({ smtpUrl: server.url });
+});
+afterAll(async () => {
+  await world.end();
+  await server.close();
+});
+
+/** June's invoice of p-1; July's invoice of p-2, statement of p-3 and credit note of p-1. */
+async function closeTwoMonths(): Promise<void> {
+  const connected = { connected_account_id: 'acct_1', merchant_of_record: 'platform', split: 'real_time' };
+  const contact = {
+    name: 'Zoë Ünal',
+    email: 'zoe@partner.example',
+    cc: ['boss@partner.example', 'Zoe@partner.example'],
+  };
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2', name: 'Kino & Söhne', invoicing_contact: contact }),
+    partner({ partner_id: 'p-3', arrangement: 'connected_account', ...connected }),
+  ]);
+  const sold = quote({ accepted_at: '2026-06-10T12:00:00Z' });
+  const other = quote({ partner_id: 'p-2' });
+  await world.rows([
+    sold,
+    reversal(sold, { accepted_at: '2026-07-10T12:00:00Z' }),
+    other,
+    requote(other),
+    quote({ partner_id: 'p-2', policy_id: 'parking' }),
+    quote({ partner_id: 'p-3' }),
+  ]);
+  await world.close();
+}
+
+const documentOf = async (number: string): Promise<DocumentJson> => {
+  const found = (await world.documents()).find((document) => document.number === number);
+  if (found === undefined) throw new Error(`there is no ${number}`);
+  return found;
+};
+
+const mailOf = (number: string): ReceivedMail => {
+  const found = server.mails.filter(({ parsed }) => parsed.subject?.includes(number));
+  expect(found).toHaveLength(1);
+  return found[0] as ReceivedMail;
+};
+
+function attachment(mail: ParsedMail, filename: string): Buffer {
+  const found = mail.attachments.find((each) => each.filename === filename);
+  if (found === undefined) throw new Error(`${filename} is not attached`);
+  return found.content;
+}
+
+describe('by a mail server', () => {
+  beforeAll(async () => {
+    await startOver(world);
+    await closeTwoMonths();
+    const deliveries = await world.deliver();
+    expect(deliveries.map(({ number, status }) => `${number} ${status}`).sort()).toEqual([
+      'CN-2026-000001 sent',
+      'INV-2026-000001 sent',
+      'INV-2026-000002 sent',
+      'ST-2026-000001 sent',
+    ]);
+  });
+
+  test('every document is sent once', async () => {
+    expect(server.mails).toHaveLength(4);
+    expect((await world.documents()).map(({ email }) => email?.status)).toEqual(['sent', 'sent', 'sent', 'sent']);
+    expect(await world.months('2026-07')).toMatchObject([
+      { deliveries: { sent: 3, pending: 0, held: 0, failed: 0, uncertain: 0 } },
+    ]);
+  });
+
+  test('it goes to the contact and the copies, each once, and says so', async () => {
+    const { from, to, parsed } = mailOf('INV-2026-000002');
+    expect(from).toBe('billing@protection.example');
+    expect(to).toEqual(['zoe@partner.example', 'boss@partner.example']);
+    expect(parsed.to).toMatchObject({ value: [{ name: 'Zoë Ünal', address: 'zoe@partner.example' }] });
+    expect(parsed.cc).toMatchObject({ value: [{ address: 'boss@partner.example' }] });
+    expect(parsed.from).toMatchObject({
+      value: [{ name: 'Sandbox Protection Services, Inc.', address: 'billing@protection.example' }],
+    });
+    expect(parsed.replyTo).toMatchObject({ value: [{ address: 'finance@protection.example' }] });
+    expect(parsed.subject).toBe(
+      '[SANDBOX] Invoice INV-2026-000002 from Sandbox Protection Services, Inc.: USD 17.50 due 31 August 2026',
+    );
+    expect((await documentOf('INV-2026-000002')).email).toEqual({
+      status: 'sent',
+      to: ['zoe@partner.example', 'boss@partner.example'],
+      message_id: parsed.messageId,
+      sent_at: '2026-08-01T10:00:00Z',
+    });
+  });
+
+  test('Message-IDs name the document and are all different', async () => {
+    const ids = server.mails.map(({ parsed }) => parsed.messageId ?? '');
+    expect(new Set(ids).size).toBe(4);
+    expect(mailOf('ST-2026-000001').parsed.messageId).toMatch(
+      /^<ST-2026-000001\.1\.[0-9a-f]{12}@protection\.example>$/,
+    );
+  });
+
+  test('the PDF that is attached is the one that is kept, to the byte', async () => {
+    for (const { number, pdf } of await world.documents()) {
+      const [kept] = await world.sql<{ pdf: Buffer; sha256: string }>(
+        `SELECT pdf, w.sha256 FROM drawings w JOIN documents USING (document_id) WHERE number = $1`,
+        [number],
+      );
+      const attached = attachment(mailOf(number).parsed, `${number}.pdf`);
+      expect(attached.equals(kept?.pdf ?? Buffer.alloc(0))).toBe(true);
+      expect(attached.subarray(0, 5).toString()).toBe('%PDF-');
+      expect(pdf).toEqual({ sha256: kept?.sha256, bytes: attached.length });
+    }
+  });
+
+  test('the rows that are attached add up to the document, a credit note’s with the signs of the ledger', async () => {
+    for (const document of await world.documents()) {
+      const csv = attachment(mailOf(document.number).parsed, `${document.number}-rows.csv`).toString();
+      expect(csv.split('\r\n')[0]).toBe(
+        'kind,partner_id,quote_id,requote_id,reversal_id,enrollment_id,policy_id,currency,accepted_at,' +
+          'spotPrice,partnerCut,invoiceAmount,entry_id,posted_month,recorded_at,document',
+      );
+      const rows = parse(csv, { columns: true }) as Record<string, string>[];
+      expect(rows).toHaveLength(document.lines.reduce((total, { count }) => total + count, 0));
+      for (const field of ['spotPrice', 'partnerCut', 'invoiceAmount'] as const) {
+        const sum = rows.reduce((total, row) => total.plus(Amount.of(row[field] ?? '', 'USD')), Amount.zero('USD'));
+        expect((document.document === 'credit_note' ? sum.negated() : sum).toString()).toBe(document[field]);
+      }
+      for (const row of rows) {
+        expect(row).toMatchObject({
+          partner_id: document.partner_id,
+          posted_month: document.month,
+          document: document.number,
+        });
+      }
+    }
+  });
+
+  test('only what is to be paid has a link, and nobody can guess another partner’s', async () => {
+    const links = Object.fromEntries(
+      (await world.documents()).map(({ number, payment_link }) => [number, payment_link]),
+    );
+    const page = /^https:\/\/billing\.protection\.example\/pay\/[A-Za-z0-9_-]{32}$/;
+    expect(links).toEqual({
+      'CN-2026-000001': null,
+      'INV-2026-000001': expect.stringMatching(page),
+      'INV-2026-000002': expect.stringMatching(page),
+      'ST-2026-000001': null,
+    });
+    expect(links['INV-2026-000001']).not.toBe(links['INV-2026-000002']);
+    expect(mailOf('INV-2026-000002').parsed.text).toContain(String(links['INV-2026-000002']));
+    for (const number of ['CN-2026-000001', 'ST-2026-000001'])
+      expect(mailOf(number).parsed.text).not.toContain('/pay/');
+  });
+
+  test('every invoice carries the payment reference and the full instructions, the others none', () => {
+    for (const number of ['INV-2026-000001', 'INV-2026-000002']) {
+      const { text } = mailOf(number).parsed;
+      expect(text).toContain(`PAYMENT REFERENCE\n${number}`);
+      expect(text).toContain('Routing number (ACH only): 123456780');
+      expect(text).toContain('Routing number (wire only): 100000007');
+      expect(text).not.toContain('HAVE CHANGED');
+    }
+    for (const number of ['CN-2026-000001', 'ST-2026-000001']) {
+      expect(mailOf(number).parsed.text).not.toMatch(/PAYMENT REFERENCE|Routing number/);
+    }
+  });
+
+  test('delivering again sends nothing and changes nothing', async () => {
+    const before = await world.documents();
+    expect(await world.deliver()).toEqual([]);
+    expect(server.mails).toHaveLength(4);
+    expect(await world.documents()).toEqual(before);
+  });
+});
+
+describe('without a mail server', () => {
+  beforeEach(() => startOver(world));
+
+  test('each e-mail is a file of the outbox, named by its Message-ID, and counts as sent', async () => {
+    const { environment } = world;
+    world.environment = { ...environment, smtpUrl: undefined };
+    try {
+      await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+      await world.rows([quote(), quote({ partner_id: 'p-2' })]);
+      await world.close();
+      const before = server.mails.length;
+      expect((await world.deliver()).map(({ status }) => status)).toEqual(['sent', 'sent']);
+      expect(server.mails).toHaveLength(before);
+    } finally {
+      world.environment = environment;
+    }
+    const outbox = join(world.home, 'outbox');
+    const ids = (await world.documents()).map(({ email }) => email?.message_id ?? '');
+    expect(readdirSync(outbox).sort()).toEqual(ids.map((id) => `${id.slice(1, -1)}.eml`).sort());
+    for (const id of ids) {
+      const mail = await simpleParser(readFileSync(join(outbox, `${id.slice(1, -1)}.eml`)));
+      expect(mail.messageId).toBe(id);
+      expect(mail.attachments).toHaveLength(2);
+    }
+    expect(await world.deliver()).toEqual([]);
+  });
+});
+
+describe('bank details', () => {
+  beforeEach(() => startOver(world));
+
+  /** Sells, closes and delivers one month, and gives the letter of its invoice. */
+  async function monthOf(month: string, sales: Record<string, unknown> = {}): Promise<string> {
+    const [year, number] = month.split('-').map(Number) as [number, number];
+    world.at(new Date(Date.UTC(year, number, 2)).toISOString());
+    await world.rows([quote({ accepted_at: `${month}-10T12:00:00Z`, ...sales })]);
+    await world.close(month);
+    server.mails.length = 0;
+    expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
+    return server.mails[0]?.parsed.text ?? '';
+  }
+
+  function moveAccount(): void {
+    const { ach } = world.settings.instructions['USD'] ?? {};
+    if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
+    const moved = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
+    world.settings = { ...world.settings, instructions: { ...world.settings.instructions, USD: moved } };
+  }
+
+  test('that changed are announced once, on the next invoice that carries them', async () => {
+    await world.partners([partner()]);
+    expect(await monthOf('2026-07')).not.toContain('HAVE CHANGED');
+    moveAccount();
+    const august = await monthOf('2026-08');
+    expect(august).toContain('OUR BANK DETAILS HAVE CHANGED');
+    expect(august).toContain('Account number: 999');
+    expect(await monthOf('2026-09')).not.toContain('HAVE CHANGED');
+    expect(await world.sql(`SELECT instructions_changed FROM drawings ORDER BY document_id`)).toEqual([
+      { instructions_changed: false },
+      { instructions_changed: true },
+      { instructions_changed: false },
+    ]);
+  });
+
+  test('are nothing new on a first invoice, nor in another currency', async () => {
+    await world.partners([partner()]);
+    await monthOf('2026-07');
+    moveAccount();
+    const euro = { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' };
+    expect(await monthOf('2026-08', euro)).not.toContain('HAVE CHANGED');
+    await world.partners([partner({ partner_id: 'p-2' })]);
+    expect(await monthOf('2026-09', { partner_id: 'p-2' })).not.toContain('HAVE CHANGED');
+    expect(await monthOf('2026-10')).toContain('HAVE CHANGED');
+  });
+
+  test('of an invoice that is drawn already stay as drawn, whenever it is sent', async () => {
+    await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
+    await world.rows([quote()]);
+    await world.close();
+    expect(await world.deliver()).toMatchObject([{ status: 'held' }]);
+    const [drawn] = await world.documents();
+    moveAccount();
+    await world.partners([partner()]);
+    server.mails.length = 0;
+    await world.deliver();
+    expect(server.mails[0]?.parsed.text).toContain('Account number: 000123456789');
+    expect((await world.documents())[0]?.pdf).toEqual(drawn?.pdf);
+  });
+});
+
+describe('an invoice with nothing to pay', () => {
+  beforeEach(() => startOver(world));
+
+  test('has no link and no instructions, whether the month came to zero or credit covers it', async () => {
+    await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+    const [sold, undone] = [quote({ accepted_at: '2026-05-10T12:00:00Z' }), quote({ partner_id: 'p-2' })];
+    await world.rows([
+      sold,
+      reversal(sold, { accepted_at: '2026-06-10T12:00:00Z' }),
+      quote(),
+      undone,
+      reversal(undone),
+    ]);
+    await world.close();
+    server.mails.length = 0;
+    await world.deliver();
+    for (const [number, sentence] of [
+      ['INV-2026-000002', 'Your credit covers this invoice in full.'],
+      ['INV-2026-000003', 'No payment is needed.'],
+    ] as const) {
+      expect(await documentOf(number)).toMatchObject({ status: 'paid', payment_link: null, email: { status: 'sent' } });
+      expect(mailOf(number).parsed.text).toContain(sentence);
+      expect(mailOf(number).parsed.text).not.toMatch(/Routing number|\/pay\//);
+    }
+  });
+});
