@@ -15,7 +15,10 @@ const number = fc
     fc.constantFrom('', '-'),
     fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,30}$/)),
     fc.oneof(fc.constant(''), fc.stringMatching(/^\.\d{1,30}$/)),
-    fc.oneof({ weight: 4, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.stringMatching(/^[eE][+-]?\d{1,4}$/) }),
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constant('') },
+      { weight: 1, arbitrary: fc.stringMatching(/^[eE][+-]?\d{1,4}$/) },
+    ),
   )
   .map((parts): Written => ({ json: parts.join(''), value: parts.join('') }));
 /** Strings that look like what surrounds them: digits, quotes, backslashes, line separators, halves of characters. */
@@ -40,12 +43,14 @@ const { written } = fc.letrec<{ written: Written }>((tie) => ({
         value: items.map((item) => item.value),
       }),
     ),
-    fc.tuple(space, fc.uniqueArray(fc.tuple(string, tie('written')), { maxLength: 4, selector: ([key]) => key.json })).map(
-      ([gap, members]): Written => ({
-        json: `{${gap}${members.map(([key, item]) => `${key.json}${gap}:${gap}${item.json}`).join(`,${gap}`)}}`,
-        value: Object.fromEntries(members.map(([key, item]) => [key.value as string, item.value])),
-      }),
-    ),
+    fc
+      .tuple(space, fc.uniqueArray(fc.tuple(string, tie('written')), { maxLength: 4, selector: ([key]) => key.json }))
+      .map(
+        ([gap, members]): Written => ({
+          json: `{${gap}${members.map(([key, item]) => `${key.json}${gap}:${gap}${item.json}`).join(`,${gap}`)}}`,
+          value: Object.fromEntries(members.map(([key, item]) => [key.value as string, item.value])),
+        }),
+      ),
   ),
 }));
 

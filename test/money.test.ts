@@ -2,7 +2,14 @@
 import { Decimal as SharedDecimal } from 'decimal.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Amount, amountProblem, currenciesByMinorDigits, groupThousands, isCurrency, minorDigits } from '../src/money.ts';
+import {
+  Amount,
+  amountProblem,
+  currenciesByMinorDigits,
+  groupThousands,
+  isCurrency,
+  minorDigits,
+} from '../src/money.ts';
 
 /** An oracle of its own precision; a constructed Decimal keeps all digits. */
 const Decimal = SharedDecimal.clone({ precision: 400 });
@@ -18,7 +25,12 @@ function oracle(text: string, digits: number): string | undefined {
 
 const digits = fc.constantFrom(0, 2, 3, 4);
 const plain = fc
-  .tuple(fc.constantFrom('', '-'), fc.stringMatching(/^\d{1,20}$/), fc.constantFrom('', '.'), fc.stringMatching(/^\d{0,8}0{0,6}$/))
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.stringMatching(/^\d{1,20}$/),
+    fc.constantFrom('', '.'),
+    fc.stringMatching(/^\d{0,8}0{0,6}$/),
+  )
   .map((parts) => parts.join(''));
 const nearlyPlain = fc.string({ unit: fc.constantFrom(...'0123456789.-+eE, '), maxLength: 20 });
 /** An amount of a currency as its smallest units. */
@@ -61,8 +73,9 @@ describe('an amount is', () => {
   });
 
   test.each(
-    ['1e2', '1E2', '+1', '--1', '-', '', '.', '.5', '5.', '1.2.3', '1,000', '1 000', '1_000', ' 1', '1 ', '1\n']
-      .concat(['NaN', 'Infinity', '-Infinity', '0x10', '$1', '1$', 'USD 1', '１', '٣', '1\u00a0000', '−1', '1/2', '(1)']),
+    ['1e2', '1E2', '+1', '--1', '-', '', '.', '.5', '5.', '1.2.3', '1,000', '1 000', '1_000', ' 1', '1 ', '1\n'].concat(
+      ['NaN', 'Infinity', '-Infinity', '0x10', '$1', '1$', 'USD 1', '１', '٣', '1\u00a0000', '−1', '1/2', '(1)'],
+    ),
   )('not %j', (text) => {
     expect(amountProblem(text, 2)?.code).toBe('amount_malformed');
   });
@@ -113,20 +126,29 @@ describe('an Amount', () => {
 
   test('adds and subtracts as whole numbers of the smallest unit do, over sums of any size', () => {
     fc.assert(
-      fc.property(fc.constantFrom('JPY', 'USD', 'KWD', 'CLF'), fc.array(money, { maxLength: 40 }), (currency, moneys) => {
-        const sum = moneys.reduce((total, { units }) => total + units, 0n);
-        const amounts = moneys.map(({ units }) => Amount.of(written(units, currency), currency));
-        const zero = Amount.zero(currency);
-        expect(amounts.reduce((total, each) => total.plus(each), zero).toString()).toBe(written(sum, currency));
-        expect(amounts.reduce((total, each) => total.minus(each), zero).toString()).toBe(written(-sum, currency));
-      }),
+      fc.property(
+        fc.constantFrom('JPY', 'USD', 'KWD', 'CLF'),
+        fc.array(money, { maxLength: 40 }),
+        (currency, moneys) => {
+          const sum = moneys.reduce((total, { units }) => total + units, 0n);
+          const amounts = moneys.map(({ units }) => Amount.of(written(units, currency), currency));
+          const zero = Amount.zero(currency);
+          expect(amounts.reduce((total, each) => total.plus(each), zero).toString()).toBe(written(sum, currency));
+          expect(amounts.reduce((total, each) => total.minus(each), zero).toString()).toBe(written(-sum, currency));
+        },
+      ),
     );
   });
 
   test('knows its sign, and zero has none', () => {
     for (const text of ['0', '-0', '0.00', '-0.00']) {
       const zero = Amount.of(text, 'USD');
-      expect([zero.isZero(), zero.isNegative(), zero.isPositive(), zero.toString()]).toEqual([true, false, false, '0.00']);
+      expect([zero.isZero(), zero.isNegative(), zero.isPositive(), zero.toString()]).toEqual([
+        true,
+        false,
+        false,
+        '0.00',
+      ]);
       expect(zero.negated().toString()).toBe('0.00');
     }
     expect(Amount.of('-0.01', 'USD').isNegative()).toBe(true);
@@ -153,7 +175,11 @@ describe('an Amount', () => {
   test('is written for people with its currency and commas', () => {
     expect(Amount.of('1234567.5', 'USD').forPeople()).toBe('USD 1,234,567.50');
     expect(Amount.of('-1234', 'JPY').forPeople()).toBe('JPY -1,234');
-    expect([groupThousands('999'), groupThousands('-1000.123'), groupThousands('0.1234')]).toEqual(['999', '-1,000.123', '0.1234']);
+    expect([groupThousands('999'), groupThousands('-1000.123'), groupThousands('0.1234')]).toEqual([
+      '999',
+      '-1,000.123',
+      '0.1234',
+    ]);
   });
 });
 

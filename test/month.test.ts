@@ -68,7 +68,18 @@ describe('a month', () => {
 
   test('is written YYYY-MM and not otherwise', () => {
     expect(['2026-01', '2026-12', '0001-01', '9999-12'].every(isMonth)).toBe(true);
-    for (const text of ['2026-00', '2026-13', '2026-1', '26-01', '2026-01-01', '2026/01', '0000-12', '', '2026-01\n', ' 2026-01']) {
+    for (const text of [
+      '2026-00',
+      '2026-13',
+      '2026-1',
+      '26-01',
+      '2026-01-01',
+      '2026/01',
+      '0000-12',
+      '',
+      '2026-01\n',
+      ' 2026-01',
+    ]) {
       expect(isMonth(text)).toBe(false);
     }
   });
@@ -88,8 +99,19 @@ describe('a month', () => {
 
 describe('a time zone', () => {
   test('is an IANA name, never an offset', () => {
-    for (const name of ['America/New_York', 'Pacific/Kiritimati', 'UTC', 'Etc/GMT+5']) expect(isTimeZone(name)).toBe(true);
-    for (const name of ['', 'UTC+3', 'GMT-5', '+02:00', 'local', 'system', 'America/Newyork', 'New York', 'America/New_York\n']) {
+    for (const name of ['America/New_York', 'Pacific/Kiritimati', 'UTC', 'Etc/GMT+5'])
+      expect(isTimeZone(name)).toBe(true);
+    for (const name of [
+      '',
+      'UTC+3',
+      'GMT-5',
+      '+02:00',
+      'local',
+      'system',
+      'America/Newyork',
+      'New York',
+      'America/New_York\n',
+    ]) {
       expect(isTimeZone(name)).toBe(false);
     }
   });

@@ -115,7 +115,9 @@ describe('rows of the same id are different rows', () => {
   });
 
   test('that differ in capitals', async () => {
-    expect(await world.rows([quote({ quote_id: 'Q-case' }), quote({ quote_id: 'q-case' })])).toMatchObject({ accepted: 2 });
+    expect(await world.rows([quote({ quote_id: 'Q-case' }), quote({ quote_id: 'q-case' })])).toMatchObject({
+      accepted: 2,
+    });
   });
 });
 

@@ -10,16 +10,20 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const amounts = (spotPrice: string, partnerCut: string, invoiceAmount: string) => ({ spotPrice, partnerCut, invoiceAmount });
+const amounts = (spotPrice: string, partnerCut: string, invoiceAmount: string) => ({
+  spotPrice,
+  partnerCut,
+  invoiceAmount,
+});
 const back = (of: Row, spotPrice: string, partnerCut: string, invoiceAmount: string) =>
   reversal(of, amounts(spotPrice, partnerCut, invoiceAmount));
-/** What is left of a quote, in hundredths. */
-async function left(of: Row): Promise<string[]> {
-  const [sums] = await world.sql<{ s: string; c: string; i: string }>(
-    `SELECT sum(spot_price)::text AS s, sum(partner_cut)::text AS c, sum(invoice_amount)::text AS i FROM entries WHERE quote_id = $1`,
+/** What is left of a quote: its three amounts over all its rows. */
+async function left(of: Row): Promise<number[]> {
+  const [sums] = await world.sql<{ amounts: string[] }>(
+    `SELECT ARRAY[sum(spot_price), sum(partner_cut), sum(invoice_amount)] AS amounts FROM entries WHERE quote_id = $1`,
     [of['quote_id']],
   );
-  return [sums?.s ?? '', sums?.c ?? '', sums?.i ?? ''];
+  return (sums?.amounts ?? []).map(Number);
 }
 
 describe('the quote of a requote or reversal may stand', () => {
@@ -39,7 +43,7 @@ describe('the quote of a requote or reversal may stand', () => {
     const more = requote(row);
     const undone = reversal(row, { requote_id: more['requote_id'], ...amounts('-15', '-4.50', '-10.50') });
     expect(await world.rows([undone, more, row])).toMatchObject({ accepted: 3, rejected: 0 });
-    expect(await left(row)).toEqual(['0', '0.0', '0.0']);
+    expect(await left(row)).toEqual([0, 0, 0]);
   });
 
   test('in the other file of the same import, before or behind', async () => {
@@ -86,7 +90,7 @@ describe('a requote or reversal is refused', () => {
     await world.rows([row, more]);
     const undone = reversal(row, { requote_id: more['requote_id'], ...amounts('-5', '-1.5', '-3.5') });
     expect(await world.rows([undone])).toMatchObject({ accepted: 1 });
-    expect(await left(row)).toEqual(['10', '3.0', '7.0']);
+    expect(await left(row)).toEqual([10, 3, 7]);
   });
 
   test('but not once more for the fault of the quote that it names', async () => {
@@ -105,7 +109,9 @@ describe('reversals together never take an amount of their quote below zero', ()
     expect(told(await world.rows([back(row, '-6.01', '-2.00', '-4.01')]))).toEqual(['1 quote_id quote_exceeded']);
     expect(await size(world)).toBe(before);
     expect(await world.rows([back(row, '-6.00', '-2.00', '-4.00')])).toMatchObject({ accepted: 1 });
-    expect(await left(row)).toEqual(['0.00', '0.00', '0.00'].map((zero) => expect.stringMatching(/^0(\.0+)?$/) ?? zero));
+    expect(await left(row)).toEqual(
+      ['0.00', '0.00', '0.00'].map((zero) => expect.stringMatching(/^0(\.0+)?$/) ?? zero),
+    );
     expect(told(await world.rows([back(row, '-0.01', '0', '-0.01')]))).toEqual(['1 quote_id quote_exceeded']);
   });
 
@@ -137,7 +143,7 @@ describe('reversals together never take an amount of their quote below zero', ()
     await world.rows([row]);
     const corrected = requote(row, amounts('10.00', '2.00', '8.00'));
     expect(await world.rows([reversal(row), corrected])).toMatchObject({ accepted: 2 });
-    expect((await left(row)).map(Number)).toEqual([10, 2, 8]);
+    expect(await left(row)).toEqual([10, 2, 8]);
   });
 
   test('in currencies of no, three and four minor digits', async () => {
@@ -150,7 +156,9 @@ describe('reversals together never take an amount of their quote below zero', ()
       await world.rows([row]);
       expect(told(await world.rows([back(row, ...over)]))).toEqual(['1 quote_id quote_exceeded']);
       const [spotPrice, partnerCut, invoiceAmount] = price;
-      expect(await world.rows([back(row, `-${spotPrice}`, `-${partnerCut}`, `-${invoiceAmount}`)])).toMatchObject({ accepted: 1 });
+      expect(await world.rows([back(row, `-${spotPrice}`, `-${partnerCut}`, `-${invoiceAmount}`)])).toMatchObject({
+        accepted: 1,
+      });
     }
   });
 
@@ -160,7 +168,9 @@ describe('reversals together never take an amount of their quote below zero', ()
     expect(told(await world.rows([back(row, '-999999999999999.99', '0', '-999999999999999.99')]))).toEqual([
       '1 quote_id quote_exceeded',
     ]);
-    expect(await world.rows([back(row, '-999999999999999.99', '-0.01', '-999999999999999.98')])).toMatchObject({ accepted: 1 });
+    expect(await world.rows([back(row, '-999999999999999.99', '-0.01', '-999999999999999.98')])).toMatchObject({
+      accepted: 1,
+    });
   });
 });
 

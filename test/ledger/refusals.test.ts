@@ -41,16 +41,36 @@ const ROWS: readonly Refused[] = [
   ['identifier_malformed', 'requote_id', 'a requote id with a slash is refused', requote(KNOWN, { requote_id: 'a/b' })],
   ['identifier_malformed', 'reversal_id', 'a dotted start is refused', reversal(KNOWN, { reversal_id: '.rv' })],
   ['identifier_malformed', 'enrollment_id', 'an umlaut is refused', quote({ enrollment_id: 'übung' })],
-  ['identifier_malformed', 'policy_id', 'a policy id with a tab is refused', quote({ policy_id: 'ticket\tprotection' })],
+  [
+    'identifier_malformed',
+    'policy_id',
+    'a policy id with a tab is refused',
+    quote({ policy_id: 'ticket\tprotection' }),
+  ],
   ['currency_unknown', 'currency', 'a currency outside ISO 4217 is refused', quote({ currency: 'XYZ' })],
   ['currency_unknown', 'currency', 'a currency in small letters is refused', quote({ currency: 'usd' })],
-  ['time_malformed', 'accepted_at', 'a time without an offset is refused', quote({ accepted_at: '2026-07-15T12:00:00' })],
+  [
+    'time_malformed',
+    'accepted_at',
+    'a time without an offset is refused',
+    quote({ accepted_at: '2026-07-15T12:00:00' }),
+  ],
   ['time_in_future', 'accepted_at', "tomorrow's row is refused", quote({ accepted_at: '2026-08-02T12:00:00Z' })],
   ['amount_malformed', 'spotPrice', 'thousands separators are refused', quote({ spotPrice: '1 000.00' })],
   ['amount_malformed', 'partnerCut', 'an exponent is refused', quote({ partnerCut: '3e0' })],
   ['amount_malformed', 'invoiceAmount', 'a currency symbol is refused', quote({ invoiceAmount: '$7.00' })],
-  ['amount_too_precise', 'spotPrice', 'a tenth of a cent is refused, not rounded', quote(amounts('10.001', '3', '7.001'))],
-  ['amount_too_precise', 'partnerCut', 'half a yen is refused', quote({ ...amounts('1', '0.5', '0.5'), currency: 'JPY' })],
+  [
+    'amount_too_precise',
+    'spotPrice',
+    'a tenth of a cent is refused, not rounded',
+    quote(amounts('10.001', '3', '7.001')),
+  ],
+  [
+    'amount_too_precise',
+    'partnerCut',
+    'half a yen is refused',
+    quote({ ...amounts('1', '0.5', '0.5'), currency: 'JPY' }),
+  ],
   ['amount_too_large', 'spotPrice', '10^15 is refused', quote(amounts('1000000000000000', '0', '1000000000000000'))],
   ['amount_sign', 'spotPrice', 'a quote below zero is refused', quote(amounts('-10', '-3', '-7'))],
   ['amount_sign', 'partnerCut', 'a quote with a negative cut is refused', quote(amounts('7.00', '-3.00', '10.00'))],
@@ -59,11 +79,21 @@ const ROWS: readonly Refused[] = [
   ['amounts_unbalanced', 'spotPrice', 'a row that is a cent off is refused', quote(amounts('10.00', '3.00', '6.99'))],
   ['partner_unknown', 'partner_id', 'a partner nobody imported is refused', quote({ partner_id: 'p-9' })],
   ['partner_inactive', 'partner_id', 'a quote of a partner that has left is refused', quote({ partner_id: 'p-left' })],
-  ['policy_unknown', 'policy_id', 'a policy the partner does not sell is refused', quote({ policy_id: 'cancellation' })],
+  [
+    'policy_unknown',
+    'policy_id',
+    'a policy the partner does not sell is refused',
+    quote({ policy_id: 'cancellation' }),
+  ],
   ['policy_unknown', 'policy_id', "another partner's policy is refused", quote({ policy_id: 'only-p-2' })],
   ['policy_inactive', 'policy_id', 'a quote of a withdrawn policy is refused', quote({ policy_id: 'withdrawn' })],
   ['conflict', 'quote_id', 'a known quote with other amounts is refused', { ...KNOWN, ...amounts('11', '3', '8') }],
-  ['conflict', 'quote_id', 'a known quote at another time is refused', { ...KNOWN, accepted_at: '2026-07-15T12:00:01Z' }],
+  [
+    'conflict',
+    'quote_id',
+    'a known quote at another time is refused',
+    { ...KNOWN, accepted_at: '2026-07-15T12:00:01Z' },
+  ],
   ['conflict', 'quote_id', 'a known quote of another enrollment is refused', { ...KNOWN, enrollment_id: 'e-other' }],
   ['conflict', 'quote_id', 'a known quote without its enrollment is refused', without(KNOWN, 'enrollment_id')],
   ['conflict', 'quote_id', 'a known quote of another policy is refused', { ...KNOWN, policy_id: 'parking' }],
@@ -71,12 +101,37 @@ const ROWS: readonly Refused[] = [
   ['conflict', 'requote_id', 'a known requote of another quote is refused', { ...KNOWN_REQUOTE, quote_id: 'other' }],
   ['quote_unknown', 'quote_id', 'a requote of a quote nobody knows is refused', requote(quote())],
   ['quote_unknown', 'quote_id', 'a reversal of a quote nobody knows is refused', reversal(quote())],
-  ['quote_unknown', 'quote_id', "a reversal of another partner's quote is refused", reversal({ ...ELSEWHERE, partner_id: 'p-1' })],
-  ['quote_mismatch', 'policy_id', "a requote under another policy than its quote's is refused", requote(KNOWN, { policy_id: 'parking' })],
+  [
+    'quote_unknown',
+    'quote_id',
+    "a reversal of another partner's quote is refused",
+    reversal({ ...ELSEWHERE, partner_id: 'p-1' }),
+  ],
+  [
+    'quote_mismatch',
+    'policy_id',
+    "a requote under another policy than its quote's is refused",
+    requote(KNOWN, { policy_id: 'parking' }),
+  ],
   ['quote_mismatch', 'currency', 'a reversal in another currency is refused', reversal(KNOWN, { currency: 'EUR' })],
-  ['requote_unknown', 'requote_id', 'a reversal of a requote nobody knows is refused', reversal(KNOWN, { requote_id: 'rq-0' })],
-  ['quote_exceeded', 'quote_id', 'a reversal of more than there is is refused', reversal(KNOWN, amounts('-16', '-4', '-12'))],
-  ['quote_exceeded', 'quote_id', 'a reversal of too large a cut is refused', reversal(KNOWN, amounts('-10', '-10', '0'))],
+  [
+    'requote_unknown',
+    'requote_id',
+    'a reversal of a requote nobody knows is refused',
+    reversal(KNOWN, { requote_id: 'rq-0' }),
+  ],
+  [
+    'quote_exceeded',
+    'quote_id',
+    'a reversal of more than there is is refused',
+    reversal(KNOWN, amounts('-16', '-4', '-12')),
+  ],
+  [
+    'quote_exceeded',
+    'quote_id',
+    'a reversal of too large a cut is refused',
+    reversal(KNOWN, amounts('-10', '-10', '0')),
+  ],
 ];
 
 type Broken = readonly [code: RowCode, field: string, sentence: string, line: number, text: string];
@@ -90,12 +145,30 @@ const NDJSON: readonly Broken[] = [
   ['json_malformed', '', 'null is refused', 1, 'null'],
   ['json_malformed', '', 'two objects on one line are refused', 1, ndjson(quote()).replace('\n', ndjson(quote()))],
   ['field_unknown', 'spot_price', 'a field of another name is refused', 1, ndjson(quote({ spot_price: '10.00' }))],
-  ['field_unknown', '__proto__', 'a field named __proto__ is refused', 1, `{"__proto__":{"kind":"reversal"},${ndjson(quote()).slice(1)}`],
-  ['field_malformed', 'spotPrice', 'an amount that is an object is refused', 1, ndjson(quote({ spotPrice: { value: 10 } }))],
+  [
+    'field_unknown',
+    '__proto__',
+    'a field named __proto__ is refused',
+    1,
+    `{"__proto__":{"kind":"reversal"},${ndjson(quote()).slice(1)}`,
+  ],
+  [
+    'field_malformed',
+    'spotPrice',
+    'an amount that is an object is refused',
+    1,
+    ndjson(quote({ spotPrice: { value: 10 } })),
+  ],
   ['field_malformed', 'quote_id', 'an id that is a list is refused', 1, ndjson(quote({ quote_id: ['q-1'] }))],
   ['field_malformed', 'kind', 'a field that is true is refused', 1, ndjson(quote({ kind: true }))],
   ['amount_malformed', 'spotPrice', 'a number written 1e1 is refused', 1, ndjson(quote()).replace('"10.00"', '1e1')],
-  ['line_too_long', '', 'a line of more than a million characters is refused', 2, `${ndjson(quote())}{"kind":"${'x'.repeat(1_200_000)}"}\n`],
+  [
+    'line_too_long',
+    '',
+    'a line of more than a million characters is refused',
+    2,
+    `${ndjson(quote())}{"kind":"${'x'.repeat(1_200_000)}"}\n`,
+  ],
 ];
 
 /** What only CSV can get wrong. */
@@ -105,14 +178,38 @@ const CSV: readonly Broken[] = [
   ['field_unknown', 'spot_price', 'a column of another name is refused', 1, `${HEADER},spot_price\n${GOOD},10.00\n`],
   ['field_unknown', 'quote_accepted', 'a file without a header is refused', 1, `${GOOD}\n`],
   ['field_repeated', 'currency', 'a column that is named twice is refused', 1, `${HEADER},currency\n${GOOD},EUR\n`],
-  ['field_missing', 'invoiceAmount', 'a header without invoiceAmount is refused', 1, `${HEADER.replace(',invoiceAmount', '')}\n`],
+  [
+    'field_missing',
+    'invoiceAmount',
+    'a header without invoiceAmount is refused',
+    1,
+    `${HEADER.replace(',invoiceAmount', '')}\n`,
+  ],
   ['column_count', '', 'a row with a column too many is refused', 3, `${HEADER}\n${GOOD}\n${csvLine(quote())},\n`],
   ['column_count', '', 'a row with a column too few is refused', 2, `${HEADER}\n${GOOD.replace(/,[^,]*$/, '')}\n`],
-  ['csv_malformed', '', 'a quote in the middle of a field is refused, once', 2, `${HEADER}\n${GOOD.replace('p-1', 'p"-"1"')}\n`],
+  [
+    'csv_malformed',
+    '',
+    'a quote in the middle of a field is refused, once',
+    2,
+    `${HEADER}\n${GOOD.replace('p-1', 'p"-"1"')}\n`,
+  ],
   ['csv_malformed', '', 'text behind a closing quote is refused', 2, `${HEADER}\n${GOOD.replace('p-1', '"p"-1')}\n`],
-  ['csv_malformed', '', 'a quote that is never closed is refused where it opens', 3, `${HEADER}\n${GOOD}\n"${csvLine(quote())}\n${csvLine(quote())}\n`],
+  [
+    'csv_malformed',
+    '',
+    'a quote that is never closed is refused where it opens',
+    3,
+    `${HEADER}\n${GOOD}\n"${csvLine(quote())}\n${csvLine(quote())}\n`,
+  ],
   ['csv_malformed', '', 'a header with a stray quote is refused', 1, `ki"nd${HEADER.slice(4)}\n${GOOD}\n`],
-  ['line_too_long', '', 'a line of more than a million characters is refused', 3, `${HEADER}\n${GOOD}\n${'x'.repeat(1_200_000)}\n`],
+  [
+    'line_too_long',
+    '',
+    'a line of more than a million characters is refused',
+    3,
+    `${HEADER}\n${GOOD}\n${'x'.repeat(1_200_000)}\n`,
+  ],
 ];
 
 let world: World;
@@ -169,7 +266,9 @@ test('every code that a row can be refused with has a case here', () => {
 
 test('every code that the queries find is in the list of codes', () => {
   const source = readFileSync(new URL('../../src/ledger/queries.ts', import.meta.url), 'utf8');
-  const found = [...source.matchAll(/'((?:partner|policy|quote|requote)_(?:unknown|inactive|mismatch|exceeded)|conflict)'/g)];
+  const found = [
+    ...source.matchAll(/'((?:partner|policy|quote|requote)_(?:unknown|inactive|mismatch|exceeded)|conflict)'/g),
+  ];
   const codes = new Set(found.map((match) => match[1]));
   expect(codes.size).toBe(9);
   expect(ROW_CODES).toEqual(expect.arrayContaining([...codes]));

@@ -44,4 +44,5 @@ export function runCompiled(path: string, args: readonly string[], options: RunO
 export const reckoner = (args: readonly string[], options: RunOptions = {}): Promise<Ran> =>
   runCompiled('src/cli/reckoner.js', args, options);
 
-export const job = (name: string, options: RunOptions = {}): Promise<Ran> => runCompiled(`jobs/${name}.js`, [], options);
+export const job = (name: string, options: RunOptions = {}): Promise<Ran> =>
+  runCompiled(`jobs/${name}.js`, [], options);

@@ -1,0 +1,157 @@
+/** What lacks something that a person can supply is held with a reason, stops nobody else, and goes out once it is there. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Settings } from '../../src/config.ts';
+import { startOver } from '../close/start-over.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+beforeAll(async () => {
+  server = await startMailServer();
+  world = await openWorld({ smtpUrl: server.url });
+});
+afterAll(async () => {
+  await world.end();
+  await server.close();
+});
+beforeEach(async () => {
+  await startOver(world);
+  server.mails.length = 0;
+});
+
+const contact = (email: string, cc: string[] = []) => ({ invoicing_contact: { name: 'Accounts', email, cc } });
+
+/** Closes July with a document of p-1, as it is here, and one of p-2, which lacks nothing. */
+async function closeJuly(lacking: Record<string, unknown>, sale: Record<string, unknown> = {}): Promise<void> {
+  await world.partners([partner(lacking), partner({ partner_id: 'p-2', ...contact('two@partner.example') })]);
+  await world.rows([quote(sale), quote({ partner_id: 'p-2' })]);
+  await world.close();
+}
+
+/** Delivers, and gives what became of p-1's document. */
+async function deliver(): Promise<{ status: string | undefined; reason: string | null }> {
+  await world.deliver();
+  const [row] = await world.sql<{ status: string; reason: string | null }>(
+    `SELECT s.status, s.reason FROM sendings s JOIN documents d USING (document_id) WHERE d.partner_id = 'p-1'`,
+  );
+  return { status: row?.status, reason: row?.reason ?? null };
+}
+
+const recipients = () => server.mails.map(({ to }) => to.join(' ')).sort();
+
+async function change(settings: Partial<Settings>): Promise<void> {
+  world.settings = { ...world.settings, ...settings };
+}
+
+test('without a contact’s address: held, and sent after the partner is imported with one', async () => {
+  await closeJuly(contact('', ['boss@partner.example']));
+  expect(await deliver()).toEqual({ status: 'held', reason: "partner p-1 has no invoicing contact's e-mail address" });
+  expect(recipients()).toEqual(['two@partner.example']);
+  // All that can be done without it is done.
+  expect((await world.documents())[0]).toMatchObject({
+    partner_id: 'p-1',
+    status: 'open',
+    payment_link: expect.stringContaining('/pay/'),
+    pdf: { bytes: expect.any(Number) },
+    email: { status: 'held', to: null, sent_at: null },
+  });
+  const [before] = await world.documents();
+  await world.partners([partner(contact('one@partner.example', ['boss@partner.example']))]);
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+  expect(recipients()).toEqual(['one@partner.example boss@partner.example', 'two@partner.example']);
+  const [after] = await world.documents();
+  expect(after).toMatchObject({ number: before?.number, pdf: before?.pdf, payment_link: before?.payment_link });
+});
+
+test('without instructions for its currency: held before it is drawn, and sent once the settings have them', async () => {
+  const { USD } = world.settings.instructions;
+  change({ instructions: { USD: USD ?? {} } });
+  await closeJuly({}, { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' });
+  expect(await deliver()).toEqual({ status: 'held', reason: 'settings.json has no payment instructions for EUR' });
+  expect(recipients()).toEqual(['two@partner.example']);
+  expect((await world.documents())[0]).toMatchObject({ partner_id: 'p-1', pdf: null });
+  change({ instructions: { USD: USD ?? {}, EUR: { wire: USD?.wire } } });
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+});
+
+test('ACH alone pays no invoice in another currency than the dollar', async () => {
+  const { USD } = world.settings.instructions;
+  change({ instructions: { '*': { ach: USD?.ach } } });
+  await closeJuly({}, { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' });
+  expect(await deliver()).toMatchObject({
+    status: 'held',
+    reason: 'settings.json has no payment instructions for EUR',
+  });
+});
+
+test('without a public address for payment pages: held, and sent once there is one', async () => {
+  const { public_url } = world.settings;
+  change({ public_url: '' });
+  await closeJuly({});
+  expect(await deliver()).toEqual({ status: 'held', reason: 'settings.json has no public_url for the payment link' });
+  expect(recipients()).toEqual([]);
+  change({ public_url });
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+  expect(recipients()).toEqual(['ap@partner.example', 'two@partner.example']);
+});
+
+test('without a sender: held, and sent once the settings have one', async () => {
+  const { mail_from } = world.settings;
+  change({ mail_from: '' });
+  await closeJuly({});
+  expect(await deliver()).toEqual({ status: 'held', reason: 'settings.json has no mail_from' });
+  change({ mail_from });
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+});
+
+test('a sandbox writes to nobody outside: neither to a contact nor to a copy', async () => {
+  await closeJuly(contact('ap@customer.com'));
+  const outside = 'sandbox mail goes only to sandbox_recipients, and ap@customer.com is not among them';
+  expect(await deliver()).toEqual({ status: 'held', reason: outside });
+  await world.partners([partner(contact('ap@partner.test', ['boss@customer.com']))]);
+  expect(await deliver()).toEqual({ status: 'held', reason: outside.replace('ap@', 'boss@') });
+  expect(recipients()).toEqual(['two@partner.example']);
+});
+
+test('a sandbox’s list of recipients, when it grows, releases what was held', async () => {
+  await closeJuly(contact('ap@customer.com'));
+  await deliver();
+  change({ sandbox_recipients: [...world.settings.sandbox_recipients, 'ap@customer.com'] });
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+  expect(recipients()).toEqual(['ap@customer.com', 'two@partner.example']);
+});
+
+test('production writes to everybody', async () => {
+  const sandbox = world.environment;
+  world.environment = { ...sandbox, name: 'production' };
+  try {
+    await closeJuly(contact('ap@customer.com'));
+    expect(await deliver()).toMatchObject({ status: 'sent' });
+  } finally {
+    world.environment = sandbox;
+  }
+  expect(server.mails.map(({ parsed }) => parsed.subject).join()).not.toContain('SANDBOX');
+});
+
+test('what is held stays held until it is looked at again, with the reason of the last look', async () => {
+  await closeJuly(contact(''));
+  await deliver();
+  change({ public_url: '' });
+  // The link and the drawing are there already: only the address lacks.
+  expect(await deliver()).toMatchObject({ reason: "partner p-1 has no invoicing contact's e-mail address" });
+  await world.partners([partner(contact('ap@customer.com'))]);
+  expect(await deliver()).toMatchObject({ status: 'held', reason: expect.stringContaining('sandbox_recipients') });
+});
+
+test('a held invoice holds no later one', async () => {
+  await closeJuly(contact(''));
+  await deliver();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+  await world.close();
+  await world.partners([partner(contact('one@partner.example'))]);
+  server.mails.length = 0;
+  await world.deliver();
+  expect(recipients()).toEqual(['one@partner.example', 'one@partner.example']);
+});
