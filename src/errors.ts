@@ -134,6 +134,14 @@ const CATALOGUE = {
     (f) =>
       `${f.month} lies before the first month ${f.first}; its rows post to ${f.first} or later. Close a later month.`,
   ),
+  month_not_closed: entry<{ month: string }>(
+    EXIT.refused,
+    (f) => `${f.month} is not closed. 'reckoner close ${f.month}' closes it; 'reckoner status' shows which months are.`,
+  ),
+  nothing_to_verify: entry<Record<string, never>>(
+    EXIT.refused,
+    () => `The ledger is empty: there is nothing to verify. Import rows with 'reckoner ledger import FILE' first.`,
+  ),
   clock_behind: entry<{ today: string; latest: string; number: string }>(
     EXIT.refused,
     (f) =>

@@ -1,5 +1,6 @@
 /** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
 import { pino } from 'pino';
+import { verify } from '../audit/verify.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { closeMonths } from '../close/run.ts';
 import { deliverPending } from '../delivery/deliver.ts';
@@ -90,6 +91,19 @@ export function runWatch(): Promise<number> {
     const { outcome, reply } = await mailStatus(environment, settings, status, describeStatus(status));
     log.info({ outcome, reply, to: settings.operations_email }, 'status mailed');
     return outcome === 'sent' ? EXIT.attention : EXIT.failed;
+  });
+}
+
+/** Once a night: every check over everything. Exit 4: a check found a difference. */
+export function runVerify(): Promise<number> {
+  return runJob('verify', async ({ database, log }) => {
+    const found = await database.reading((tx) =>
+      verify(tx, undefined, ({ check, inspected, differences }) => {
+        log.info({ check, inspected, differences: differences.length }, 'check');
+        for (const difference of differences) log.error({ check, ...difference }, 'difference');
+      }),
+    );
+    return found.differences > 0 ? EXIT.attention : EXIT.done;
   });
 }
 

@@ -16,6 +16,7 @@ const ledgerCommands = () => import('./commands/ledger.ts');
 const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
+const verifyCommands = () => import('./commands/verify.ts');
 const statusCommands = () => import('./commands/status.ts');
 
 /** Runs one command line and gives its exit status. */
@@ -121,6 +122,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       ),
     );
 
+  program
+    .command('verify')
+    .argument('[month]', 'one closed month; else everything', monthArgument('month'))
+    .description('re-derive everything from the ledger and compare')
+    .action(act(async (output, month: Month | undefined) => (await verifyCommands()).verify(output, month)));
   program
     .command('status')
     .description('months, backlog, failures, last runs; exit 4 when something needs a person')

@@ -110,7 +110,8 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
         throw error;
       });
       options.onDelivery?.(delivery);
-      if (delivery.status === 'deferred') throw new TryAgainLater(delivery.detail);
+      // Whoever has it elsewhere may fail, and a job in hand is not tried again once it was queued anew beside it.
+      if (delivery.status === 'deferred' || delivery.status === 'elsewhere') throw new TryAgainLater(delivery.detail);
     },
   });
   let loseCrew: (error: Error) => void = () => {};

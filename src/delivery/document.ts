@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type Environment, type Instructions, instructionsFor, type Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { documentFace, type FaceAdditions } from '../documents/document.ts';
-import type { DocumentFace } from '../documents/face.ts';
+import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
@@ -64,8 +63,8 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
     return { number, status: sending.status, detail: sending.reason ?? '' };
   }
   try {
-    const additions = await completeDrawing(deliverer, document);
-    return await send(deliverer, document, additions, sending, worker);
+    const paymentLink = await completeDrawing(deliverer, document);
+    return await send(deliverer, document, paymentLink, sending, worker);
   } catch (error) {
     if (!(error instanceof Held)) throw error;
     await database.transaction((tx) => holdSending(tx, sending.sending_id, error.message));
@@ -77,16 +76,12 @@ const ISO = (environment: Environment): string => environment.now().toISO();
 
 // --- Link and drawing -----------------------------------------------------------------------------------------------
 
-/** Makes the link and the drawing where they are missing, and tells what the kept drawing carries. */
-async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<FaceAdditions> {
-  const { database } = deliverer;
+/** Makes the link and the drawing where they are missing, and gives the link. */
+async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
   const payable = document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
   const paymentLink = payable ? (document.payment_link ?? (await createLink(deliverer, document))) : null;
-  const kept = await database.reading((tx) => readDrawing(tx, document.document_id));
-  if (kept !== undefined) {
-    return { paymentLink, instructions: kept.instructions, instructionsChanged: kept.instructions_changed };
-  }
-  return draw(deliverer, document, paymentLink, payable);
+  if (document.pdf_sha256 === null) await draw(deliverer, document, paymentLink, payable);
+  return paymentLink;
 }
 
 async function createLink({ database, links, environment }: Deliverer, document: DocumentRow): Promise<string> {
@@ -102,7 +97,7 @@ async function draw(
   document: DocumentRow,
   paymentLink: string | null,
   payable: boolean,
-): Promise<FaceAdditions> {
+): Promise<void> {
   let instructions: Instructions | null = null;
   if (payable) {
     instructions = instructionsFor(settings, document.currency) ?? null;
@@ -129,7 +124,6 @@ async function draw(
       now: ISO(environment),
     }),
   );
-  return additions;
 }
 
 // --- Sending --------------------------------------------------------------------------------------------------------
@@ -137,17 +131,19 @@ async function draw(
 async function send(
   deliverer: Deliverer,
   document: DocumentRow,
-  additions: FaceAdditions,
+  paymentLink: string | null,
   sending: SendingRow,
   worker: number,
 ): Promise<Delivery> {
   const { database, environment, transport } = deliverer;
   const { number } = document;
+  const elsewhere: Delivery = { number, status: 'elsewhere', detail: 'another worker is sending it' };
   if (sending.status === 'sending') {
-    if (sending.worker_lives) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+    // A worker sends one letter at a time: what stands under its own number is an attempt whose end it could not record.
+    if (sending.worker_lives && sending.worker !== worker) return elsewhere;
     // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
     const reply = 'the program was stopped while this was being sent';
-    const settled = await settle(deliverer, document, sending, { outcome: 'unclear', reply });
+    const settled = await settle(deliverer, document, sending, sending.worker, { outcome: 'unclear', reply });
     return settled.status === 'deferred' ? deliverDocument(deliverer, document.document_id, worker) : settled;
   }
   const mail =
@@ -156,11 +152,11 @@ async function send(
           raw: sending.message,
           envelope: { from: sending.envelope_from ?? '', to: sending.recipients ?? [] },
         }
-      : await compose(deliverer, document, additions, sending);
+      : await compose(deliverer, document, paymentLink, sending);
   const claimed = await database.transaction((tx) =>
     claimSending(tx, {
       sendingId: sending.sending_id,
-      from: ['queued', 'held'],
+      attempts: sending.attempts,
       worker,
       recipients: mail.envelope.to,
       envelopeFrom: mail.envelope.from,
@@ -169,16 +165,20 @@ async function send(
       now: ISO(environment),
     }),
   );
-  if (!claimed) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+  if (!claimed) return elsewhere;
   const outcome = await transport.send({ messageId: sending.message_id, envelope: mail.envelope, raw: mail.raw });
-  return settle(deliverer, document, sending, outcome);
+  return settle(deliverer, document, sending, worker, outcome);
 }
 
-/** Once unclear, a sending is repeated with the same bytes; twice, only a person can tell whether it arrived. */
+/**
+ * Records how the attempt of a worker ended. Once unclear, a sending is repeated with the same bytes; twice, only a
+ * person can tell whether it arrived.
+ */
 async function settle(
   { database, environment }: Deliverer,
   document: DocumentRow,
   sending: SendingRow,
+  worker: number | null,
   { outcome, reply }: SendOutcome,
 ): Promise<Delivery> {
   const unclear = outcome === 'unclear';
@@ -188,22 +188,25 @@ async function settle(
     deferred: 'queued',
     unclear: sending.unclear_attempts === 0 ? 'queued' : 'uncertain',
   }[outcome] as 'sent' | 'failed' | 'queued' | 'uncertain';
-  await database.transaction((tx) =>
+  const settled = await database.transaction((tx) =>
     settleSending(tx, {
       sendingId: sending.sending_id,
+      worker,
       status,
       reason: reply,
       unclear,
       now: ISO(environment),
     }),
   );
-  return { number: document.number, status: status === 'queued' ? 'deferred' : status, detail: reply };
+  const { number } = document;
+  if (!settled) return { number, status: 'elsewhere', detail: 'another worker has taken it over' };
+  return { number, status: status === 'queued' ? 'deferred' : status, detail: reply };
 }
 
 async function compose(
   { database, settings, environment, templates }: Deliverer,
   document: DocumentRow,
-  additions: FaceAdditions,
+  paymentLink: string | null,
   sending: SendingRow,
 ): Promise<{ raw: Buffer; envelope: { from: string; to: string[] } }> {
   const recipients = [sending.contact_email, ...sending.contact_cc];
@@ -241,7 +244,9 @@ async function compose(
           },
         ]),
   ];
-  const face: DocumentFace = documentFace(document, additions);
+  // What the letter says is what the kept drawing says, whoever drew it and whatever the settings are now.
+  const { instructions, instructions_changed: instructionsChanged } = drawing;
+  const face = documentFace(document, { paymentLink, instructions, instructionsChanged });
   const letter = writeLetter(
     face,
     {

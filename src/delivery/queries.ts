@@ -11,6 +11,7 @@ export interface SendingRow {
   readonly message: Buffer | null;
   readonly recipients: string[] | null;
   readonly envelope_from: string | null;
+  readonly attempts: number;
   readonly unclear_attempts: number;
   readonly worker: number | null;
   readonly worker_lives: boolean;
@@ -23,15 +24,18 @@ export interface SendingRow {
 /** The class of the advisory locks that workers hold by their number. */
 export const WORKER_LOCKS = 7311;
 
+/** Whether the worker of a number lives: its lock goes with its connection. */
+const workerLives = (number: string) => `
+  EXISTS (SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+          WHERE b.datname = current_database() AND l.locktype = 'advisory'
+            AND l.classid = ${WORKER_LOCKS} AND l.objid = ${number} AND l.objsubid = 2)`;
+
 /** The document's latest sending, with the partner's present contacts. */
 export function readSending(tx: Transaction, documentId: number): Promise<SendingRow | undefined> {
   return query<SendingRow>(
     tx,
     `SELECT s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
-            s.unclear_attempts, s.worker,
-            EXISTS (SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
-                    WHERE b.datname = current_database() AND l.locktype = 'advisory'
-                      AND l.classid = ${WORKER_LOCKS} AND l.objid = s.worker AND l.objsubid = 2) AS worker_lives,
+            s.attempts, s.unclear_attempts, s.worker, ${workerLives('s.worker')} AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, d.entries
      FROM sendings s
      JOIN documents d ON d.document_id = s.document_id
@@ -151,7 +155,8 @@ export function readDocumentRows(tx: Transaction, documentId: number): Promise<R
 
 export interface Claim {
   readonly sendingId: number;
-  readonly from: readonly EmailStatus[];
+  /** As they were read: another attempt since then may have left bytes that must be repeated. */
+  readonly attempts: number;
   readonly worker: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
@@ -160,14 +165,18 @@ export interface Claim {
   readonly now: string;
 }
 
-/** Says, before the mail server is called, what is about to be sent and by whom; false where another worker did. */
+/**
+ * Says, before the mail server is called, what is about to be sent and by whom. False where another worker did, or where
+ * this one's own lock is gone, so that others may take it for dead.
+ */
 export async function claimSending(tx: Transaction, claim: Claim): Promise<boolean> {
   const claimed = await execute(
     tx,
     `UPDATE sendings SET status = 'sending', worker = :worker, recipients = CAST(:recipients AS text[]),
             envelope_from = :envelopeFrom, message = :message, message_sha256 = :sha256, attempts = attempts + 1,
             attempted_at = CAST(:now AS timestamptz), reason = NULL
-     WHERE sending_id = :sendingId AND status = ANY (CAST(:from AS text[]))`,
+     WHERE sending_id = :sendingId AND status IN ('queued', 'held') AND attempts = :attempts
+       AND ${workerLives('CAST(:worker AS bigint)')}`,
     { ...claim },
   );
   return claimed === 1;
@@ -175,6 +184,8 @@ export async function claimSending(tx: Transaction, claim: Claim): Promise<boole
 
 export interface Settlement {
   readonly sendingId: number;
+  /** Whose attempt it was. */
+  readonly worker: number | null;
   readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
   readonly reason: string;
   /** The attempt's end was not seen: keep the bytes and count it. */
@@ -182,17 +193,21 @@ export interface Settlement {
   readonly now: string;
 }
 
-/** Records how an attempt ended. The bytes stay only while a repetition must be the same. */
-export async function settleSending(tx: Transaction, settlement: Settlement): Promise<void> {
-  await execute(
+/**
+ * Records how an attempt ended; false where it is another worker's by now. The bytes stay only while a repetition must
+ * be the same.
+ */
+export async function settleSending(tx: Transaction, settlement: Settlement): Promise<boolean> {
+  const settled = await execute(
     tx,
     `UPDATE sendings SET status = :status, worker = NULL, reason = :reason,
             unclear_attempts = unclear_attempts + CASE WHEN :unclear THEN 1 ELSE 0 END,
             message = CASE WHEN :status = 'queued' AND (:unclear OR unclear_attempts > 0) THEN message END,
             sent_at = CASE WHEN :status = 'sent' THEN CAST(:now AS timestamptz) END
-     WHERE sending_id = :sendingId AND status = 'sending'`,
+     WHERE sending_id = :sendingId AND status = 'sending' AND worker = :worker`,
     { ...settlement },
   );
+  return settled === 1;
 }
 
 export async function holdSending(tx: Transaction, sendingId: number, reason: string): Promise<void> {

@@ -1,7 +1,8 @@
 /**
  * The ledger's lock. Writers hold it shared for the statement that decides a row's posting month, a close holds it
  * whole, so a row lands wholly before or wholly after the cut. Importers additionally queue behind each other, because
- * the limits of a quote are judged over the ledger and one import.
+ * the limits of a quote are judged over the ledger and one import; imports of partners queue with them, because rows are
+ * judged by their partners' zones, policies and arrangements.
  *
  * Order of taking, always: importers' queue, then ledger. Nobody takes them the other way round, so they can't deadlock.
  */
@@ -20,7 +21,7 @@ export async function lockLedgerWhole(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LEDGER})`);
 }
 
-/** For whoever records reversals: one at a time from its checks to its commit. */
+/** For whoever records reversals or changes partners: one at a time from its checks to its commit. */
 export async function lockImporters(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${IMPORTERS})`);
 }

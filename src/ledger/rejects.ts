@@ -1,25 +1,39 @@
 /** The file of rejected rows: each as it stood, with its place and reason, one JSON object a line. */
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import type { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors.ts';
+import { type Refusal, reasonOf, refuse } from '../errors.ts';
 import { readBadRows } from './queries.ts';
 
 /** Writes every bad row of this import, in file order; refuses file_unwritable before anything is recorded. */
 export async function writeRejects(tx: Transaction, path: string, fileNames: readonly string[]): Promise<void> {
+  const unwritable = (reason: string, cause?: unknown): Refusal =>
+    refuse('file_unwritable', { file: path, reason }, cause);
+  if (fileNames.some((name) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
   const output = createWriteStream(path);
-  const ended = finished(output);
+  const ended = finished(output).catch((error) => {
+    throw unwritable(reasonOf(error), error);
+  });
   ended.catch(() => {}); // awaited below
   try {
     for await (const rows of readBadRows(tx)) {
       const lines = rows.map((row) => `${JSON.stringify({ ...row, file: fileNames[row.file] })}\n`);
-      if (!output.write(lines.join(''))) await Promise.race([once(output, 'drain'), ended]);
+      const drained = new Promise<void>((resolve) => output.once('drain', () => resolve()));
+      if (!output.write(lines.join(''))) await Promise.race([drained, ended]);
     }
     output.end();
     await ended;
-  } catch (error) {
+  } finally {
     output.destroy();
-    throw refuse('file_unwritable', { file: path, reason: reasonOf(error) }, error);
+  }
+}
+
+/** By whatever name or link. */
+function isSameFile(one: string, other: string): boolean {
+  try {
+    const [a, b] = [statSync(one), statSync(other)];
+    return a.dev === b.dev && a.ino === b.ino;
+  } catch {
+    return false; // One of them is not there, or is no file: opening it says so.
   }
 }

@@ -5,7 +5,7 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
-import { lockLedgerWhole } from '../ledger/lock.ts';
+import { lockImporters, lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
 import {
@@ -31,6 +31,8 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   now: DateTime<true>,
 ): Promise<PartnerImport> {
+  // No import of rows is between its checks and its commit: it saw the partners all as before, or sees them all as now.
+  await lockImporters(tx);
   const at = now.toISO();
   const written = await upsertPartners(tx, partners, at);
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));

@@ -30,7 +30,11 @@ describe('with --skip-invalid', () => {
 
   test('a file without a good row records nothing and is not refused', async () => {
     const before = await size(world);
-    expect(await world.rows([unbalanced(), unbalanced()], SKIP)).toMatchObject({ accepted: 0, rejected: 2, refused: false });
+    expect(await world.rows([unbalanced(), unbalanced()], SKIP)).toMatchObject({
+      accepted: 0,
+      rejected: 2,
+      refused: false,
+    });
     expect(await size(world)).toBe(before);
   });
 
@@ -90,7 +94,10 @@ describe('limits are judged in file order', () => {
 
   test('over the files in the order in which they are named', async () => {
     const row = priced(10);
-    const [large, small] = [world.file('large.ndjson', ndjson(back(row, 7))), world.file('small.csv', csv(back(row, 4)))];
+    const [large, small] = [
+      world.file('large.ndjson', ndjson(back(row, 7))),
+      world.file('small.csv', csv(back(row, 4))),
+    ];
     await world.rows([row]);
     const report = await world.importFiles([small, large], SKIP);
     expect(report.errors).toMatchObject([{ file: large, line: 1, code: 'quote_exceeded' }]);
@@ -109,7 +116,10 @@ describe('what depends on a bad row is lost with it', () => {
   test('a bad quote takes its requotes and reversals with it', async () => {
     const bad = unbalanced();
     const more = requote(bad);
-    const report = await world.rows([bad, more, reversal(bad), reversal(bad, { requote_id: more['requote_id'] })], SKIP);
+    const report = await world.rows(
+      [bad, more, reversal(bad), reversal(bad, { requote_id: more['requote_id'] })],
+      SKIP,
+    );
     expect(report).toMatchObject({ accepted: 0, rejected: 4 });
     expect(told(report)).toEqual([
       '1 spotPrice amounts_unbalanced',
@@ -131,7 +141,12 @@ describe('what depends on a bad row is lost with it', () => {
   test('a bad requote takes the reversal that names it, and no other', async () => {
     const row = quote();
     const bad = requote(row, { spotPrice: '5.01' });
-    const named = reversal(row, { requote_id: bad['requote_id'], spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' });
+    const named = reversal(row, {
+      requote_id: bad['requote_id'],
+      spotPrice: '-5.00',
+      partnerCut: '-1.50',
+      invoiceAmount: '-3.50',
+    });
     const report = await world.rows([row, bad, named, reversal(row)], SKIP);
     expect(report).toMatchObject({ accepted: 2, rejected: 2 });
     expect(told(report)).toEqual(['2 spotPrice amounts_unbalanced', '3 requote_id requote_unknown']);
@@ -140,7 +155,12 @@ describe('what depends on a bad row is lost with it', () => {
   test('a requote under another policy takes the reversal that names it', async () => {
     const row = quote();
     const bad = requote(row, { policy_id: 'parking' });
-    const named = reversal(row, { requote_id: bad['requote_id'], spotPrice: '-1', partnerCut: '0', invoiceAmount: '-1' });
+    const named = reversal(row, {
+      requote_id: bad['requote_id'],
+      spotPrice: '-1',
+      partnerCut: '0',
+      invoiceAmount: '-1',
+    });
     const report = await world.rows([named, bad, row], SKIP);
     expect(told(report)).toEqual(['1 requote_id requote_unknown', '2 policy_id quote_mismatch']);
   });
@@ -174,11 +194,28 @@ describe('the rejects file', () => {
     expect(report).toMatchObject({ accepted: 2, rejected: 4 });
     const text = readFileSync(rejects, 'utf8');
     expect(text.endsWith('\n')).toBe(true);
-    const lines = text.trimEnd().split('\n').map((line) => JSON.parse(line) as Row);
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Row);
     expect(lines).toEqual([
       { ...report.errors[0], file: first, line: 2, code: 'json_malformed', row: broken },
-      { file: first, line: 4, field: 'spotPrice', code: 'amounts_unbalanced', reason: '10.01 is not partnerCut 3.00 + invoiceAmount 7.00', row: JSON.stringify(bad) },
-      { file: second, line: 4, field: '', code: 'column_count', reason: 'has 1 columns where the header has 12', row: '\\.' },
+      {
+        file: first,
+        line: 4,
+        field: 'spotPrice',
+        code: 'amounts_unbalanced',
+        reason: '10.01 is not partnerCut 3.00 + invoiceAmount 7.00',
+        row: JSON.stringify(bad),
+      },
+      {
+        file: second,
+        line: 4,
+        field: '',
+        code: 'column_count',
+        reason: 'has 1 columns where the header has 12',
+        row: '\\.',
+      },
       { ...report.errors[3], file: second, line: 5, code: 'csv_malformed', row: stray },
     ]);
     expect(Object.keys(lines[0] ?? {})).toEqual(['file', 'line', 'field', 'code', 'reason', 'row']);
@@ -189,7 +226,9 @@ describe('the rejects file', () => {
     const bad = unbalanced();
     expect(await world.rows([quote(), bad], { rejects })).toMatchObject({ accepted: 0, rejected: 1, refused: true });
     const { row } = JSON.parse(readFileSync(rejects, 'utf8')) as { row: string };
-    expect(await world.importFiles([world.file('mended.ndjson', row.replace('10.01', '10.00'))])).toMatchObject({ accepted: 1 });
+    expect(await world.importFiles([world.file('mended.ndjson', row.replace('10.01', '10.00'))])).toMatchObject({
+      accepted: 1,
+    });
   });
 
   test('has all bad rows where the report has a thousand', async () => {
@@ -198,7 +237,10 @@ describe('the rejects file', () => {
     const report = await world.rows(rows, { ...SKIP, rejects });
     expect(report).toMatchObject({ accepted: 0, rejected: 2_345 });
     expect(report.errors).toHaveLength(1_000);
-    const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n').map((line) => (JSON.parse(line) as { line: number }).line);
+    const lines = readFileSync(rejects, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { line: number }).line);
     expect(lines).toEqual(rows.map((_, index) => index + 1));
   });
 
@@ -226,7 +268,9 @@ describe('the rejects file', () => {
   test('is never one of the files that are imported', async () => {
     const text = ndjson(quote(), unbalanced());
     const file = world.file('precious.ndjson', text);
-    await expect(world.importFiles([file], { ...SKIP, rejects: join(world.home, '.', 'precious.ndjson') })).rejects.toMatchObject({
+    await expect(
+      world.importFiles([file], { ...SKIP, rejects: join(world.home, '.', 'precious.ndjson') }),
+    ).rejects.toMatchObject({
       code: 'file_unwritable',
     });
     expect(readFileSync(file, 'utf8')).toBe(text);

@@ -1,0 +1,4 @@
+/** Cron, once a night: checks everything that is stored against the ledger. Exit 4: a check found a difference. */
+import { runVerify } from '../src/cli/job.ts';
+
+process.exitCode = await runVerify();

@@ -1,0 +1,66 @@
+/**
+ * The one list of checks that `verify`, its job and the tests share (design, Invariants). Each is a query or a
+ * recomputation over what is stored; it says how many things it looked at, and names every one that is not as it must be.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { queryOne } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { findChangedDrawings } from './drawings.ts';
+import * as sql from './queries.ts';
+
+export interface Difference {
+  /** What is not as it must be: a row, a document, a series. */
+  readonly subject: string;
+  /** How it is, and how it must be. */
+  readonly detail: string;
+}
+
+export interface Finding {
+  readonly inspected: number;
+  readonly differences: readonly Difference[];
+}
+
+/** What is looked at: one closed month, or everything. */
+export interface Scope {
+  readonly month: Month | null;
+}
+
+export interface Check {
+  readonly name: string;
+  /** The number of the invariant in the design. */
+  readonly invariant: number;
+  readonly run: (tx: Transaction, scope: Scope) => Promise<Finding>;
+}
+
+/** A query that names the differences, with `inspected` on a row of its own: the first, without a subject. */
+function fromQuery(text: string): Check['run'] {
+  return async (tx, { month }) => {
+    const found = await queryOne<{ inspected: number; differences: Difference[] }>(
+      tx,
+      `WITH ${text}
+       SELECT (SELECT count(*) FROM inspected) AS inspected,
+              coalesce((SELECT json_agg(json_build_object('subject', d.subject, 'detail', d.detail) ORDER BY d.subject)
+                        FROM differences d), '[]') AS differences`,
+      { month },
+    );
+    return found;
+  };
+}
+
+export const CHECKS: readonly Check[] = [
+  { name: 'rows_balance', invariant: 1, run: fromQuery(sql.ROWS_BALANCE) },
+  { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
+  { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
+  { name: 'rows_in_their_months', invariant: 3, run: sql.rowsInTheirMonths },
+  { name: 'months_follow', invariant: 3, run: fromQuery(sql.MONTHS_FOLLOW) },
+  { name: 'documents_are_their_rows', invariant: 4, run: fromQuery(sql.DOCUMENTS_ARE_THEIR_ROWS) },
+  { name: 'lines_are_their_rows', invariant: 4, run: fromQuery(sql.LINES_ARE_THEIR_ROWS) },
+  { name: 'rows_are_billed_or_open', invariant: 4, run: fromQuery(sql.ROWS_ARE_BILLED_OR_OPEN) },
+  { name: 'one_live_document', invariant: 5, run: fromQuery(sql.ONE_LIVE_DOCUMENT) },
+  { name: 'numbers_without_gaps', invariant: 6, run: fromQuery(sql.NUMBERS_WITHOUT_GAPS) },
+  { name: 'documents_add_up', invariant: 7, run: fromQuery(sql.DOCUMENTS_ADD_UP) },
+  { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
+  { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
+  { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
+  { name: 'every_partner_and_document_counted', invariant: 11, run: fromQuery(sql.EVERYTHING_COUNTED) },
+];

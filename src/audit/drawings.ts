@@ -1,0 +1,81 @@
+/** The kept drawings: their bytes are their hash, and drawn again by what drew them they are the same bytes. */
+import { createHash } from 'node:crypto';
+import type { Instructions } from '../config.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { drawnWith, openStudio } from '../delivery/drawing.ts';
+import { documentFace } from '../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import type { Difference, Finding, Scope } from './checks.ts';
+
+interface KeptDrawing {
+  readonly document_id: number;
+  readonly sha256: string;
+  readonly pdf: Buffer;
+  readonly instructions: Instructions | null;
+  readonly instructions_changed: boolean;
+  readonly drawn_by_these: boolean;
+}
+
+/** So many drawings are in memory at once. */
+const BATCH = 50;
+
+export async function findChangedDrawings(tx: Transaction, { month }: Scope): Promise<Finding> {
+  const differences: Difference[] = [];
+  const studio = openStudio();
+  let inspected = 0;
+  let after = 0;
+  try {
+    for (;;) {
+      const drawings = await readDrawingsAfter(tx, after, month);
+      if (drawings.length === 0) break;
+      after = drawings.at(-1)?.document_id ?? after;
+      inspected += drawings.length;
+      const documents = await readDocuments(tx, { ids: drawings.map((drawing) => drawing.document_id) });
+      const byId = new Map(documents.map((document) => [document.document_id, document]));
+      const found = await Promise.all(
+        drawings.map((drawing) => judge(drawing, byId.get(drawing.document_id) as DocumentRow, studio.draw)),
+      );
+      differences.push(...found.filter((difference) => difference !== undefined));
+    }
+  } finally {
+    await studio.close();
+  }
+  return { inspected, differences };
+}
+
+function readDrawingsAfter(tx: Transaction, after: number, month: string | null): Promise<KeptDrawing[]> {
+  return query(
+    tx,
+    `SELECT w.document_id, w.sha256, w.pdf, v.content AS instructions, w.instructions_changed,
+            w.drawing_version = :version AND w.libraries = CAST(:libraries AS jsonb) AS drawn_by_these
+     FROM drawings w
+     JOIN documents d USING (document_id)
+     LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE w.document_id > :after AND (CAST(:month AS text) IS NULL OR d.month = :month)
+     ORDER BY w.document_id LIMIT :batch`,
+    { after, month, batch: BATCH, version: drawnWith.version, libraries: JSON.stringify(drawnWith.libraries) },
+  );
+}
+
+async function judge(
+  drawing: KeptDrawing,
+  document: DocumentRow,
+  draw: (face: ReturnType<typeof documentFace>) => Promise<Buffer>,
+): Promise<Difference | undefined> {
+  const sha256 = createHash('sha256').update(drawing.pdf).digest('hex');
+  if (sha256 !== drawing.sha256) {
+    return { subject: document.number, detail: `its PDF hashes to ${sha256} and was kept as ${drawing.sha256}` };
+  }
+  // What other libraries drew can't be drawn again here; its hash still shows that it is what was sent.
+  if (!drawing.drawn_by_these) return undefined;
+  const again = await draw(
+    documentFace(document, {
+      paymentLink: document.payment_link,
+      instructions: drawing.instructions,
+      instructionsChanged: drawing.instructions_changed,
+    }),
+  );
+  return again.equals(drawing.pdf)
+    ? undefined
+    : { subject: document.number, detail: 'drawn again from its frozen data, it is another PDF' };
+}

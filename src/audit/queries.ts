@@ -1,0 +1,281 @@
+/**
+ * SQL of the checks. Each text is the inside of a WITH: `inspected` has a row for each thing looked at, `differences` a
+ * subject and a detail for each that is not as it must be. `:month` is null for everything.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
+import { type Month, monthInterval } from '../month.ts';
+import type { Finding, Scope } from './checks.ts';
+
+// The month that bills a row: its posting month, and for rows before the first month that one. NULL while it is open.
+const ROWS = `rows AS NOT MATERIALIZED (
+  SELECT e.*, m.month AS billed_month
+  FROM entries e
+  LEFT JOIN closed_months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
+  WHERE CAST(:month AS text) IS NULL OR m.month = :month
+)`;
+
+const SIGN = `CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END`;
+
+const MINOR_DIGITS = `CASE
+  WHEN currency IN ('BIF','CLP','DJF','GNF','ISK','JPY','KMF','KRW','PYG','RWF','UGX','UYI','VND','VUV','XAF','XOF','XPF') THEN 0
+  WHEN currency IN ('BHD','IQD','JOD','KWD','LYD','OMR','TND') THEN 3
+  WHEN currency IN ('CLF','UYW') THEN 4 ELSE 2 END`;
+
+/** spotPrice = partnerCut + invoiceAmount, signs by kind, digits by currency: by the values, whatever constraints say. */
+export const ROWS_BALANCE = `${ROWS}, inspected AS (SELECT FROM rows), differences AS (
+  SELECT format('row %s of %s', entry_id, partner_id) AS subject,
+         format('%s %s = %s + %s in %s', kind, spot_price, partner_cut, invoice_amount, currency) AS detail
+  FROM rows
+  WHERE spot_price <> partner_cut + invoice_amount
+     OR greatest(scale(trim_scale(spot_price)), scale(trim_scale(partner_cut)), scale(trim_scale(invoice_amount))) > ${MINOR_DIGITS}
+     OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
+                  ELSE least(spot_price, partner_cut, invoice_amount) < 0 END
+)`;
+
+/** Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero. */
+export const ROWS_WITHIN_THEIR_QUOTES = `quotes AS (
+  SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+         sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
+         count(DISTINCT policy_id) AS policies, count(DISTINCT currency) AS currencies
+  FROM entries GROUP BY partner_id, quote_id
+), inspected AS (SELECT FROM quotes), differences AS (
+  SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
+         format('%s acceptance(s), %s policy(ies), %s currency(ies), sums %s %s %s', acceptances, policies, currencies,
+                spot_price, partner_cut, invoice_amount) AS detail
+  FROM quotes
+  WHERE acceptances <> 1 OR policies <> 1 OR currencies <> 1 OR least(spot_price, partner_cut, invoice_amount) < 0
+)`;
+
+const APPEND_ONLY = [
+  'installation',
+  'closed_months',
+  'entries',
+  'issuer_versions',
+  'documents',
+  'document_lines',
+  'credit_applications',
+  'payment_links',
+  'instruction_versions',
+  'drawings',
+];
+
+/** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
+export const APPEND_ONLY_GUARDS = `inspected AS (
+  SELECT unnest(ARRAY[${APPEND_ONLY.map((table) => `'${table}'`).join(', ')}])::regclass AS guarded
+), guards AS (
+  SELECT guarded,
+         (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = guarded AND t.tgenabled IN ('O', 'A')
+            AND t.tgname IN ('append_only_rows', 'append_only_table')) AS triggers,
+         (SELECT string_agg(privilege, ', ') FROM unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS privilege
+          WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app')
+            AND has_table_privilege('reckoner_app', guarded, privilege)) AS privileges
+  FROM inspected
+), differences AS (
+  SELECT guarded::text AS subject,
+         format('%s of 2 guarding triggers are enabled; the app may %s', triggers, coalesce(privileges, 'change nothing')) AS detail
+  FROM guards WHERE triggers <> 2 OR privileges IS NOT NULL
+)`;
+
+/** Closed months are one chain without a hole, and none is closed before the one that it follows. */
+export const MONTHS_FOLLOW = `inspected AS (
+  SELECT m.*, p.closed_at AS previous_closed_at, p.month AS found_previous, min(m.month) OVER () AS first_month
+  FROM closed_months m LEFT JOIN closed_months p ON p.month = m.previous
+), differences AS (
+  SELECT month AS subject, format('follows %s', coalesce(previous, 'nothing')) AS detail
+  FROM inspected
+  WHERE CASE WHEN month = first_month THEN previous IS NOT NULL
+             ELSE found_previous IS NULL OR month <> month_after(found_previous) END
+)`;
+
+/** Of each closed month, partner, currency and arrangement, the live document's sums are those of its rows. */
+export const DOCUMENTS_ARE_THEIR_ROWS = `${ROWS}, billed AS (
+  SELECT billed_month AS month, partner_id, currency, arrangement, count(*) AS entries,
+         count(*) FILTER (WHERE kind = 'quote_accepted') AS enrollments, sum(spot_price) AS spot_price,
+         sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+  FROM rows WHERE billed_month IS NOT NULL
+  GROUP BY billed_month, partner_id, currency, arrangement
+), live AS (
+  SELECT d.number, d.month::text, d.partner_id, d.currency, d.arrangement, d.entries, d.enrollments,
+         ${SIGN} * d.spot_price AS spot_price, ${SIGN} * d.partner_cut AS partner_cut,
+         ${SIGN} * d.invoice_amount AS invoice_amount
+  FROM documents d
+  WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), inspected AS (
+  SELECT month, partner_id, currency, arrangement, live.number,
+         (billed.entries, billed.enrollments, billed.spot_price, billed.partner_cut, billed.invoice_amount) AS by_rows,
+         (live.entries, live.enrollments, live.spot_price, live.partner_cut, live.invoice_amount) AS by_document
+  FROM billed FULL JOIN live USING (month, partner_id, currency, arrangement)
+), differences AS (
+  SELECT format('%s of %s for %s in %s', coalesce(number, 'no document'), partner_id, month, currency) AS subject,
+         format('says %s where its rows give %s', by_document, by_rows) AS detail
+  FROM inspected WHERE by_rows IS DISTINCT FROM by_document
+)`;
+
+/** The same for each line: policy, kind and the rows' own month. */
+export const LINES_ARE_THEIR_ROWS = `${ROWS}, billed AS (
+  SELECT d.number, r.policy_id, r.kind, r.month, count(*) AS count, ${SIGN} * sum(r.spot_price) AS spot_price,
+         ${SIGN} * sum(r.partner_cut) AS partner_cut, ${SIGN} * sum(r.invoice_amount) AS invoice_amount
+  FROM rows r
+  JOIN documents d ON d.purpose = 'month' AND d.month = r.billed_month AND d.partner_id = r.partner_id
+    AND d.currency = r.currency AND d.arrangement = r.arrangement
+  GROUP BY d.document_id, d.number, d.document, r.policy_id, r.kind, r.month
+), printed AS (
+  SELECT d.number, l.policy_id, l.kind, l.month::text, l.count, l.spot_price, l.partner_cut, l.invoice_amount
+  FROM document_lines l JOIN documents d USING (document_id)
+  WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), inspected AS (
+  SELECT number, policy_id, kind, month,
+         (billed.count, billed.spot_price, billed.partner_cut, billed.invoice_amount) AS by_rows,
+         (printed.count, printed.spot_price, printed.partner_cut, printed.invoice_amount) AS by_line
+  FROM billed FULL JOIN printed USING (number, policy_id, kind, month)
+), differences AS (
+  SELECT format('%s, line %s %s %s', number, policy_id, kind, month) AS subject,
+         format('says %s where its rows give %s', by_line, by_rows) AS detail
+  FROM inspected WHERE by_rows IS DISTINCT FROM by_line
+)`;
+
+/** Every row is on exactly one live document of its closed month, or its month is open. */
+export const ROWS_ARE_BILLED_OR_OPEN = `${ROWS}, inspected AS (
+  SELECT r.partner_id, r.entry_id, r.posted_month, r.billed_month,
+         (SELECT count(*) FROM documents d
+          WHERE d.purpose = 'month' AND d.month = r.billed_month AND d.partner_id = r.partner_id
+            AND d.currency = r.currency AND d.arrangement = r.arrangement) AS documents
+  FROM rows r
+), differences AS (
+  SELECT format('row %s of %s', entry_id, partner_id) AS subject,
+         format('posts to %s and is on %s document(s)', posted_month, documents) AS detail
+  FROM inspected
+  WHERE CASE WHEN billed_month IS NULL THEN posted_month <= (SELECT max(month) FROM closed_months) ELSE documents <> 1 END
+)`;
+
+export const ONE_LIVE_DOCUMENT = `inspected AS (
+  SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
+  FROM documents WHERE purpose = 'month' AND (CAST(:month AS text) IS NULL OR month = :month)
+  GROUP BY partner_id, month, currency, arrangement
+), differences AS (
+  SELECT format('%s for %s in %s', partner_id, month, currency) AS subject,
+         format('has %s live documents: %s', documents, numbers) AS detail
+  FROM inspected WHERE documents > 1
+)`;
+
+/** Each series runs from 1 without a gap, its dates never go back, and its year and kind are those of its documents. */
+export const NUMBERS_WITHOUT_GAPS = `inspected AS (
+  SELECT number, series, sequence, issued_on,
+         lag(sequence, 1, 0) OVER in_order AS previous_sequence, lag(issued_on) OVER in_order AS previous_issued_on,
+         series = CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+                  || extract(year FROM issued_on) AS named_right
+  FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
+), differences AS (
+  SELECT number AS subject,
+         format('follows number %s of its series, dated %s', previous_sequence, coalesce(previous_issued_on::text, 'nothing')) AS detail
+  FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
+)`;
+
+/** A document's header is the sum of its lines, its dates follow its terms, and its credit is within its amount. */
+export const DOCUMENTS_ADD_UP = `inspected AS (
+  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
+         d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
+         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries
+  FROM documents d
+  LEFT JOIN LATERAL (
+    SELECT sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
+           sum(count) AS entries
+    FROM document_lines l WHERE l.document_id = d.document_id) AS l ON true
+  WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), differences AS (
+  SELECT number AS subject,
+         format('header %s %s %s of %s rows, lines %s %s %s of %s', spot_price, partner_cut, invoice_amount, entries,
+                line_spot_price, line_partner_cut, line_invoice_amount, line_entries) AS detail
+  FROM inspected
+  WHERE (spot_price, partner_cut, invoice_amount, entries)
+        IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
+     OR spot_price <> partner_cut + invoice_amount
+     OR due_on <> issued_on + terms_days
+     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > invoice_amount)
+)`;
+
+/** Credit used is credit given: of each note no more than its amount, of each invoice what it was issued with. */
+export const CREDIT_TIES = `notes AS (
+  SELECT d.number, d.invoice_amount AS amount, coalesce(sum(a.amount), 0) AS applied, d.invoice_amount AS most, 0 AS least
+  FROM documents d LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id
+  WHERE d.document = 'credit_note' GROUP BY d.document_id
+), invoices AS (
+  SELECT d.number, d.credit_applied AS amount, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most,
+         d.credit_applied AS least
+  FROM documents d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id
+  WHERE d.document <> 'credit_note' GROUP BY d.document_id
+), strangers AS (
+  SELECT n.number || ' on ' || i.number AS number, a.amount, a.amount AS applied, 0 AS most, 0 AS least
+  FROM credit_applications a
+  JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+  WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
+), inspected AS (
+  SELECT * FROM notes UNION ALL SELECT * FROM invoices WHERE amount <> 0 OR applied <> 0 UNION ALL SELECT * FROM strangers
+), differences AS (
+  SELECT number AS subject, format('%s of credit %s is applied', applied, amount) AS detail
+  FROM inspected WHERE applied > most OR applied < least
+)`;
+
+/** A sending that was sent has a time, recipients and the hash of what was sent; one in flight has its bytes. */
+export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
+  SELECT d.number, s.* FROM sendings s JOIN documents d USING (document_id)
+  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+), differences AS (
+  SELECT format('sending %s of %s', sending_id, number) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
+  FROM inspected
+  WHERE CASE status
+          WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
+                           OR NOT EXISTS (SELECT FROM drawings w WHERE w.document_id = inspected.document_id)
+          WHEN 'sending' THEN message IS NULL OR message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex')
+          WHEN 'held' THEN reason IS NULL
+          ELSE sent_at IS NOT NULL END
+     OR unclear_attempts > attempts
+)`;
+
+/** Partners = with documents + without activity; rows and late rows as counted at the close; a sending per document. */
+export const EVERYTHING_COUNTED = `${ROWS}, by_month AS (
+  SELECT billed_month AS month, count(*) AS entries, count(*) FILTER (WHERE month < billed_month) AS late_entries
+  FROM rows WHERE billed_month IS NOT NULL GROUP BY billed_month
+), issued AS (
+  SELECT d.month, count(DISTINCT d.partner_id) AS partners, count(*) AS documents,
+         count(*) FILTER (WHERE EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id)) AS with_sending
+  FROM documents d WHERE d.purpose = 'month' GROUP BY d.month
+), inspected AS (
+  SELECT m.month, m.entries, m.late_entries, m.partners_with_documents, coalesce(r.entries, 0) AS counted,
+         coalesce(r.late_entries, 0) AS counted_late, coalesce(i.partners, 0) AS partners,
+         coalesce(i.documents, 0) AS documents, coalesce(i.with_sending, 0) AS with_sending
+  FROM closed_months m LEFT JOIN by_month r ON r.month = m.month LEFT JOIN issued i ON i.month = m.month
+  WHERE CAST(:month AS text) IS NULL OR m.month = :month
+), differences AS (
+  SELECT month AS subject,
+         format('closed with %s rows, %s late, %s partners; there are %s, %s, %s; %s of %s documents have a sending',
+                entries, late_entries, partners_with_documents, counted, counted_late, partners, with_sending, documents) AS detail
+  FROM inspected
+  WHERE (entries, late_entries, partners_with_documents, documents) <> (counted, counted_late, partners, with_sending)
+)`;
+
+/** A row's month is that of its instant in the zone that it was recorded with, and it posts there or later. */
+export async function rowsInTheirMonths(tx: Transaction, { month }: Scope): Promise<Finding> {
+  const touched = await query<{ time_zone: string; month: Month; rows: number }>(
+    tx,
+    `WITH ${ROWS} SELECT time_zone, month, count(*) AS rows FROM rows GROUP BY time_zone, month`,
+    { month },
+  );
+  const intervals = touched.map((each) => {
+    const { startsAt, endsAt } = monthInterval(each.month, each.time_zone);
+    return { ...each, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
+  });
+  const differences = await query<{ subject: string; detail: string }>(
+    tx,
+    `WITH ${ROWS}
+     SELECT format('row %s of %s', r.entry_id, r.partner_id) AS subject,
+            format('accepted at %s in %s, belongs to %s, posts to %s', r.accepted_at, r.time_zone, r.month, r.posted_month) AS detail
+     FROM rows r
+     JOIN json_to_recordset(CAST(:intervals AS json)) AS i (
+       time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = r.time_zone AND i.month = r.month
+     WHERE r.accepted_at < i.starts_at OR r.accepted_at >= i.ends_at OR r.posted_month < r.month
+     ORDER BY r.entry_id`,
+    { month, intervals: JSON.stringify(intervals) },
+  );
+  return { inspected: touched.reduce((sum, each) => sum + each.rows, 0), differences };
+}

@@ -1,0 +1,33 @@
+/** `reckoner verify`. */
+import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
+import { EXIT } from '../../errors.ts';
+import type { Month } from '../../month.ts';
+import { withContext } from '../context.ts';
+import { type Output, printable, table } from '../output.ts';
+
+/** Of each check so many differences are shown to people; --json gives all. */
+const SHOWN = 10;
+
+export async function verify(output: Output, month: Month | undefined): Promise<number> {
+  return withContext(async ({ database }) => {
+    const found = await database.reading((tx) => verifyAll(tx, month));
+    output.print(found, () => described(found));
+    return found.differences > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+function described({ checks, inspected, differences }: Verification): string {
+  const rows = checks.map((each) => [each.check, each.inspected, each.differences.length]);
+  const named = checks.flatMap(({ check, differences: found }) => [
+    ...found.slice(0, SHOWN).map(({ subject, detail }) => `${check}: ${printable(subject)} ${printable(detail)}`),
+    ...(found.length > SHOWN ? [`${check}: … and ${found.length - SHOWN} more`] : []),
+  ]);
+  return [
+    table(['check', '>inspected', '>differences'], rows),
+    '',
+    ...named,
+    differences === 0
+      ? `All ${checks.length} checks hold over ${inspected} inspected things.`
+      : `${differences} difference(s). Keep the database as it is, and find out who or what changed it.`,
+  ].join('\n');
+}

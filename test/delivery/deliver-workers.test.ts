@@ -1,0 +1,398 @@
+/** Several workers, on one machine or many, dead or alive: a letter is sent by one of them, and by one that is known to live. */
+import { join } from 'node:path';
+import { simpleParser } from 'mailparser';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
+import { type Deliverer, type Delivery, deliverDocument } from '../../src/delivery/document.ts';
+import { openStudio } from '../../src/delivery/drawing.ts';
+import { loadTemplates } from '../../src/delivery/letter.ts';
+import { linkProvider } from '../../src/delivery/link.ts';
+import { composeMessage } from '../../src/delivery/message.ts';
+import { WORKER_LOCKS } from '../../src/delivery/queries.ts';
+import type { OutgoingMessage, SendOutcome } from '../../src/delivery/transport.ts';
+import { packageRoot } from '../../src/package.ts';
+import { startOver } from '../close/start-over.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+beforeAll(async () => {
+  server = await startMailServer();
+  world = await openWorld({ smtpUrl: server.url });
+});
+afterAll(async () => {
+  await world.end();
+  await server.close();
+});
+beforeEach(async () => {
+  await startOver(world);
+  server.behaviour = 'accept';
+  server.mails.length = 0;
+});
+
+/** Closes July with so many invoices, one a partner. */
+async function closeJuly(invoices = 1): Promise<void> {
+  const ids = Array.from({ length: invoices }, (_, index) => `p-${index + 1}`);
+  await world.partners(ids.map((partner_id) => partner({ partner_id })));
+  await world.rows(ids.map((partner_id) => quote({ partner_id })));
+  await world.close();
+}
+
+const statuses = async () => (await world.documents()).map(({ email }) => email?.status);
+
+// --- Workers that died ----------------------------------------------------------------------------------------------
+
+/** A number that no worker has: nobody holds its lock. */
+const DEAD = 999_999;
+
+/** The letter of the only document as a worker left it that was stopped in the middle of sending it. */
+async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffer> {
+  const [row] = await world.sql<{ message_id: string }>(`SELECT message_id FROM sendings`);
+  const raw = await composeMessage({
+    messageId: row?.message_id ?? '',
+    date: '2026-08-01T09:00:00Z',
+    from: { name: 'As it was sent', address: 'billing@protection.example' },
+    to: { name: '', address: 'ap@partner.example' },
+    cc: [],
+    letter: { subject: 'An hour ago', text: 'As it was sent', html: '<p>As it was sent</p>' },
+    attachments: [],
+  });
+  await world.sql(
+    `UPDATE sendings SET status = 'sending', worker = $1, attempts = 1, message = $2, recipients = '{ap@partner.example}',
+            envelope_from = 'billing@protection.example', unclear_attempts = $3, attempted_at = '2026-08-01T09:00:00Z'`,
+    [worker, raw, unclearAttempts],
+  );
+  return raw;
+}
+
+test('a letter that a worker was sending when it died is repeated at once, with the same bytes', async () => {
+  await closeJuly();
+  const raw = await interruptedBy(DEAD);
+  expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
+  expect(server.mails).toHaveLength(1);
+  expect(server.mails[0]?.raw.equals(raw)).toBe(true);
+});
+
+test('a letter whose repetition was interrupted too is uncertain, and not sent a third time', async () => {
+  await closeJuly();
+  await interruptedBy(DEAD, 1);
+  expect(await world.deliver()).toMatchObject([{ status: 'uncertain' }]);
+  expect(await world.deliver()).toEqual([]);
+  expect(server.mails).toEqual([]);
+  expect(await statuses()).toEqual(['uncertain']);
+});
+
+test('a letter that a living worker is sending is left to it', async () => {
+  await closeJuly();
+  await interruptedBy(777_777);
+  await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
+  try {
+    expect(await world.deliver()).toMatchObject([{ status: 'elsewhere' }]);
+    expect(await statuses()).toEqual(['sending']);
+  } finally {
+    await world.sql(`SELECT pg_advisory_unlock(${WORKER_LOCKS}, 777777)`);
+  }
+  expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
+});
+
+test('the jobs that a dead worker had taken are free for whoever starts next', async () => {
+  await closeJuly(3);
+  await world.sql(
+    `UPDATE graphile_worker._private_jobs SET locked_at = now(), locked_by = 'reckoner-${DEAD}', attempts = 1`,
+  );
+  expect((await world.deliver()).map(({ status }) => status)).toEqual(['sent', 'sent', 'sent']);
+});
+
+// --- Workers at the same time ---------------------------------------------------------------------------------------
+
+test('two runs at once send every letter once', async () => {
+  await closeJuly(12);
+  const [one, other] = await Promise.all([world.deliver(), world.deliver()]);
+  expect([...one, ...other].filter(({ status }) => status === 'sent')).toHaveLength(12);
+  expect(new Set(server.mails.map(({ parsed }) => parsed.messageId)).size).toBe(12);
+  expect(server.mails).toHaveLength(12);
+  // Both runs may have drawn a document and made it a link; one of each counts, and it is the one that was sent.
+  for (const { number, payment_link, pdf } of await world.documents()) {
+    const mail = server.mails.find(({ parsed }) => parsed.subject?.includes(number));
+    expect(mail?.parsed.text).toContain(payment_link ?? 'no link');
+    expect(mail?.parsed.attachments[0]?.content.length).toBe(pdf?.bytes);
+  }
+});
+
+const locks: pg.Client[] = [];
+afterEach(async () => {
+  await Promise.all(locks.splice(0).map((lock) => lock.end()));
+});
+
+interface Hired {
+  deliver(): Promise<Delivery>;
+  /** Takes its lock away, as a broken connection does; the worker itself does not notice. */
+  loseLock(): Promise<void>;
+}
+
+/** A worker of these tests, at the only document: its own lock, and parts of the test's choice. */
+async function hire(
+  number: number,
+  parts: { send: (message: OutgoingMessage) => Promise<SendOutcome>; database?: Database },
+): Promise<Hired> {
+  const lock = new pg.Client(world.databaseUrl);
+  await lock.connect();
+  await lock.query(`SELECT pg_advisory_lock(${WORKER_LOCKS}, ${number})`);
+  locks.push(lock);
+  const deliverer: Deliverer = {
+    environment: world.environment,
+    settings: world.settings,
+    database: parts.database ?? world.database,
+    studio: openStudio(),
+    transport: { name: 'smtp', send: parts.send, close: () => {} },
+    templates: loadTemplates([join(packageRoot, 'templates', 'email')]),
+    links: linkProvider(world.settings),
+  };
+  const [row] = await world.sql<{ id: string }>(`SELECT max(document_id) AS id FROM documents`);
+  return {
+    deliver: () => deliverDocument(deliverer, Number(row?.id), number),
+    async loseLock() {
+      await lock.query(`SELECT pg_advisory_unlock_all()`);
+    },
+  };
+}
+
+/** A promise to be kept from outside. */
+function signal<Value = void>(): { given: Promise<Value>; give: (value: Value) => void } {
+  let give: (value: Value) => void = () => {};
+  const given = new Promise<Value>((resolve) => {
+    give = resolve;
+  });
+  return { given, give };
+}
+
+/** The world's database, whose next write waits for this. */
+function slowToWrite(until: Promise<void>): Database {
+  return {
+    ...world.database,
+    transaction: async (work) => {
+      await until;
+      return world.database.transaction(work);
+    },
+  };
+}
+
+const SENT: SendOutcome = { outcome: 'sent', reply: '250 queued' };
+
+test('of two workers that find a dead one’s letter, one repeats it', async () => {
+  await closeJuly();
+  server.behaviour = 'defer_recipients';
+  await world.deliver(); // draws it
+  await interruptedBy(DEAD);
+  const [sending, answer] = [signal(), signal<SendOutcome>()];
+  const copies: Buffer[] = [];
+  const quick = await hire(1001, {
+    send: ({ raw }) => {
+      copies.push(raw);
+      sending.give();
+      return answer.given;
+    },
+  });
+  // The other has read the same, and gets round to writing only when the first is at the mail server already.
+  const slow = await hire(1002, {
+    database: slowToWrite(sending.given),
+    send: async ({ raw }) => {
+      copies.push(raw);
+      return SENT;
+    },
+  });
+  const [first, second] = [quick.deliver(), slow.deliver()];
+  expect(await second).toMatchObject({ status: 'elsewhere' });
+  answer.give(SENT);
+  expect(await first).toMatchObject({ status: 'sent' });
+  expect(copies).toHaveLength(1);
+  expect(await statuses()).toEqual(['sent']);
+});
+
+test('a worker that read before another’s unclear attempt does not send other bytes after it', async () => {
+  await closeJuly();
+  const [read, tried] = [signal(), signal()];
+  const copies: Buffer[] = [];
+  const quick = await hire(1001, {
+    send: async ({ raw }) => {
+      copies.push(raw);
+      return { outcome: 'unclear', reply: 'the connection was lost' };
+    },
+  });
+  // The clock of the slow one is a minute ahead, so that its letter has other bytes.
+  const slow = await hire(1002, {
+    database: {
+      ...world.database,
+      // The drawing is made by then, so that the first write of the slow one is its claim.
+      transaction: async (work) => {
+        read.give();
+        await tried.given;
+        return world.database.transaction(work);
+      },
+    },
+    send: async ({ raw }) => {
+      copies.push(raw);
+      return SENT;
+    },
+  });
+  server.behaviour = 'defer_recipients';
+  await world.deliver(); // draws it
+  world.at('2026-08-01T10:01:00Z');
+  const late = slow.deliver();
+  await read.given;
+  world.at('2026-08-01T10:02:00Z');
+  expect(await quick.deliver()).toMatchObject({ status: 'deferred' });
+  tried.give();
+  expect(await late).toMatchObject({ status: 'elsewhere' });
+  expect(copies).toHaveLength(1);
+  // The next look repeats it as it was.
+  server.behaviour = 'accept';
+  await world.deliver();
+  expect(server.mails.map(({ raw }) => raw.equals(copies[0] ?? Buffer.alloc(0)))).toEqual([true]);
+});
+
+test('a worker that lost its lock, and whose letter another took over, does not settle it for the other', async () => {
+  await closeJuly();
+  const [sending, answer] = [signal(), signal<SendOutcome>()];
+  const lost = await hire(1001, {
+    send: () => {
+      sending.give();
+      return answer.given;
+    },
+  });
+  const first = lost.deliver();
+  await sending.given;
+  await lost.loseLock();
+  const [takenOver, accepted] = [signal(), signal<SendOutcome>()];
+  const other = await hire(1002, {
+    send: () => {
+      takenOver.give();
+      return accepted.given;
+    },
+  });
+  const second = other.deliver();
+  await takenOver.given;
+  answer.give({ outcome: 'deferred', reply: '451 later' });
+  await first;
+  expect(await statuses()).toEqual(['sending']);
+  accepted.give(SENT);
+  expect(await second).toMatchObject({ status: 'sent' });
+  expect(await statuses()).toEqual(['sent']);
+});
+
+test('a worker that finds its own number on a letter could not tell how it ended, and repeats it', async () => {
+  await closeJuly();
+  const raw = await interruptedBy(1001);
+  const copies: Buffer[] = [];
+  const worker = await hire(1001, {
+    send: async (message) => {
+      copies.push(message.raw);
+      return SENT;
+    },
+  });
+  expect(await worker.deliver()).toMatchObject({ status: 'sent' });
+  expect(copies.map((copy) => copy.equals(raw))).toEqual([true]);
+});
+
+test('a letter says what its PDF says, although the settings of the worker that lost the race were newer', async () => {
+  await closeJuly();
+  const drawn = signal();
+  const quick = await hire(1001, {
+    send: async () => {
+      drawn.give();
+      return { outcome: 'deferred', reply: '451 later' };
+    },
+  });
+  const { ach } = world.settings.instructions['USD'] ?? {};
+  if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
+  const USD = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
+  world.settings = { ...world.settings, instructions: { USD } };
+  const letters: Buffer[] = [];
+  const slow = await hire(1002, {
+    database: slowToWrite(drawn.given),
+    send: async ({ raw }) => {
+      letters.push(raw);
+      return SENT;
+    },
+  });
+  const later = slow.deliver();
+  expect(await quick.deliver()).toMatchObject({ status: 'deferred' });
+  // What the slow one had read is out of date by then; it looks again like any job that comes back.
+  expect(await later).toMatchObject({ status: 'elsewhere' });
+  expect(await slow.deliver()).toMatchObject({ status: 'sent' });
+  const { text } = await simpleParser(letters[0] ?? Buffer.alloc(0));
+  expect(text).toContain('Account number: 000123456789');
+  expect(text).not.toContain('Account number: 999');
+});
+
+test('a worker that has lost its lock begins no letter', async () => {
+  await closeJuly();
+  let sent = 0;
+  const lost = await hire(1001, {
+    send: async () => {
+      sent += 1;
+      return SENT;
+    },
+  });
+  await lost.loseLock();
+  expect(await lost.deliver()).toMatchObject({ status: 'elsewhere' });
+  expect(sent).toBe(0);
+  expect(await statuses()).toEqual(['queued']);
+});
+
+// --- A worker that stays --------------------------------------------------------------------------------------------
+
+/** Runs a standing worker until the act is over. */
+async function whileWatching(act: (deliveries: Delivery[]) => Promise<void>): Promise<void> {
+  const stopping = new AbortController();
+  const deliveries: Delivery[] = [];
+  const watching = deliverForever({ ...world, onDelivery: (each) => deliveries.push(each) }, stopping.signal);
+  try {
+    await act(deliveries);
+  } finally {
+    stopping.abort();
+    await watching;
+  }
+}
+
+async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await happened())) {
+    if (Date.now() > deadline) throw new Error('it did not happen within 20 seconds');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('a standing worker sends what was there before it and what is issued while it stands, and stops when asked', async () => {
+  await closeJuly(2);
+  await whileWatching(async () => {
+    await until(() => server.mails.length === 2);
+    world.at('2026-09-01T10:00:00Z');
+    await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+    await world.close();
+    await until(() => server.mails.length === 3);
+  });
+  expect(await statuses()).toEqual(['sent', 'sent', 'sent']);
+});
+
+test('a letter that a standing worker must try again is not forgotten when a run beside it looks at it', async () => {
+  await closeJuly();
+  server.behaviour = 'hang_before_data';
+  await whileWatching(async () => {
+    await until(async () => (await statuses())[0] === 'sending');
+    // The run finds that another is sending it, and must leave a job behind: that attempt may fail.
+    const seen: Delivery[] = [];
+    await deliverPending({ ...world, onDelivery: (each) => seen.push(each) });
+    expect(seen.map(({ status }) => status)).toEqual(['elsewhere']);
+    server.behaviour = 'accept';
+    server.dropConnections();
+    // Nobody waits for the queue's back-off here.
+    await until(async () => (await statuses())[0] === 'queued');
+    await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+    await until(() => server.mails.length === 1);
+  });
+  expect(await statuses()).toEqual(['sent']);
+});
