@@ -1,4 +1,5 @@
 /** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
+import { DateTime } from 'luxon';
 import { refuse } from '../errors.ts';
 import { isMonth, type Month } from '../month.ts';
 
@@ -13,5 +14,12 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   return (value: string): Choice => {
     if ((choices as readonly string[]).includes(value)) return value as Choice;
     throw refuse('argument_invalid', { argument, value, reason: `must be one of ${choices.join(', ')}` });
+  };
+}
+
+export function dateArgument(argument: string): (value: string) => string {
+  return (value) => {
+    if (/^\d{4}-\d\d-\d\d$/.test(value) && DateTime.fromISO(value).isValid) return value;
+    throw refuse('argument_invalid', { argument, value, reason: 'is not a date such as 2026-10-31' });
   };
 }

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { choiceArgument, monthArgument } from './arguments.ts';
+import { choiceArgument, dateArgument, monthArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { InvoiceListOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
@@ -16,6 +16,7 @@ const ledgerCommands = () => import('./commands/ledger.ts');
 const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
+const reportCommands = () => import('./commands/report.ts');
 const verifyCommands = () => import('./commands/verify.ts');
 const statusCommands = () => import('./commands/status.ts');
 
@@ -122,6 +123,14 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       ),
     );
 
+  const report = program.command('report').description('reports: coverage');
+  report
+    .command('coverage')
+    .description('partner by closed month: a document, no activity, or a gap; exit 4 where there is a gap')
+    .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
+    .action(
+      act(async (output, options: { asOf?: string }) => (await reportCommands()).reportCoverage(output, options)),
+    );
   program
     .command('verify')
     .argument('[month]', 'one closed month; else everything', monthArgument('month'))

@@ -8,6 +8,7 @@ import type { DateTime } from 'luxon';
 import { type Environment, missingSettings, type Settings, settingsFile } from '../config.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import {
@@ -85,6 +86,7 @@ export async function closeMonth(
   planned: PlannedMonth,
 ): Promise<boolean> {
   await lockLedgerWhole(tx);
+  failpoint('close.locked');
   const { month } = planned;
   const state = await readLedgerState(tx);
   if (state.last_closed !== null && month <= state.last_closed) return false;
@@ -109,9 +111,11 @@ export async function closeMonth(
   await insertDocuments(tx, issue);
   await insertDocumentLines(tx, month);
   await applyOpenCredit(tx, issue);
+  failpoint('close.issued');
   await assertConservation(tx, month);
   await recordClosedMonth(tx, issue, state.last_closed);
   await queueSendings(tx, month, mailDomain(settings), issue.now);
+  failpoint('close.queued');
   return true;
 }
 

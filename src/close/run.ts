@@ -1,6 +1,7 @@
 /** Running a close: every planned month in a transaction of its own, oldest first; a preview in one that is undone. */
 import type { Database } from '../database/database.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeMonth, type Issuing, planClose } from './close.ts';
 import { type MonthFacts, readMonthFacts } from './queries.ts';
@@ -19,9 +20,11 @@ export async function closeMonths(
 ): Promise<Month[]> {
   const asked = { ...request, preview: false };
   const planned = await database.reading((tx) => planClose(tx, issuing, asked));
+  failpoint('close.planned');
   const closed: Month[] = [];
   for (const each of planned) {
     if (!(await database.transaction((tx) => closeMonth(tx, issuing, asked, each)))) continue;
+    failpoint('close.committed');
     closed.push(each.month);
     onClosed?.(each.month);
   }

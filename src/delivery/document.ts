@@ -7,6 +7,7 @@ import { type Environment, type Instructions, instructionsFor, type Settings } f
 import type { Database } from '../database/database.ts';
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
 import type { TemplateFolder } from './letter.ts';
@@ -87,9 +88,11 @@ async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Pro
 async function createLink({ database, links, environment }: Deliverer, document: DocumentRow): Promise<string> {
   const link = await links.create();
   if (link === undefined) throw new Held('settings.json has no public_url for the payment link');
-  return database.transaction((tx) =>
+  const url = await database.transaction((tx) =>
     recordPaymentLink(tx, { ...link, documentId: document.document_id, now: ISO(environment) }),
   );
+  failpoint('delivery.linked');
+  return url;
 }
 
 async function draw(
@@ -112,6 +115,7 @@ async function draw(
         );
   const additions = { paymentLink, instructions, instructionsChanged: version?.changed ?? false };
   const pdf = await studio.draw(documentFace(document, additions));
+  failpoint('delivery.drawn');
   await database.transaction((tx) =>
     recordDrawing(tx, {
       documentId: document.document_id,
@@ -124,6 +128,7 @@ async function draw(
       now: ISO(environment),
     }),
   );
+  failpoint('delivery.kept');
 }
 
 // --- Sending --------------------------------------------------------------------------------------------------------
@@ -153,6 +158,7 @@ async function send(
           envelope: { from: sending.envelope_from ?? '', to: sending.recipients ?? [] },
         }
       : await compose(deliverer, document, paymentLink, sending);
+  failpoint('delivery.composed');
   const claimed = await database.transaction((tx) =>
     claimSending(tx, {
       sendingId: sending.sending_id,
@@ -166,8 +172,12 @@ async function send(
     }),
   );
   if (!claimed) return elsewhere;
+  failpoint('delivery.claimed');
   const outcome = await transport.send({ messageId: sending.message_id, envelope: mail.envelope, raw: mail.raw });
-  return settle(deliverer, document, sending, worker, outcome);
+  failpoint('delivery.sent');
+  const delivery = await settle(deliverer, document, sending, worker, outcome);
+  failpoint('delivery.settled');
+  return delivery;
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
 import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
 import { lockImporters, lockLedgerShared } from './lock.ts';
 import {
@@ -59,9 +60,11 @@ export async function importRows(
 ): Promise<ImportReport> {
   await createStaging(tx);
   const { broken } = await stageFiles(tx, files, options);
+  failpoint('import.staged');
   // Importers wait for each other from here on: what is judged now still holds when it is recorded.
   await lockImporters(tx);
   await judge(tx, options);
+  failpoint('import.judged');
 
   const { good, duplicates, rejected } = await countVerdicts(tx);
   const errors = (await firstBadRows(tx, REPORTED_ERRORS)).map((row) => ({
@@ -82,6 +85,7 @@ export async function importRows(
   );
   await lockLedgerShared(tx);
   const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
+  failpoint('import.recorded');
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
   return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries, refused };
 }

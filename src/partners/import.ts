@@ -5,6 +5,7 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
 import { lockImporters, lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
@@ -39,6 +40,7 @@ export async function importPartners(
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, at)) changed.add(id);
   for (const id of await importArrangements(tx, partners)) changed.add(id);
+  failpoint('partners.written');
   return {
     created: created.size,
     updated: changed.size - created.size,

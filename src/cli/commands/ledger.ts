@@ -1,6 +1,7 @@
 /** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
 import { EXIT, refuse } from '../../errors.ts';
+import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { withContext } from '../context.ts';
@@ -33,6 +34,7 @@ export async function ledgerImport(output: Output, names: string[], options: Led
       progress.done();
     }
   });
+  failpoint('import.committed');
   const { accepted, duplicates, rejected, errors } = report;
   output.print({ accepted, duplicates, rejected, errors }, () => describe(report, options.dryRun ?? false));
   if (report.refused) return EXIT.badInput;

@@ -1,0 +1,37 @@
+/**
+ * Failpoints: the named places at which crash tests end the program as kill -9 would, in sandbox only.
+ * RECKONER_FAILPOINT=close.committed dies there; close.committed:2 at the second passing.
+ */
+
+/** A place before or after each transaction's end and each call to the outside. */
+export const FAILPOINTS = [
+  'partners.written',
+  'import.staged',
+  'import.judged',
+  'import.recorded',
+  'import.committed',
+  'close.planned',
+  'close.locked',
+  'close.issued',
+  'close.queued',
+  'close.committed',
+  'delivery.linked',
+  'delivery.drawn',
+  'delivery.kept',
+  'delivery.composed',
+  'delivery.claimed',
+  'delivery.sent',
+  'delivery.settled',
+] as const;
+export type Failpoint = (typeof FAILPOINTS)[number];
+
+const [armed, count = '1'] =
+  process.env['RECKONER_ENVIRONMENT'] === 'production' ? [] : (process.env['RECKONER_FAILPOINT'] ?? '').split(':');
+let passings = 0;
+
+/** Ends the process here and now if this is the armed failpoint. */
+export function failpoint(name: Failpoint): void {
+  if (name !== armed) return;
+  passings += 1;
+  if (passings === Number(count)) process.kill(process.pid, 'SIGKILL');
+}
