@@ -42,21 +42,12 @@ export interface Issuing {
   readonly settings: Settings;
 }
 
-/** A month to close; `empty` says that it may only close without rows, because it was not asked for by name. */
-export interface PlannedMonth {
-  readonly month: Month;
-  readonly empty: boolean;
-}
-
-/**
- * What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. The plan
- * is a reading; `closeMonth` judges everything again under the ledger's lock.
- */
+/** What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. */
 export async function planClose(
   tx: Transaction,
   { environment, settings }: Issuing,
   request: CloseRequest,
-): Promise<PlannedMonth[]> {
+): Promise<Month[]> {
   if (environment.name === 'production') {
     const missing = missingSettings(settings);
     if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
@@ -66,34 +57,27 @@ export async function planClose(
   const next = nextToClose(state, request.firstMonth);
   const zones = await readPartnerZones(tx);
   const { month } = request;
-  if (month === undefined) {
-    if (next === undefined) return [];
-    return dueMonths(next, zones, environment.now()).map((due) => ({ month: due, empty: false }));
-  }
+  if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, environment.now());
   if (state.last_closed !== null && month <= state.last_closed) return [];
   if (!request.preview) refuseRunning(month, zones, settings, environment.now());
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
   await refuseOpenRows(tx, state, request.firstMonth, month);
-  return monthsBetween(from, month).map((each) => ({ month: each, empty: each !== month }));
+  return monthsBetween(from, month);
 }
 
-/** Closes one planned month; says false where another run closed it meanwhile. */
-export async function closeMonth(
-  tx: Transaction,
-  { environment, settings }: Issuing,
-  request: CloseRequest,
-  planned: PlannedMonth,
-): Promise<boolean> {
+/**
+ * Closes the first month of the plan, made under the ledger's lock: whatever was true when the run began, it is judged as
+ * it is now. Gives the month, or undefined where nothing is left to close.
+ */
+export async function closeNext(tx: Transaction, issuing: Issuing, request: CloseRequest): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
   failpoint('close.locked');
-  const { month } = planned;
-  const state = await readLedgerState(tx);
-  if (state.last_closed !== null && month <= state.last_closed) return false;
+  const [month] = await planClose(tx, issuing, request);
+  if (month === undefined) return undefined;
+  const { environment, settings } = issuing;
+  const { last_closed: previous } = await readLedgerState(tx);
   const now = environment.now();
-  if (!request.preview) refuseRunning(month, await readPartnerZones(tx), settings, now);
-  await refuseOpenRows(tx, state, request.firstMonth, planned.empty ? monthAfter(month) : month);
-
   const issuedOn = now.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const latest = await readLatestDocument(tx);
   if (latest !== undefined && issuedOn < latest.issued_on) {
@@ -107,16 +91,16 @@ export async function closeMonth(
     sandbox: environment.name === 'sandbox',
     now: now.toISO(),
   };
-  await totalRows(tx, month, state.last_closed);
+  await totalRows(tx, month, previous);
   await insertDocuments(tx, issue);
   await insertDocumentLines(tx, month);
   await applyOpenCredit(tx, issue);
   failpoint('close.issued');
   await assertConservation(tx, month);
-  await recordClosedMonth(tx, issue, state.last_closed);
+  await recordClosedMonth(tx, issue, previous);
   await queueSendings(tx, month, mailDomain(settings), issue.now);
   failpoint('close.queued');
-  return true;
+  return month;
 }
 
 /** The instant from which a month has ended in every one of these zones, and the zone in which it ends last. */
@@ -166,9 +150,11 @@ async function refuseOpenRows(
   const gathering = state.last_closed === null ? firstMonth : undefined;
   const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
-    .find((each) => each.month < before);
-  if (open !== undefined)
-    throw refuse('earlier_month_open', { month: before, open: open.month, entries: open.entries });
+    .filter((each) => each.month < before);
+  const first = open[0]?.month;
+  if (first === undefined) return;
+  const entries = open.filter((each) => each.month === first).reduce((count, each) => count + each.entries, 0);
+  throw refuse('earlier_month_open', { month: before, open: first, entries });
 }
 
 async function assertConservation(tx: Transaction, month: Month): Promise<void> {

@@ -1,9 +1,9 @@
-/** Running a close: every planned month in a transaction of its own, oldest first; a preview in one that is undone. */
+/** Running a close: every month in a transaction of its own, oldest first; a preview in one that is undone. */
 import type { Database } from '../database/database.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
-import { type CloseRequest, closeMonth, type Issuing, planClose } from './close.ts';
+import { type CloseRequest, closeNext, type Issuing, planClose } from './close.ts';
 import { type MonthFacts, readMonthFacts } from './queries.ts';
 
 export interface PreviewedClose {
@@ -19,14 +19,15 @@ export async function closeMonths(
   onClosed?: (month: Month) => void,
 ): Promise<Month[]> {
   const asked = { ...request, preview: false };
-  const planned = await database.reading((tx) => planClose(tx, issuing, asked));
-  failpoint('close.planned');
   const closed: Month[] = [];
-  for (const each of planned) {
-    if (!(await database.transaction((tx) => closeMonth(tx, issuing, asked, each)))) continue;
+  // Looked at without the ledger's lock first: a run with nothing to do makes no writer wait.
+  while ((await database.reading((tx) => planClose(tx, issuing, asked))).length > 0) {
+    failpoint('close.planned');
+    const month = await database.transaction((tx) => closeNext(tx, issuing, asked));
+    if (month === undefined) continue; // another run was faster
     failpoint('close.committed');
-    closed.push(each.month);
-    onClosed?.(each.month);
+    closed.push(month);
+    onClosed?.(month);
   }
   return closed;
 }
@@ -39,10 +40,9 @@ export function previewClose(
 ): Promise<PreviewedClose> {
   const asked = { ...request, preview: true };
   return database.preview(async (tx) => {
+    const next = () => closeNext(tx, issuing, asked);
     const months: Month[] = [];
-    for (const each of await planClose(tx, issuing, asked)) {
-      if (await closeMonth(tx, issuing, asked, each)) months.push(each.month);
-    }
+    for (let month = await next(); month !== undefined; month = await next()) months.push(month);
     return { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }) };
   });
 }

@@ -6,7 +6,7 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 
-/** A month still open this long after it has ended everywhere is an alarm. */
+/** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
 export const OVERDUE_HOURS = 24;
 
 export interface Status {
@@ -57,6 +57,12 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     { last: state.last_closed },
   );
   const deliveries = await countDeliveries(tx);
+  const { delayed } = await queryOne<{ delayed: number }>(
+    tx,
+    `SELECT count(DISTINCT document_id) AS delayed FROM sendings
+     WHERE status IN ('queued', 'sending') AND queued_at < CAST(:since AS timestamptz)`,
+    { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
+  );
   const waiting = await query<Status['waiting'][number]>(
     tx,
     `SELECT d.number, d.partner_id, s.status, s.reason
@@ -78,13 +84,14 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     deliveries,
     waiting,
     jobs,
-    attention: attentionOf(overdue, deliveries, jobs),
+    attention: attentionOf(overdue, deliveries, delayed, jobs),
   };
 }
 
 function attentionOf(
   overdue: Status['months']['overdue'],
   deliveries: Status['deliveries'],
+  delayed: number,
   jobs: Status['jobs'],
 ): string[] {
   const documents = (count: number) => (count === 1 ? '1 document' : `${count} documents`);
@@ -96,6 +103,12 @@ function attentionOf(
   }
   if (deliveries.held > 0) {
     needed.push(`${documents(deliveries.held)} held: supply what is missing, then run 'reckoner deliver'.`);
+  }
+  if (delayed > 0) {
+    needed.push(
+      `${documents(delayed)} issued more than ${OVERDUE_HOURS} hours ago ${delayed === 1 ? 'is' : 'are'} still to be sent. ` +
+        "Run 'reckoner deliver' and read what it says.",
+    );
   }
   if (deliveries.failed > 0) {
     needed.push(`${documents(deliveries.failed)} refused by the mail server for good: correct the partner's contact.`);

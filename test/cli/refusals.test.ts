@@ -218,6 +218,25 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     says: /no document INV-2026-999999/,
     run: () => inWorld(['invoice', 'show', 'INV-2026-999999']),
   },
+  month_not_closed: {
+    when: 'an open month is to be verified',
+    exit: 3,
+    says: /2026-08 is not closed/,
+    run: () => inWorld(['verify', '2026-08']),
+  },
+  nothing_to_verify: {
+    when: 'the ledger is empty, so that a check could not fail',
+    exit: 3,
+    says: /nothing to verify/,
+    run: async () => {
+      const untouched = await openWorld();
+      try {
+        return await inWorld(['verify'], { DATABASE_URL: untouched.databaseUrl });
+      } finally {
+        await untouched.end();
+      }
+    },
+  },
   month_not_ended: {
     when: 'the month still runs in New York',
     exit: 3,

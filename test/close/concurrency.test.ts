@@ -1,12 +1,13 @@
 /** Closes and imports at the same time: each month closes once, and each row lands on one side of the cut. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { closeMonth, planClose } from '../../src/close/close.ts';
+import { closeNext } from '../../src/close/close.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { inspect } from './invariants.ts';
+import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
 
 const JULY = '2026-07' as Month;
@@ -100,9 +101,7 @@ test('a row that comes while the close runs waits for it, and is billed with the
   const [decided, commit] = [signal(), signal()];
   const request = { preview: false };
   const closing = others.transaction(async (tx) => {
-    const [planned] = await planClose(tx, world, request);
-    expect(planned?.month).toBe(JULY);
-    if (planned !== undefined) await closeMonth(tx, world, request, planned);
+    expect(await closeNext(tx, world, request)).toBe(JULY);
     decided.give();
     await commit.given;
   });
@@ -126,8 +125,7 @@ test('a close that fails lets the waiting row into its own month', async () => {
   const [decided, fail] = [signal(), signal()];
   const request = { preview: false };
   const closing = others.transaction(async (tx) => {
-    const [planned] = await planClose(tx, world, request);
-    if (planned !== undefined) await closeMonth(tx, world, request, planned);
+    expect(await closeNext(tx, world, request)).toBe(JULY);
     decided.give();
     await fail.given;
     throw new Error('the power went');
@@ -200,4 +198,45 @@ test('a partner whose arrangement changes while rows come in keeps one arrangeme
     { month: '2026-08', arrangement: 'connected_account' },
   ]);
   expect((await inspect(world)).broken).toEqual({});
+});
+
+/** A close of another machine that has planned, and gets round to deciding only after this. */
+function slowClose(
+  request: { month: string; firstMonth?: string },
+  meanwhile: () => Promise<unknown>,
+): Promise<Month[]> {
+  let done: Promise<unknown> | undefined;
+  const slow: Database = {
+    ...others,
+    transaction: async (work) => {
+      done ??= meanwhile();
+      await done;
+      return others.transaction(work);
+    },
+  };
+  const { month, firstMonth } = request;
+  return closeMonths(slow, world, { month: month as Month, firstMonth: firstMonth as Month });
+}
+
+test('of two first closes that want different first months, the second is refused', async () => {
+  await world.rows([quote()]);
+  const second = slowClose({ month: '2026-07', firstMonth: '2026-07' }, () =>
+    world.close('2026-05', { firstMonth: '2026-05' }),
+  );
+  expect(await refusalOf(second)).toEqual({ code: 'first_month_fixed', facts: { asked: '2026-07', fixed: '2026-05' } });
+});
+
+test('a close that another overtook with an earlier month closes the months between along', async () => {
+  expect(await slowClose({ month: '2026-07' }, () => world.close('2026-05'))).toEqual(['2026-06', '2026-07']);
+});
+
+test('rows that come after the plan, in a month that was to close without rows, refuse the month that was asked for', async () => {
+  await world.rows([quote({ accepted_at: '2026-05-10T12:00:00Z' })]);
+  await world.close('2026-05');
+  const late = slowClose({ month: '2026-07' }, () => world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]));
+  expect(await refusalOf(late)).toEqual({
+    code: 'earlier_month_open',
+    facts: { month: '2026-07', open: '2026-06', entries: 1 },
+  });
+  expect(await world.months('2026-06', '2026-07')).toEqual([]);
 });

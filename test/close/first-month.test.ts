@@ -87,14 +87,14 @@ test('a month before the first is refused, before and after the first close', as
   expect(await refusalOf(world.close('2026-05'))).toMatchObject({ code: 'before_first_month' });
 });
 
-test('rows between the first month that is given and the month to close refuse it', async () => {
-  await rowsOf('2026-04-10', '2026-06-10');
+test('rows between the first month that is given and the month to close refuse it, and all of them are counted', async () => {
+  await rowsOf('2026-03-10', '2026-04-10', '2026-05-10', '2026-06-10');
   expect(await refusalOf(world.close('2026-06', { firstMonth: '2026-05' }))).toEqual({
     code: 'earlier_month_open',
-    facts: { month: '2026-06', open: '2026-05', entries: 1 },
+    facts: { month: '2026-06', open: '2026-05', entries: 3 },
   });
   expect(await world.close('2026-05', { firstMonth: '2026-05' })).toEqual(['2026-05']);
-  expect(await facts()).toEqual([['2026-05', ['2026-04 × 1']]]);
+  expect(await facts()).toEqual([['2026-05', ['2026-05 × 1', '2026-03 × 1', '2026-04 × 1']]]);
 });
 
 test('without a row there is no first month, unless one is asked for', async () => {

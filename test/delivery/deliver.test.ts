@@ -305,3 +305,21 @@ describe('an invoice with nothing to pay', () => {
     }
   });
 });
+
+describe('a document with more rows than a letter can carry', () => {
+  beforeEach(() => startOver(world));
+
+  test('goes out with its PDF alone, and says where the rows are', async () => {
+    await world.partners([partner()]);
+    await world.rows([quote()]);
+    await world.close();
+    await world.sql(`SET session_replication_role = replica`);
+    await world.sql(`UPDATE documents SET entries = 20001`);
+    await world.sql(`SET session_replication_role = origin`);
+    server.mails.length = 0;
+    expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
+    const { attachments, text } = mailOf('INV-2026-000001').parsed;
+    expect(attachments.map(({ filename }) => filename)).toEqual(['INV-2026-000001.pdf']);
+    expect(text).toContain('too long to attach.');
+  });
+});

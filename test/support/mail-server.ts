@@ -117,7 +117,7 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
         else if (server.behaviour === 'close_after_data') next(new SmtpError(421, '4.3.2 shutting down'));
         else if (server.behaviour === 'drop_after_data') drop(session);
         else if (server.behaviour !== 'hang_after_data') next(null, `2.0.0 queued as ${server.mails.length}`);
-      });
+      }, next); // the client was killed in the middle of its message: nothing was received
     },
   });
   smtp.on('error', () => {}); // clients that go away in the middle are what these tests are about

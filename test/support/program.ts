@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Ran {
+  /** Null where a signal ended it. */
   readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
   /** stdout as JSON. */
@@ -19,12 +21,23 @@ export interface RunOptions {
 const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
 
 /** Variables that would reach the program from the machine that runs the tests. */
-const OWN_VARIABLES = ['DATABASE_URL', 'SMTP_URL', 'RECKONER_HOME', 'RECKONER_NOW', 'RECKONER_ENVIRONMENT'];
+const OWN_VARIABLES = [
+  'DATABASE_URL',
+  'SMTP_URL',
+  'RECKONER_HOME',
+  'RECKONER_NOW',
+  'RECKONER_ENVIRONMENT',
+  'RECKONER_FAILPOINT',
+];
 
-export function runCompiled(path: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+function environmentWith(own: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env };
   for (const name of OWN_VARIABLES) delete env[name];
-  for (const [name, value] of Object.entries(options.env ?? {})) env[name] = value;
+  return Object.assign(env, own);
+}
+
+export function runCompiled(path: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const env = environmentWith(options.env ?? {});
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [compiled(path), ...args], { env, cwd: options.cwd });
     let stdout = '';
@@ -36,7 +49,9 @@ export function runCompiled(path: string, args: readonly string[], options: RunO
       stderr += text;
     });
     child.on('error', reject);
-    child.on('close', (status) => resolve({ status, stdout, stderr, json: () => JSON.parse(stdout) as unknown }));
+    child.on('close', (status, signal) =>
+      resolve({ status, signal, stdout, stderr, json: () => JSON.parse(stdout) as unknown }),
+    );
     child.stdin.end(options.input ?? '');
   });
 }
@@ -46,3 +61,23 @@ export const reckoner = (args: readonly string[], options: RunOptions = {}): Pro
 
 export const job = (name: string, options: RunOptions = {}): Promise<Ran> =>
   runCompiled(`jobs/${name}.js`, [], options);
+
+/** Starts the program and kills it with -9 after so many milliseconds; says whether it was still running. */
+export function killed(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  afterMilliseconds: number,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [compiled('src/cli/reckoner.js'), ...args], {
+      env: environmentWith(env),
+      stdio: 'ignore',
+    });
+    const timer = setTimeout(() => child.kill('SIGKILL'), afterMilliseconds);
+    child.on('error', reject);
+    child.on('close', (_, signal) => {
+      clearTimeout(timer);
+      resolve(signal === 'SIGKILL');
+    });
+  });
+}

@@ -1,0 +1,46 @@
+/** kill -9 of a close at random instants, from a printed seed: 20 in `npm test`, 200 in `npm run test:long`. */
+import { expect, test } from 'vitest';
+import { killed } from '../support/program.ts';
+import { seeded } from '../support/random.ts';
+import { assertNothingLostOrDoubled, beginStory, outcome, PARTNERS, ROWS, type Story } from './story.ts';
+
+const KILLS = process.env['RECKONER_LONG'] ? 200 : 20;
+const { random, seed } = seeded();
+
+async function waiting(): Promise<Story> {
+  const story = await beginStory();
+  await story.world.partners(PARTNERS);
+  await story.world.rows(ROWS);
+  return story;
+}
+
+test(
+  `a close killed at ${KILLS} random instants ends each time as if undisturbed (seed ${seed})`,
+  async () => {
+    const calm = await waiting();
+    const begun = performance.now();
+    expect((await calm.run(['close'])).status).toBe(0);
+    const duration = performance.now() - begun;
+    const undisturbed = await outcome(calm);
+    await calm.end();
+
+    let survived = 0;
+    let struck = 0;
+    for (let round = 0; round < KILLS; round += 1) {
+      const story = await waiting();
+      const env = { RECKONER_HOME: story.world.home, DATABASE_URL: story.world.databaseUrl, SMTP_URL: story.mail.url };
+      struck += Number(await killed(['close'], { ...env, RECKONER_NOW: '2026-09-02T10:00:00Z' }, random() * duration));
+      const again = await story.run(['close']);
+      expect({ seed, round, status: again.status, stderr: again.stderr }).toMatchObject({ seed, round, status: 0 });
+      expect({ seed, round, outcome: await outcome(story) }).toEqual({ seed, round, outcome: undisturbed });
+      await assertNothingLostOrDoubled(story, 1);
+      await story.end();
+      survived += 1;
+    }
+    process.stdout.write(
+      `random kills survived: ${survived} of ${KILLS}, ${struck} struck a running close (seed ${seed})\n`,
+    );
+    expect(struck).toBeGreaterThan(0);
+  },
+  30_000 + KILLS * 15_000,
+);

@@ -1,0 +1,175 @@
+/** What `status` tells operations: months, backlog, the last runs, and one sentence for each thing that needs a person. */
+import { DateTime } from 'luxon';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
+import { startOver } from '../close/start-over.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+beforeAll(async () => {
+  server = await startMailServer();
+  world = await openWorld({ smtpUrl: server.url });
+});
+afterAll(async () => {
+  await world.end();
+  await server.close();
+});
+beforeEach(async () => {
+  await startOver(world);
+  server.behaviour = 'accept';
+  server.replies.clear();
+});
+
+const status = (): Promise<Status> => world.database.reading((tx) => readStatus(tx, world.environment.now()));
+
+const contact = (email: string) => ({ invoicing_contact: { name: '', email, cc: [] } });
+
+/** Closes July with one invoice for each of these contacts: p-1, p-2, … */
+async function closeJuly(...emails: string[]): Promise<void> {
+  const partners = emails.map((email, index) => partner({ partner_id: `p-${index + 1}`, ...contact(email) }));
+  await world.partners(partners);
+  await world.rows(emails.map((_, index) => quote({ partner_id: `p-${index + 1}` })));
+  await world.close();
+}
+
+const ran = (job: string, finishedAt: string, exitStatus: number) =>
+  world.database.transaction((tx) => recordJobRun(tx, { job, startedAt: finishedAt, finishedAt, exitStatus }));
+
+test('on the first day there is nothing, and nothing needs a person', async () => {
+  expect(await status()).toEqual({
+    environment: 'sandbox',
+    append_only: 'role_and_triggers',
+    partners: 0,
+    months: { first: null, last_closed: null, due: [], overdue: [] },
+    open_entries: 0,
+    deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
+    waiting: [],
+    jobs: [],
+    attention: [],
+  });
+});
+
+test('months: the first, the last closed, those that are due, and the rows that no document bills yet', async () => {
+  await world.partners([partner()]);
+  await world.rows(['2026-05', '2026-06', '2026-07'].map((month) => quote({ accepted_at: `${month}-10T12:00:00Z` })));
+  expect(await status()).toMatchObject({
+    partners: 1,
+    months: { first: null, last_closed: null, due: ['2026-05', '2026-06', '2026-07'] },
+    open_entries: 3,
+  });
+  await world.close('2026-05');
+  await world.close('2026-06');
+  expect(await status()).toMatchObject({
+    months: { first: '2026-05', last_closed: '2026-06', due: ['2026-07'] },
+    open_entries: 1,
+  });
+});
+
+test('a month still open 24 hours after it ended everywhere is an alarm, and not before', async () => {
+  await world.partners([partner(), partner({ partner_id: 'p-2', time_zone: 'Pacific/Pago_Pago' })]);
+  await world.rows([quote()]);
+  world.at('2026-08-02T11:00:00Z');
+  expect(await status()).toMatchObject({ months: { due: ['2026-07'], overdue: [] }, attention: [] });
+  world.at('2026-08-02T11:00:01Z');
+  const { months, attention } = await status();
+  expect(months.overdue).toEqual([{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }]);
+  expect(attention).toEqual([
+    "2026-07 ended everywhere at 2026-08-01T11:00:00.000Z and is still open. Run 'reckoner close' and read what it says.",
+  ]);
+  await world.close();
+  expect((await status()).months.overdue).toEqual([]);
+});
+
+test('each month that was missed is told by itself', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
+  world.at('2026-08-20T00:00:00Z');
+  expect((await status()).attention.map((sentence) => sentence.slice(0, 7))).toEqual(['2026-06', '2026-07']);
+});
+
+test('every document is counted once: sent + pending + held + failed + uncertain = documents', async () => {
+  await closeJuly('one@partner.example', '', 'gone@partner.example', 'later@partner.example', 'two@partner.example');
+  expect((await status()).deliveries).toEqual({ sent: 0, pending: 5, held: 0, failed: 0, uncertain: 0 });
+  server.replies.set('gone@partner.example', 550).set('later@partner.example', 450);
+  await world.deliver();
+  expect((await status()).deliveries).toEqual({ sent: 2, pending: 1, held: 1, failed: 1, uncertain: 0 });
+});
+
+test('what has not gone out is listed in order of its number, with the reason', async () => {
+  await closeJuly('one@partner.example', '', 'gone@partner.example', 'later@partner.example');
+  server.replies.set('gone@partner.example', 550).set('later@partner.example', 450);
+  await world.deliver();
+  expect((await status()).waiting).toEqual([
+    {
+      number: 'INV-2026-000002',
+      partner_id: 'p-2',
+      status: 'held',
+      reason: expect.stringContaining('no invoicing contact'),
+    },
+    { number: 'INV-2026-000003', partner_id: 'p-3', status: 'failed', reason: expect.stringContaining('550') },
+    { number: 'INV-2026-000004', partner_id: 'p-4', status: 'queued', reason: expect.stringContaining('450') },
+  ]);
+});
+
+test('held, failed and uncertain documents each need a person, and say what to do', async () => {
+  await closeJuly('', '', 'gone@partner.example', 'cut@partner.example');
+  server.replies.set('gone@partner.example', 550);
+  server.behaviour = 'drop_after_data';
+  await world.deliver();
+  await world.deliver();
+  expect((await status()).attention).toEqual([
+    "2 documents held: supply what is missing, then run 'reckoner deliver'.",
+    "1 document refused by the mail server for good: correct the partner's contact.",
+    '1 document may or may not have arrived: ask the partner before sending again.',
+  ]);
+});
+
+test('a document that has waited for its delivery for more than 24 hours needs a person', async () => {
+  await closeJuly('later@partner.example', 'one@partner.example');
+  server.replies.set('later@partner.example', 450);
+  await world.deliver();
+  world.at('2026-08-02T10:00:00Z');
+  await world.deliver();
+  expect((await status()).attention).toEqual([]);
+  world.at('2026-08-02T10:00:01Z');
+  expect((await status()).attention).toEqual([
+    "1 document issued more than 24 hours ago is still to be sent. Run 'reckoner deliver' and read what it says.",
+  ]);
+  server.replies.clear();
+  await world.deliver();
+  expect((await status()).attention).toEqual([]);
+});
+
+test('of each job the last run is told, and needs a person when it failed or was called wrongly', async () => {
+  await ran('month-close', '2026-07-31T10:00:00Z', 1);
+  await ran('month-close', '2026-08-01T09:00:00Z', 0);
+  await ran('deliver', '2026-08-01T09:00:00Z', 0);
+  await ran('deliver', '2026-08-01T09:10:00Z', 1);
+  await ran('watch', '2026-08-01T09:00:00Z', 4);
+  const { jobs, attention } = await status();
+  expect(jobs).toEqual([
+    { job: 'deliver', finished_at: '2026-08-01T09:10:00Z', exit_status: 1 },
+    { job: 'month-close', finished_at: '2026-08-01T09:00:00Z', exit_status: 0 },
+    { job: 'watch', finished_at: '2026-08-01T09:00:00Z', exit_status: 4 },
+  ]);
+  expect(attention).toEqual(['The last run of deliver failed at 2026-08-01T09:10:00Z (exit 1). Read its log.']);
+});
+
+test('single documents are listed up to a hundred, and counted all', async () => {
+  await closeJuly(...Array.from({ length: 101 }, () => ''));
+  const { waiting, deliveries } = await status();
+  expect(waiting).toHaveLength(100);
+  expect(waiting[99]).toMatchObject({ number: 'INV-2026-000100' });
+  expect(deliveries.pending).toBe(101);
+});
+
+test('a status of now reads the clock that it is given', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+  const later = DateTime.fromISO('2026-09-10T00:00:00Z', { zone: 'utc' }) as DateTime<true>;
+  expect(await world.database.reading((tx) => readStatus(tx, later))).toMatchObject({
+    months: { due: ['2026-07', '2026-08'], overdue: [{ month: '2026-07' }, { month: '2026-08' }] },
+  });
+});
