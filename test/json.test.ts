@@ -1,7 +1,7 @@
 /** JSON with exact numbers: whatever is written as a number is read as that text, and nothing else is touched. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseExactJson } from '../src/json.ts';
+import { halfCharacters, parseExactJson } from '../src/json.ts';
 
 /** A JSON text, and what it must be read as. */
 interface Written {
@@ -118,4 +118,11 @@ describe('reading JSON exactly', () => {
     while (Array.isArray(nest)) nest = nest[0];
     expect(nest).toBe('1');
   });
+});
+
+test('half a character is found wherever it stands, and a whole one is none', () => {
+  const value = { name: 'a\ud800b', whole: '😀', list: ['ok', { deep: '\udc00' }], 7: null, yes: true };
+  expect(halfCharacters(value)).toEqual(['name', 'list.1.deep']);
+  expect(halfCharacters('\ud83d')).toEqual(['']);
+  expect(halfCharacters('\ud83d\ude00')).toEqual([]);
 });

@@ -38,7 +38,7 @@ const FIRST_INSTANTS: readonly [zone: string, month: string, instant: string, wh
   ['America/Asuncion', '2017-10', '2017-10-01T04:00:00.000Z', 'midnight does not come that night'],
 ];
 
-const MONTHS = monthsBetween('2026-01' as Month, '2027-12' as Month);
+const MONTHS = monthsBetween('2026-09' as Month, '2027-05' as Month);
 
 describe('a month', () => {
   for (const [zone, month, instant, why] of FIRST_INSTANTS) {

@@ -24,10 +24,12 @@ export async function createStaging(tx: Transaction): Promise<void> {
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
-  // What the queries find: a duplicate is not recorded, anything else is reported.
+  // What the queries find: a duplicate is not recorded, anything else is reported. One finding a row; without the index
+  // a statement that finds thousands while it looks for those there are took 14 s for 50,000 duplicates.
   await execute(
     tx,
-    `CREATE TEMPORARY TABLE findings (seq bigint NOT NULL, field text, code text NOT NULL, reason text) ON COMMIT DROP`,
+    `CREATE TEMPORARY TABLE findings (seq bigint PRIMARY KEY, field text, code text NOT NULL, reason text)
+     ON COMMIT DROP`,
   );
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config.ts';
 import { reasonOf, refuse } from '../errors.ts';
-import { parseExactJson } from '../json.ts';
+import { halfCharacters, parseExactJson } from '../json.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isMonth, isTimeZone, type Month } from '../month.ts';
 
@@ -100,10 +100,13 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
   }
   const parsed = z.array(partnerSchema, 'must be an array of partners').safeParse(value);
   const problems = parsed.success
-    ? repeated(parsed.data.map((partner) => partner.partner_id)).map((id) => ({
-        path: 'partner_id',
-        reason: `partner ${id} stands in the file twice`,
-      }))
+    ? [
+        ...halfCharacters(value).map((path) => ({ path, reason: 'must be text: it holds half a character' })),
+        ...repeated(parsed.data.map((partner) => partner.partner_id)).map((id) => ({
+          path: 'partner_id',
+          reason: `partner ${id} stands in the file twice`,
+        })),
+      ]
     : fieldProblems(parsed.error);
   if (!parsed.success || problems.length > 0) throw refuse('partners_invalid', { file, problems });
   return parsed.data;

@@ -45,7 +45,8 @@ test('a server that goes away while it is written to fails the import, and the n
     () => 'recorded',
     () => 'failed',
   );
-  const copying = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY staged%'`;
+  const copying = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity 
+    WHERE datname = current_database() AND query LIKE 'COPY staged%'`;
   while ((await world.sql(copying)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   const writer = createWriteStream(pipe).on('error', () => {}); // The reader may leave first.
   writer.end(ndjson(...Array.from({ length: 20_000 }, () => quote())));

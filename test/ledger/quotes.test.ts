@@ -1,4 +1,5 @@
 /** Where the quote of a requote or reversal may stand, and how much of it may be taken back. */
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { csv, ledger, ndjson, RECORDED_NOTHING, type Row, size, told } from './ledger.ts';
@@ -194,6 +195,37 @@ describe('amounts in the ledger are those of the file', () => {
       expect(await ledger(world, row['quote_id'])).toMatchObject([{ currency, spot_price: kept, partner_cut: '0' }]);
     });
   }
+
+  test('a quote of nothing is a quote, and nothing can be taken back of it', async () => {
+    const free = quote(amounts('0', '0', '0.00'));
+    const nothing = amounts('-0', '0', '0');
+    expect(await world.rows([free, requote(free, nothing), reversal(free, nothing)])).toMatchObject({ accepted: 3 });
+    expect(told(await world.rows([back(free, '-0.01', '0', '-0.01')]))).toEqual(['1 quote_id quote_exceeded']);
+  });
+
+  test('a thousand random ones come back to the last digit', async () => {
+    const digits: Record<string, number> = { JPY: 0, USD: 2, KWD: 3, CLF: 4 };
+    const units = fc.bigInt({ min: 0n, max: 10n ** 14n });
+    const money = fc.tuple(fc.constantFrom(...Object.keys(digits)), units, units);
+    const text = (value: bigint, places: number) =>
+      places === 0
+        ? `${value}`
+        : `${value / 10n ** BigInt(places)}.${String(value % 10n ** BigInt(places)).padStart(places, '0')}`;
+    const rows = fc.sample(money, { numRuns: 1_000, seed: 7 }).map(([currency, cut, share], index) => {
+      const written = (value: bigint) => text(value, digits[currency] ?? 0);
+      return quote({
+        quote_id: `random-${index}`,
+        currency,
+        ...amounts(written(cut + share), written(cut), written(share)),
+      });
+    });
+    expect(await world.rows(rows)).toMatchObject({ accepted: 1_000, rejected: 0 });
+    const kept = (await ledger(world)).filter((entry) => entry.quote_id.startsWith('random-'));
+    const trimmed = (value: unknown) => (String(value).includes('.') ? String(value).replace(/\.?0+$/, '') : value);
+    expect(kept.map((entry) => [entry.spot_price, entry.partner_cut, entry.invoice_amount])).toEqual(
+      rows.map((row) => [row['spotPrice'], row['partnerCut'], row['invoiceAmount']].map(trimmed)),
+    );
+  });
 
   test('0.1 + 0.2 = 0.3 balances, and 0.30000000000000004 is refused as too precise', async () => {
     const row = quote({ spotPrice: 0.3, partnerCut: 0.1, invoiceAmount: 0.2 });

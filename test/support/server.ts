@@ -28,6 +28,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const admin = new pg.Client(serverUrl);
   await admin.connect();
+  if (embedded !== undefined) {
+    // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
+    await admin.query('ALTER SYSTEM SET synchronous_commit = off');
+    await admin.query('SELECT pg_reload_conf()');
+  }
   await admin.query(`CREATE DATABASE ${template}`);
   const environment = readEnvironment({ RECKONER_HOME: folder, DATABASE_URL: databaseUrl(serverUrl, template) });
   const database = await openDatabase(environment, { unmigrated: true });

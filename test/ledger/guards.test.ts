@@ -1,0 +1,159 @@
+/** What the database refuses by itself, whoever asks: the ledger is append-only, balanced, and closed months stay shut. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { execute } from '../../src/database/transaction.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { ledger } from './ledger.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-08-02T06:00:00Z');
+  await world.partners([partner()]);
+  await world.rows([quote({ quote_id: 'kept' })]);
+});
+afterAll(() => world.end());
+
+const CHANGES = [
+  `UPDATE entries SET spot_price = 1, partner_cut = 0, invoice_amount = 1`,
+  `UPDATE entries SET posted_month = '2026-09'`,
+  `UPDATE entries SET quote_id = quote_id`,
+  `DELETE FROM entries`,
+  `DELETE FROM entries WHERE quote_id = 'kept'`,
+  `TRUNCATE entries`,
+  `TRUNCATE entries RESTART IDENTITY CASCADE`,
+  `MERGE INTO entries e USING partners p ON p.partner_id = e.partner_id WHEN MATCHED THEN DELETE`,
+  `INSERT INTO entries SELECT (e).* FROM (SELECT e FROM entries e) AS e
+   ON CONFLICT (partner_id, kind, coalesce(reversal_id, requote_id, quote_id)) DO UPDATE SET spot_price = 0`,
+];
+
+describe('the ledger is append-only', () => {
+  for (const change of CHANGES.slice(0, 8)) {
+    test(`for the program's role: ${change}`, async () => {
+      const before = await ledger(world);
+      const attempt = world.database.transaction((tx) => execute(tx, change));
+      await expect(attempt).rejects.toMatchObject({ code: '42501' }); // insufficient_privilege
+      expect(await ledger(world)).toEqual(before);
+    });
+
+    test(`for the owner: ${change}`, async () => {
+      const before = await ledger(world);
+      await expect(world.sql(change)).rejects.toMatchObject({ code: '23000', constraint: 'entries_append_only' });
+      expect(await ledger(world)).toEqual(before);
+    });
+  }
+
+  test('and so are the closed months', async () => {
+    for (const change of [
+      'UPDATE closed_months SET entries = 0',
+      'DELETE FROM closed_months',
+      'TRUNCATE closed_months CASCADE',
+    ]) {
+      await expect(world.database.transaction((tx) => execute(tx, change))).rejects.toMatchObject({ code: '42501' });
+      if (change.startsWith('TRUNCATE')) {
+        await expect(world.sql(change)).rejects.toMatchObject({ constraint: 'closed_months_append_only' });
+      }
+    }
+  });
+});
+
+/** A row as the ledger keeps it; say only what is wrong with it. */
+const ENTRY: Readonly<Record<string, string | null>> = {
+  partner_id: 'p-1',
+  posted_month: '2026-07',
+  kind: 'quote_accepted',
+  quote_id: 'new',
+  requote_id: null,
+  reversal_id: null,
+  enrollment_id: null,
+  policy_id: 'ticket-protection',
+  currency: 'USD',
+  accepted_at: '2026-07-15T12:00:00Z',
+  spot_price: '10',
+  partner_cut: '3',
+  invoice_amount: '7',
+  time_zone: 'America/New_York',
+  month: '2026-07',
+  arrangement: 'invoicing',
+  recorded_at: '2026-07-15T12:00:01Z',
+};
+
+async function insert(overrides: Record<string, string | null>): Promise<unknown> {
+  const entry = { ...ENTRY, ...overrides };
+  const names = Object.keys(entry);
+  const values = names.map((_, index) => `$${index + 1}`).join(', ');
+  return world.sql(`INSERT INTO entries (${names.join(', ')}) VALUES (${values})`, Object.values(entry));
+}
+
+const amounts = (spot_price: string, partner_cut: string, invoice_amount: string) => ({
+  spot_price,
+  partner_cut,
+  invoice_amount,
+});
+
+describe('the database refuses, also from the owner,', () => {
+  const refused: readonly [what: string, constraint: string, overrides: Record<string, string | null>][] = [
+    ['a row that does not balance', 'entries_balance', amounts('10', '3', '6.99')],
+    ['a quote below zero', 'entries_sign', amounts('-10', '-3', '-7')],
+    ['a quote with a negative cut', 'entries_sign', amounts('7', '-3', '10')],
+    ['a reversal above zero', 'entries_sign', { kind: 'reversal', reversal_id: 'rv' }],
+    ['a tenth of a cent', 'entries_minor_digits', amounts('10.001', '3', '7.001')],
+    ['half a yen', 'entries_minor_digits', { currency: 'JPY', ...amounts('1', '0.5', '0.5') }],
+    ['four digits of a dinar', 'entries_minor_digits', { currency: 'KWD', ...amounts('0.0001', '0', '0.0001') }],
+    [
+      'five digits of a unidad de fomento',
+      'entries_minor_digits',
+      { currency: 'CLF', ...amounts('0.00001', '0', '0.00001') },
+    ],
+    ['zeros behind the digits of its currency', 'entries_minor_digits', amounts('10.000', '3', '7')],
+    ['10^15', 'entries_amount_limit', amounts('1000000000000000', '0', '1000000000000000')],
+    ['infinity', 'entries_amount_limit', amounts('Infinity', '0', 'Infinity')],
+    ['what is not a number', 'entries_amount_limit', amounts('NaN', '0', 'NaN')],
+    ['a kind that nobody knows', 'entries_kind_has_ids', { kind: 'refund' }],
+    ['a quote with a requote', 'entries_kind_has_ids', { requote_id: 'rq' }],
+    ['a requote without an id', 'entries_kind_has_ids', { kind: 'requote_accepted' }],
+    ['a reversal without an id', 'entries_kind_has_ids', { kind: 'reversal', ...amounts('0', '0', '0') }],
+    ['an arrangement that nobody knows', 'entries_arrangement_known', { arrangement: 'barter' }],
+    ['a row billed before its own month', 'entries_posted_in_own_month_or_later', { month: '2026-08' }],
+    ['a row that is there', 'entries_known_once', { quote_id: 'kept' }],
+    ['a policy that its partner does not sell', 'entries_policy_known', { policy_id: 'cancellation' }],
+    ['a partner that nobody imported', 'entries_policy_known', { partner_id: 'p-9' }],
+  ];
+  for (const [what, constraint, overrides] of refused) {
+    test(`${what}: ${constraint}`, async () => {
+      await expect(insert(overrides)).rejects.toMatchObject({ constraint });
+      expect(await ledger(world)).toHaveLength(1);
+    });
+  }
+
+  test('nothing that is right: the same row without its fault is recorded', async () => {
+    await insert({ quote_id: 'right' });
+    expect(await ledger(world, 'right')).toHaveLength(1);
+  });
+
+  test('a row of a month that is closed, or of one before it: entries_month_open', async () => {
+    expect(await world.close('2026-07')).toEqual(['2026-07']);
+    for (const month of ['2026-07', '2026-06', '2019-01']) {
+      await expect(insert({ quote_id: 'too-late', month, posted_month: month })).rejects.toMatchObject({
+        constraint: 'entries_month_open',
+      });
+    }
+    await insert({ quote_id: 'in-time', posted_month: '2026-08' });
+    expect(await ledger(world, 'too-late')).toEqual([]);
+  });
+
+  test('a change of a month that is closed', async () => {
+    for (const change of ['UPDATE closed_months SET entries = 0', 'DELETE FROM closed_months']) {
+      await expect(world.sql(change)).rejects.toMatchObject({ constraint: 'closed_months_append_only' });
+    }
+    await expect(
+      world.sql(
+        `INSERT INTO closed_months SELECT '2026-09', '2026-07', issued_on, closed_at, 0, 0, 0, 0 FROM closed_months`,
+      ),
+    ).rejects.toMatchObject({ constraint: 'closed_months_follow' });
+    await expect(
+      world.sql(
+        `INSERT INTO closed_months SELECT '2026-09', NULL, issued_on, closed_at, 0, 0, 0, 0 FROM closed_months`,
+      ),
+    ).rejects.toMatchObject({ constraint: 'closed_months_chain' });
+  });
+});
