@@ -1,0 +1,214 @@
+/** Every check of `verify` can fail: each damage, done as the database's owner and undone again, is named by its check. */
+import knexFactory, { type Knex } from 'knex';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CHECKS } from '../../src/audit/checks.ts';
+import { type Verification, verify } from '../../src/audit/verify.ts';
+import { valueTypes } from '../../src/database/transaction.ts';
+import type { Month } from '../../src/month.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+let world: World;
+let owner: Knex;
+
+beforeAll(async () => {
+  world = await openWorld();
+  owner = knexFactory({
+    client: 'pg',
+    connection: { connectionString: world.databaseUrl, types: valueTypes },
+    pool: { min: 0, max: 1 },
+  });
+  const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
+  const other = quote({
+    quote_id: 'q-2',
+    partner_id: 'p-2',
+    currency: 'JPY',
+    spotPrice: 1000,
+    partnerCut: 300,
+    invoiceAmount: 700,
+  });
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+  await world.rows([first, other, requote(first)]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  const full = { spotPrice: '-40.00', partnerCut: '-12.00', invoiceAmount: '-28.00' };
+  await world.rows([reversal(first, { accepted_at: '2026-08-02T12:00:00Z', ...full }), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  world.at('2026-10-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z' })]);
+  await world.close();
+  await world.deliver();
+  // One row of an open month: neither billed nor missing.
+  await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
+});
+afterAll(async () => {
+  await owner.destroy();
+  await world.end();
+});
+
+class Undo extends Error {}
+
+/** Verifies a database damaged by these statements, with every trigger off, and undoes the damage. */
+async function verifyDamaged(statements: readonly string[], month?: Month): Promise<Verification> {
+  let found: Verification | undefined;
+  await owner
+    .transaction(async (tx) => {
+      await tx.raw('SET LOCAL session_replication_role = replica');
+      for (const statement of statements) await tx.raw(statement);
+      found = await verify(tx, month);
+      throw new Undo();
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Undo)) throw error;
+    });
+  return found as Verification;
+}
+
+const failing = (found: Verification) =>
+  found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);
+
+test('undamaged, every check has looked at something and finds nothing', async () => {
+  const found = await verifyDamaged([]);
+  expect(failing(found)).toEqual([]);
+  for (const { check, inspected } of found.checks)
+    expect({ check, some: inspected > 0 }).toEqual({ check, some: true });
+});
+
+test('one month can be verified by itself, and looks at less', async () => {
+  const all = await verifyDamaged([]);
+  const one = await verifyDamaged([], '2026-08' as Month);
+  expect(failing(one)).toEqual([]);
+  expect(one.inspected).toBeLessThan(all.inspected);
+  expect(one.inspected).toBeGreaterThan(0);
+});
+
+const FIRST_ROW = `(SELECT min(entry_id) FROM entries)`;
+
+/** One line for each way to damage the books, with a check that must notice it. */
+const DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
+  [
+    'a price without its parts',
+    'rows_balance',
+    'ALTER TABLE entries DROP CONSTRAINT entries_balance',
+    `UPDATE entries SET spot_price = spot_price + 1 WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  [
+    'half a yen',
+    'rows_balance',
+    'ALTER TABLE entries DROP CONSTRAINT entries_minor_digits',
+    `UPDATE entries SET spot_price = 1000.5, partner_cut = 300.5 WHERE quote_id = 'q-2'`,
+  ],
+  [
+    'a reversal larger than its quote',
+    'rows_within_their_quotes',
+    `UPDATE entries SET spot_price = -90, partner_cut = -12, invoice_amount = -78 WHERE kind = 'reversal'`,
+  ],
+  [
+    'a quote of another currency',
+    'rows_within_their_quotes',
+    `UPDATE entries SET currency = 'EUR' WHERE kind = 'reversal'`,
+  ],
+  ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON entries'],
+  ['a guard that was switched off', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
+  ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON entries TO reckoner_app'],
+  [
+    'a row moved to another instant',
+    'rows_in_their_months',
+    `UPDATE entries SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  ['a hole in the months', 'months_follow', `DELETE FROM closed_months WHERE month = '2026-08'`],
+  ['a row removed', 'documents_are_their_rows', `DELETE FROM entries WHERE entry_id = ${FIRST_ROW}`],
+  [
+    'a row slipped into a closed month',
+    'documents_are_their_rows',
+    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+       invoice_amount, time_zone, month, arrangement, recorded_at)
+     VALUES ('p-1', '2026-07', 'quote_accepted', 'q-x', 'parking', 'USD', '2026-07-02T12:00:00Z', 3, 1, 2,
+       'America/New_York', '2026-07', 'invoicing', now())`,
+  ],
+  [
+    'a total changed, header and line alike',
+    'documents_are_their_rows',
+    `UPDATE documents SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1 WHERE number = 'INV-2026-000001'`,
+    `UPDATE document_lines SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
+     WHERE document_id = (SELECT document_id FROM documents WHERE number = 'INV-2026-000001') AND position = 1`,
+  ],
+  [
+    'an amount moved from one line to another',
+    'lines_are_their_rows',
+    `UPDATE document_lines SET spot_price = spot_price + CASE position WHEN 1 THEN 1 ELSE -1 END,
+       invoice_amount = invoice_amount + CASE position WHEN 1 THEN 1 ELSE -1 END
+     WHERE document_id = (SELECT document_id FROM documents WHERE number = 'INV-2026-000001')`,
+  ],
+  ['a document taken away', 'rows_are_billed_or_open', `DELETE FROM documents WHERE number = 'INV-2026-000001'`],
+  [
+    'a second live document',
+    'one_live_document',
+    'DROP INDEX document_one_live_per_month',
+    `UPDATE documents SET partner_id = 'p-1', currency = 'USD', month = '2026-07' WHERE number = 'INV-2026-000002'`,
+  ],
+  [
+    'a number skipped',
+    'numbers_without_gaps',
+    `UPDATE documents SET sequence = 40 WHERE sequence = 2 AND series = 'INV-2026'`,
+  ],
+  [
+    'a document dated before its predecessor',
+    'numbers_without_gaps',
+    `UPDATE documents SET issued_on = issued_on - 60, due_on = due_on - 60 WHERE number = 'INV-2026-000003'`,
+  ],
+  [
+    'a header that is not the sum of its lines',
+    'documents_add_up',
+    `DELETE FROM document_lines WHERE position = 1 AND document_id = (SELECT min(document_id) FROM documents)`,
+  ],
+  [
+    'credit used twice',
+    'credit_ties',
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+     SELECT credit_note_id, invoice_id, 100, applied_on, recorded_at FROM credit_applications`,
+  ],
+  ['credit that was never applied', 'credit_ties', 'DELETE FROM credit_applications'],
+  [
+    'another PDF in place of the one that was sent',
+    'drawings_as_issued',
+    'ALTER TABLE drawings DROP CONSTRAINT drawing_is_its_hash',
+    `UPDATE drawings SET pdf = pdf || '\\x0a'::bytea WHERE document_id = (SELECT min(document_id) FROM drawings)`,
+  ],
+  [
+    'another PDF with its own hash',
+    'drawings_as_issued',
+    `UPDATE drawings SET pdf = pdf || '\\x0a'::bytea, sha256 = encode(sha256(pdf || '\\x0a'::bytea), 'hex')
+     WHERE document_id = (SELECT min(document_id) FROM drawings)`,
+  ],
+  [
+    'a name changed on an issued document',
+    'drawings_as_issued',
+    `UPDATE documents SET partner_name = 'Somebody Else' WHERE number = 'INV-2026-000001'`,
+  ],
+  [
+    'a sending without the hash of what was sent',
+    'sendings_tell_their_state',
+    'UPDATE sendings SET message_sha256 = NULL',
+  ],
+  ['a document that nobody was to send', 'every_partner_and_document_counted', 'DELETE FROM sendings'],
+  [
+    'a count of the close changed',
+    'every_partner_and_document_counted',
+    `UPDATE closed_months SET late_entries = late_entries + 1, entries = entries + 1 WHERE month = '2026-08'`,
+  ],
+];
+
+for (const [what, check, ...statements] of DAMAGES) {
+  test(`${check} sees ${what}`, async () => {
+    const found = await verifyDamaged(statements);
+    expect(failing(found)).toContain(check);
+    for (const { differences } of found.checks) {
+      for (const { subject, detail } of differences) expect({ subject, detail }).not.toContain('');
+    }
+  });
+}
+
+test('every check has a damage here that it sees', () => {
+  const tried = new Set(DAMAGES.map(([, check]) => check));
+  expect(CHECKS.map((check) => check.name).filter((name) => !tried.has(name))).toEqual([]);
+});
