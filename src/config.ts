@@ -77,12 +77,12 @@ function clock(environment: EnvironmentName, text: string | undefined): () => Da
 
 // --- Settings -------------------------------------------------------------------------------------------------------
 
-/** One line of text: no line breaks or other control characters, so that it can stand in a header or a heading. */
+/** One line of text: no line breaks, control characters, half characters or turns of the writing direction. */
 export const line = (max = 200) =>
   z
     .string()
     .max(max)
-    .regex(/^\P{Cc}*$/u, 'must be one line without control characters');
+    .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u, 'must be one line without control characters');
 
 export const emailAddress = z
   .string()

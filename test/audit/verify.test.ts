@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await openWorld();
   owner = knexFactory({
     client: 'pg',
-    connection: { connectionString: world.databaseUrl, types: valueTypes },
+    connection: { connectionString: world.databaseUrl, types: valueTypes } as Knex.PgConnectionConfig,
     pool: { min: 0, max: 1 },
   });
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });

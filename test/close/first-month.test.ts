@@ -1,5 +1,7 @@
 /** The first close fixes the first month: that of the earliest row, or the one that was asked for. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { previewClose } from '../../src/close/run.ts';
+import type { Month } from '../../src/month.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -101,4 +103,14 @@ test('without a row there is no first month, unless one is asked for', async () 
   expect(await world.close()).toEqual([]);
   expect(await world.close('2026-06')).toEqual(['2026-06']);
   expect(await refusalOf(world.close('2026-05'))).toMatchObject({ code: 'before_first_month' });
+});
+
+test('the first close can be previewed with the first month that is wanted', async () => {
+  await rowsOf('2026-03-10', '2026-06-10');
+  const preview = await previewClose(world.database, world, { firstMonth: '2026-06' as Month });
+  expect(preview.months.map(({ month, entries, late_entries }) => [month, entries, late_entries])).toEqual([
+    ['2026-06', 2, 1],
+    ['2026-07', 0, 0],
+  ]);
+  expect(await world.documents()).toEqual([]);
 });

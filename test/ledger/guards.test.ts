@@ -22,12 +22,10 @@ const CHANGES = [
   `TRUNCATE entries`,
   `TRUNCATE entries RESTART IDENTITY CASCADE`,
   `MERGE INTO entries e USING partners p ON p.partner_id = e.partner_id WHEN MATCHED THEN DELETE`,
-  `INSERT INTO entries SELECT (e).* FROM (SELECT e FROM entries e) AS e
-   ON CONFLICT (partner_id, kind, coalesce(reversal_id, requote_id, quote_id)) DO UPDATE SET spot_price = 0`,
 ];
 
 describe('the ledger is append-only', () => {
-  for (const change of CHANGES.slice(0, 8)) {
+  for (const change of CHANGES) {
     test(`for the program's role: ${change}`, async () => {
       const before = await ledger(world);
       const attempt = world.database.transaction((tx) => execute(tx, change));

@@ -69,6 +69,11 @@ describe('a line of CSV is counted as it stands in the file', () => {
     ],
     ['with a quotation mark that is never closed', `${HEADER}\n${A}\n${B},"\n${A}\n${B}\n`, ['2 a', '3 csv_malformed']],
     [
+      'with a quotation mark that only a stray one lines later would close',
+      `${HEADER}\n${A}\n${A.replace('p-1', '"p-1')}\n${A}\n${B.replace('p-1', 'p"-1')}\n${B}\n`,
+      ['2 a', '3 csv_malformed'],
+    ],
+    [
       'with other columns than the header',
       `${HEADER}\n${A},\n${A.slice(0, 20)}\n${B}\n`,
       ['2 column_count', '3 column_count', '4 b'],
