@@ -36,7 +36,10 @@ export async function* readRecords(file: SourceFile, onBytes: (bytes: number) =>
   const chunks = file.name === '-' ? process.stdin : createReadStream(file.name, { highWaterMark: 256 * 1024 });
   // A transaction that the server undid is tried again, but what came through a pipe is gone.
   if (chunks.readableEnded) {
-    throw refuse('file_unreadable', { file: file.name, reason: 'the ledger was busy, and a pipe can be read only once' });
+    throw refuse('file_unreadable', {
+      file: file.name,
+      reason: 'the ledger was busy, and a pipe can be read only once',
+    });
   }
   const counted = async function* (): AsyncGenerator<Buffer> {
     try {
