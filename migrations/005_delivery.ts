@@ -74,6 +74,21 @@ export async function up(knex: Knex): Promise<void> {
     CREATE UNIQUE INDEX sending_one_for_the_close ON sendings (document_id) WHERE asked_for = 'close'`);
   await knex.raw(`CREATE INDEX sendings_unfinished ON sendings (status) WHERE status <> 'sent'`);
   await knex.raw(`CALL grant_to_app('SELECT, INSERT, UPDATE', 'sendings')`);
+  // A sending moves from state to state; what it is of, its Message-ID and that it was sent are facts.
+  await knex.raw(`
+    CREATE FUNCTION refuse_rewritten_sending() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF (OLD.document_id, OLD.message_id, OLD.asked_for, OLD.queued_at)
+         IS DISTINCT FROM (NEW.document_id, NEW.message_id, NEW.asked_for, NEW.queued_at) OR OLD.status = 'sent' THEN
+        RAISE EXCEPTION 'sending % is a fact: send again by a new one', OLD.sending_id
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'sendings_facts_stay';
+      END IF;
+      RETURN NEW;
+    END
+    $$`);
+  await knex.raw(`
+    CREATE TRIGGER sendings_facts_stay BEFORE UPDATE ON sendings
+      FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_sending()`);
 
   // Every worker takes a number and holds an advisory lock by that number while it lives.
   await knex.raw(`CREATE SEQUENCE worker_numbers`);
@@ -82,7 +97,7 @@ export async function up(knex: Knex): Promise<void> {
   // The queue belongs to the owner; the app only says which documents to look at.
   await knex.raw(`
     CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
-      SET search_path FROM CURRENT AS $$
+      SET search_path = pg_catalog, pg_temp AS $$
       SELECT count(*) FROM graphile_worker.add_jobs((
         SELECT array_agg(('deliver', json_build_object('document_id', id), NULL, NULL, NULL, 'deliver:' || id, NULL, NULL
                          )::graphile_worker.job_spec ORDER BY id)

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { type FieldProblem, reasonOf, refuse } from './errors.ts';
 import { isCurrency } from './money.ts';
 import { isTimeZone } from './month.ts';
+import { firstSettings } from './sandbox.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
@@ -245,17 +246,40 @@ export function instructionsFor(settings: Settings, currency: string): Instructi
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/** What the issuer's own settings lack for a close in production, as the paths a person must fill in. */
-export function missingSettings(settings: Settings): string[] {
-  const { issuer } = settings;
-  const wanted: ReadonlyArray<readonly [path: string, value: string]> = [
-    ['issuer.legal_name', issuer.legal_name],
-    ['issuer.address.line1', issuer.address.line1],
-    ['issuer.address.city', issuer.address.city],
-    ['issuer.address.country', issuer.address.country],
-    ['issuer.email', issuer.email],
-    ['public_url', settings.public_url],
-    ['mail_from', settings.mail_from],
+/** A setting that production lacks: empty, or still the sandbox's fictitious one. */
+export interface MissingSetting {
+  readonly path: string;
+  readonly lacks: string;
+}
+
+/** What the issuer's own settings lack for a close in production. */
+export function missingSettings(settings: Settings): MissingSetting[] {
+  const fictitious = settingsSchema.parse(firstSettings('sandbox'));
+  const values = (of: Settings): ReadonlyArray<readonly [path: string, value: string]> => [
+    ['issuer.legal_name', of.issuer.legal_name],
+    ['issuer.address.line1', of.issuer.address.line1],
+    ['issuer.address.city', of.issuer.address.city],
+    ['issuer.address.country', of.issuer.address.country],
+    ['issuer.email', of.issuer.email],
+    ['public_url', of.public_url],
+    ['mail_from', of.mail_from],
   ];
-  return wanted.filter(([, value]) => value === '').map(([path]) => path);
+  const known = new Map(values(fictitious));
+  const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
+    if (value === '') return [{ path, lacks: 'a value' }];
+    // Real issuers have countries in common with the fictitious one, and streets too, but not their whole identity.
+    const identity = !path.startsWith('issuer.address.');
+    return identity && value === known.get(path) ? [{ path, lacks: 'a value of its own: it is the sandbox’s' }] : [];
+  });
+  const invented = JSON.stringify(Object.values(fictitious.instructions));
+  for (const [currency, instructions] of Object.entries(settings.instructions)) {
+    for (const kind of ['ach', 'wire'] as const) {
+      const written = instructions[kind];
+      if (written !== undefined && invented.includes(JSON.stringify(written))) {
+        const path = `instructions.${currency}.${kind}`;
+        missing.push({ path, lacks: 'a real bank account: it is the sandbox’s' });
+      }
+    }
+  }
+  return missing;
 }

@@ -41,7 +41,7 @@ const CATALOGUE = {
   settings_incomplete: entry<{ file: string; missing: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `Production cannot close: ${f.file} still lacks ${f.missing.join(', ')}. ` +
+      `Production cannot close: in ${f.file} real values are missing for ${f.missing.join(', ')}. ` +
       `Complete the settings; 'reckoner init --check' lists everything that is missing.`,
   ),
   database_unreachable: entry<{ database: string; reason: string }>(
@@ -67,6 +67,10 @@ const CATALOGUE = {
     (f) =>
       `This database belongs to ${f.database} for good, but RECKONER_ENVIRONMENT is ${f.program}. ` +
       'Use the database of that environment, or correct the variable.',
+  ),
+  database_failed: entry<{ reason: string; remedy: string }>(
+    EXIT.failed,
+    (f) => `PostgreSQL gave up: ${f.reason}. What was committed stays, the rest was undone. ${f.remedy}`,
   ),
   embedded_server: entry<{ reason: string; remedy: string }>(
     EXIT.failed,

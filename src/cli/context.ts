@@ -34,7 +34,10 @@ export async function withDatabase<Result>(
     if (asked) exit();
     asked = true;
     if (options.onStop) options.onStop();
-    else void database.abandon().finally(exit);
+    else {
+      process.stderr.write('Stopped: what was not committed is undone.\n');
+      void database.abandon().finally(exit);
+    }
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);

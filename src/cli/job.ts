@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { verify } from '../audit/verify.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { closeMonths } from '../close/run.ts';
+import { databaseFailure } from '../database/transaction.ts';
 import { deliverPending } from '../delivery/deliver.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
@@ -43,7 +44,8 @@ const LEVEL_NAMES = { level: (label: string) => ({ level: label }) };
 
 const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 
-function logFailure(log: pino.Logger, error: unknown): void {
+function logFailure(log: pino.Logger, thrown: unknown): void {
+  const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) log.error({ code: error.code, ...error.facts }, error.message);
   else log.error({ code: 'internal' }, reasonOf(error));
 }

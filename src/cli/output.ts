@@ -1,6 +1,7 @@
 /** What commands print: JSON for programs, tables for people; errors to stderr, and with --json on stdout as well. */
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
+import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
 
 export interface Output {
@@ -47,7 +48,8 @@ export function openOutput(json: boolean): Output {
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 /** Reports an error and says with which status to exit. Only a bug shows where it happened. */
-export function reportError(error: unknown, json: boolean): number {
+export function reportError(thrown: unknown, json: boolean): number {
+  const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
     if (json) {
       const { facts, code, message } = error;

@@ -49,7 +49,7 @@ export async function planClose(
   request: CloseRequest,
 ): Promise<Month[]> {
   if (environment.name === 'production') {
-    const missing = missingSettings(settings);
+    const missing = missingSettings(settings).map((each) => each.path);
     if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
   }
   const state = await readLedgerState(tx);

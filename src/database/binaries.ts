@@ -62,36 +62,28 @@ export async function findPackage(): Promise<Package> {
 }
 
 /**
- * The folder to run the programs from: the package's own if it is complete, else a completed copy under `folder`. npm
- * may withhold the package's install script, which makes links between its libraries, and node_modules may be
- * read-only. It is a copy, and not a folder of links named in DYLD_LIBRARY_PATH, because initdb calls postgres through
- * /bin/sh, which macOS strips of that variable. 60 MB, once in a version.
+ * The programs to run: the package's own, if they are complete and the server's user can reach them, else a completed
+ * copy in /var/tmp that only the user of this process may change. npm may withhold the package's install script, which
+ * makes links between its libraries; node_modules may be read-only, or lie below /root where root's server user may not
+ * go. It is a copy, and not a folder of links named in DYLD_LIBRARY_PATH, because initdb calls postgres through
+ * /bin/sh, which macOS strips of that variable; and it is not in the home, whose path may hold what that shell would
+ * read otherwise. 60 MB, once in a version.
  */
-export async function completeNative(found: Package, folder: string, account: Account): Promise<string> {
+export async function publishNative(found: Package, account: Account): Promise<Package> {
   const links = await libraryLinks(found.native);
-  if (await isComplete(found.native, links)) return found.native;
-  return copyNative(found, folder, account);
-}
-
-/**
- * Programs that root's server user can run: the package's, or, where it may not enter node_modules (a checkout below
- * /root) or could not enter a copy beside its data, a copy of root's in /var/tmp that nobody else may change.
- */
-export async function publishNative(found: Package, account: Account, hidden: boolean): Promise<Package> {
-  if (!account.switched) return found;
-  const complete = await isComplete(found.native, await libraryLinks(found.native));
-  if ((await barrierTo(found.native, account)) === undefined && (complete || !hidden)) return found;
-  const folder = '/var/tmp/reckoner-postgres';
+  const reachable = (await barrierTo(found.native, account)) === undefined;
+  if (reachable && (await isComplete(found.native, links))) return found;
+  const own: Account = { ...account, uid: process.getuid?.() ?? account.uid, switched: false };
+  const folder = `/var/tmp/reckoner-postgres-${own.uid}`;
   await mkdir(folder, { mode: 0o755 }).catch(unless('EEXIST'));
   const made = await lstat(folder);
-  if (!made.isDirectory() || made.uid !== 0 || (made.mode & 0o022) !== 0) {
+  if (!made.isDirectory() || made.uid !== own.uid || (made.mode & 0o022) !== 0) {
     throw unusable(
-      `${folder}, the folder for its programs, is not a folder that root alone may change`,
+      `${folder}, the folder for its programs, is not a folder that this user alone may change`,
       'Remove it and find out who made it.',
     );
   }
-  const root: Account = { uid: 0, gid: 0, name: 'root', switched: false };
-  return { ...found, native: await copyNative(found, folder, root) };
+  return { ...found, native: await copyNative(found, folder, own) };
 }
 
 async function copyNative(found: Package, folder: string, account: Account): Promise<string> {

@@ -16,7 +16,6 @@ import {
   chooseAccount,
   commandLineOf,
   complaintIn,
-  completeNative,
   findPackage,
   findUser,
   listProcesses,
@@ -77,7 +76,7 @@ export async function preparePlace(directory: string): Promise<Place> {
   const hash = createHash('sha256').update(`${account.uid} ${folder}`).digest('hex');
   const name = `reckoner-${hash.slice(0, 20)}`;
   const sockets = hidden ? join('/tmp', name) : socketFolder(folder, name);
-  const programs = await publishNative({ ...found, native: await realpath(found.native) }, account, hidden);
+  const programs = await publishNative({ ...found, native: await realpath(found.native) }, account);
   const place = { folder, data, sockets, name, account, package: programs, hidden };
   await makeSocketFolder(place);
   return place;
@@ -143,7 +142,7 @@ export async function removeLeftovers({ folder, account }: Place): Promise<void>
 export async function createCluster(place: Place): Promise<void> {
   const { folder, data, account } = place;
   if (existsSync(data) && (await readdir(data)).length > 0) throw notACluster(place);
-  const native = await completeNative(place.package, folder, account);
+  const { native } = place.package;
   const draft = join(folder, `data.new.${randomUUID()}`);
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth-local=trust', '--auth-host=reject'];
   // Memory and connections stand in postgresql.conf, where a person may change them; see startServer for the rest.
@@ -188,7 +187,7 @@ export interface StartedServer {
 /** Starts the server in a session of its own, out of reach of Ctrl-C. It is ready when it lets somebody in. */
 export async function startServer(place: Place): Promise<StartedServer> {
   const { folder, data, sockets, account } = place;
-  const native = await completeNative(place.package, folder, account);
+  const { native } = place.package;
   await makeSocketFolder(place);
   if (existsSync(join(data, 'postmaster.pid'))) await endOrphans(place);
   await removeIfRecycled(join(data, 'postmaster.pid'));
@@ -320,7 +319,7 @@ export async function stopServer(place: Place): Promise<void> {
   const pid = await pidIn(join(data, 'postmaster.pid'));
   // In another container it has another number: it cannot be stopped from here, and whoever comes next there does.
   if (pid === undefined || pid !== (await postmasterOf(place))) return;
-  const native = await completeNative(place.package, folder, account);
+  const { native } = place.package;
   // pg_ctl as the server's user: root must not send a signal to a number read from that user's file.
   const { cwd, path } = seenFrom(place, data);
   await run(account, cwd, join(native, 'bin', 'pg_ctl'), ['stop', '-D', path, '-m', 'fast', '-W']);

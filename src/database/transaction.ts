@@ -4,6 +4,7 @@
  */
 import type { Knex } from 'knex';
 import pg from 'pg';
+import { Refusal, refuse } from '../errors.ts';
 
 export type Transaction = Knex.Transaction;
 
@@ -90,3 +91,25 @@ export const valueTypes: pg.CustomTypesConfig = {
     }
   },
 } as pg.CustomTypesConfig;
+
+/** What a person can do about failures of the server that are no fault of the statement. */
+const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
+  [/^53100$/, "Free space on the database's disk and run the command again."],
+  [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],
+  [/^57P|^08/, 'Check that the server runs, and run the command again.'],
+];
+
+/** A failure of the server or of the way to it as a refusal: its own words, without our statement before them. */
+export function databaseFailure(error: unknown): Refusal | undefined {
+  if (!(error instanceof Error) || error instanceof Refusal) return undefined;
+  // knex puts the whole statement before the message.
+  const reason = error.message.split(' - ').at(-1) ?? '';
+  const state = sqlstate(error);
+  const known = REMEDIES.find(([states]) => state !== undefined && states.test(state));
+  if (known) return refuse('database_failed', { reason, remedy: known[1] }, error);
+  if (/Connection terminated|connection error|connection was lost|not queryable|EPIPE|ECONNRESET/.test(error.message)) {
+    const remedy = 'Check that the server runs, and run the command again.';
+    return refuse('database_failed', { reason: 'the connection to it was lost', remedy }, error);
+  }
+  return undefined;
+}

@@ -8,13 +8,14 @@ import type pg from 'pg';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { openQueuePool, quietQueueLogger } from '../database/queue.ts';
+import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors.ts';
 import { packageRoot } from '../package.ts';
 import { type Deliverer, type Delivery, deliverDocument } from './document.ts';
 import { openStudio } from './drawing.ts';
 import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
-import { enqueueUnfinished } from './queries.ts';
+import { enqueueUnfinished, noteFailure } from './queries.ts';
 import { openTransport } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
@@ -42,13 +43,13 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   const documents = await options.database.transaction((tx) => enqueueUnfinished(tx));
   if (documents === 0) return;
   options.onStart?.(documents);
-  await withCrew(options, async ({ pool, numbers, tasksOf }) => {
-    await Promise.all(
-      numbers.map((number) => {
-        const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
-        return runOnce({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger });
-      }),
-    );
+  await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
+    const rounds = numbers.map((number) => {
+      const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
+      return runOnce({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger });
+    });
+    for (const round of rounds) round.catch(() => {}); // raced below; the others must not end the process
+    await Promise.race([Promise.all(rounds), lost]);
   });
 }
 
@@ -102,11 +103,13 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     links: linkProvider(settings),
   };
   const tasksOf = (worker: number): TaskList => ({
-    deliver: async (payload) => {
+    deliver: async (payload): Promise<void> => {
       const { document_id } = payload as { document_id: number };
-      const delivery = await deliverDocument(deliverer, document_id, worker).catch((error: unknown) => {
+      const delivery = await deliverDocument(deliverer, document_id, worker).catch(async (error: unknown) => {
         // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
-        options.onDelivery?.({ number: `document ${document_id}`, status: 'deferred', detail: reasonOf(error) });
+        const reason = reasonOf(databaseFailure(error) ?? error);
+        options.onDelivery?.({ number: `document ${document_id}`, status: 'deferred', detail: reason });
+        await database.transaction((tx) => noteFailure(tx, document_id, reason)).catch(() => {});
         throw error;
       });
       options.onDelivery?.(delivery);
@@ -119,6 +122,10 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     loseCrew = reject;
   });
   lost.catch(() => {});
+  // When the database goes away, the queue rejects promises of its own that nobody holds: they end this work, with the
+  // reason told, and not the process.
+  const onUnheld = (error: unknown) => loseCrew(error instanceof Error ? error : new Error(String(error)));
+  process.on('unhandledRejection', onUnheld);
   const crew = await hireCrew(database.connection, CREW, () =>
     loseCrew(new Error('the connection that shows that these workers live was lost')),
   );
@@ -126,8 +133,9 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   try {
     await work({ pool, numbers: crew.numbers, tasksOf, lost });
   } finally {
-    await pool.end();
-    await crew.dismiss();
+    // With the database gone these fail too; what went wrong first is what is told.
+    await Promise.allSettled([pool.end(), crew.dismiss()]);
+    process.off('unhandledRejection', onUnheld);
     transport.close();
     await studio.close();
   }

@@ -7,6 +7,7 @@ import { type Environment, type Instructions, instructionsFor, type Settings } f
 import type { Database } from '../database/database.ts';
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { Refusal } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
@@ -67,7 +68,8 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
     const paymentLink = await completeDrawing(deliverer, document);
     return await send(deliverer, document, paymentLink, sending, worker);
   } catch (error) {
-    if (!(error instanceof Held)) throw error;
+    // A template that does not render is for a person to mend, like an address that is missing.
+    if (!(error instanceof Held || error instanceof Refusal)) throw error;
     await database.transaction((tx) => holdSending(tx, sending.sending_id, error.message));
     return { number, status: 'held', detail: error.message };
   }

@@ -210,6 +210,14 @@ export async function settleSending(tx: Transaction, settlement: Settlement): Pr
   return settled === 1;
 }
 
+/** Says in `status` why a document still waits, where no step of its delivery could say so itself. */
+export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
+  await execute(tx, `UPDATE sendings SET reason = :reason WHERE document_id = :documentId AND status = 'queued'`, {
+    documentId,
+    reason,
+  });
+}
+
 export async function holdSending(tx: Transaction, sendingId: number, reason: string): Promise<void> {
   await execute(
     tx,

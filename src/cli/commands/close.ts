@@ -29,13 +29,13 @@ export async function close(output: Output, month: Month | undefined, options: C
           [
             describeMonths(months, 'would close'),
             table(
-              ['number', 'partner', 'month', '>rows', '>amount'],
+              ['number', 'partner', 'month', '>rows', '>amount due'],
               documents.map((row) => [
                 row.number,
                 short(row.partner_id, 24),
                 row.month,
                 row.lines.reduce((count, line) => count + line.count, 0),
-                money(row.invoice_amount, row.currency),
+                money(row.amount_due, row.currency),
               ]),
             ),
             'This was a preview: nothing was written.',

@@ -1,5 +1,5 @@
 /** `reckoner init` and `reckoner migrate`: the home and its database. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment, readSettings, settingsFile } from '../../config.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
@@ -35,7 +35,14 @@ function layOutHome(environment: Environment): 'created' | 'kept' {
     mkdirSync(join(environment.home, 'outbox'), { recursive: true });
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    writeFileSync(file, text, { flag: 'wx' });
+    // Written whole under another name first: a full disk or a kill must not leave half a file that init would keep.
+    const draft = `${file}.${process.pid}.tmp`;
+    try {
+      writeFileSync(draft, text, { flush: true });
+      linkSync(draft, file);
+    } finally {
+      rmSync(draft, { force: true });
+    }
     return 'created';
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && existsSync(file)) return 'kept';

@@ -33,13 +33,13 @@ export async function invoiceList(output: Output, options: InvoiceListOptions): 
 
 function listed(documents: readonly DocumentRow[]): string {
   return table(
-    ['number', 'partner', 'month', 'due', '>amount', '', 'status', 'e-mail'],
+    ['number', 'partner', 'month', 'due', '>amount due', '', 'status', 'e-mail'],
     documents.map((row) => [
       row.number,
       short(row.partner_id, 16),
       row.month,
       row.due_on ?? '',
-      amount(row.invoice_amount, row.currency),
+      amount(row.amount_due, row.currency),
       row.currency,
       row.status,
       row.email_status ?? '',
@@ -105,11 +105,18 @@ function described(row: DocumentRow): string {
 function emailStory(row: DocumentRow): string {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
-  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}: ${reason}`;
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
   return reason === null ? status : `${status}: ${reason}`;
 }
 
 export async function invoicePdf(output: Output, number: string, options: { output?: string }): Promise<number> {
+  if (options.output === '-' && output.json) {
+    throw refuse('argument_invalid', {
+      argument: '--output',
+      value: '-',
+      reason: 'puts the PDF where --json puts its document',
+    });
+  }
   return withContext(async ({ database }) => {
     const pdf = await database.reading(async (tx) => {
       const row = await documentNumbered(tx, number);
