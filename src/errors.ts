@@ -77,6 +77,33 @@ const CATALOGUE = {
     (f) => `The embedded PostgreSQL server cannot run: ${f.reason}. ${f.remedy}`,
   ),
 
+  database_not_empty: entry<{ tables: readonly string[] }>(
+    EXIT.refused,
+    (f) =>
+      `Nothing was restored: this database is not empty, there are rows in ${f.tables.join(', ')}. ` +
+      'Restore into an empty database (another DATABASE_URL or RECKONER_HOME).',
+  ),
+  backup_exists: entry<{ file: string }>(
+    EXIT.refused,
+    (f) => `${f.file} is there already, and a backup replaces no file. Name another one, or move this one away.`,
+  ),
+  backup_invalid: entry<{ file: string; reason: string }>(
+    EXIT.badInput,
+    (f) => `Nothing was restored from ${f.file}: ${f.reason}. Use another copy or an earlier backup.`,
+  ),
+  backup_newer: entry<{ file: string; program: string; unknown: readonly string[] }>(
+    EXIT.refused,
+    (f) =>
+      `${f.file} was made by a newer program (${f.program}), which has ${f.unknown.join(', ')}. ` +
+      'Restore it with that program or a later one.',
+  ),
+  backup_environment: entry<{ file: string; backup: string; program: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.file} is a backup of ${f.backup}, but RECKONER_ENVIRONMENT is ${f.program}. ` +
+      'Use a backup of that environment, or correct the variable.',
+  ),
+
   // Files and arguments
   argument_invalid: entry<{ argument: string; value: string; reason: string }>(
     EXIT.badInput,

@@ -17,8 +17,16 @@ const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
 const reportCommands = () => import('./commands/report.ts');
+const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
 const statusCommands = () => import('./commands/status.ts');
+
+const BACKUP_HELP = `
+It is one consistent picture, whatever is imported, closed or sent meanwhile. Not in it: settings.json, templates/ and
+outbox/ of RECKONER_HOME, and the secrets in the environment. A file that is there already is never replaced.`;
+const RESTORE_HELP = `
+The database is left as it was unless all of the backup could be loaded. An older program's backup is migrated on the
+way. settings.json, templates/, outbox/ and secrets are not in a backup: bring them yourself.`;
 
 /** Runs one command line and gives its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -136,6 +144,16 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .argument('[month]', 'one closed month; else everything', monthArgument('month'))
     .description('re-derive everything from the ledger and compare')
     .action(act(async (output, month: Month | undefined) => (await verifyCommands()).verify(output, month)));
+  program
+    .command('backup <file>')
+    .description('write all that the database keeps into one file, while everything runs')
+    .addHelpText('after', BACKUP_HELP)
+    .action(act(async (output, file: string) => (await backupCommands()).backup(output, file)));
+  program
+    .command('restore <file>')
+    .description('load a backup into an empty database and verify it; exit 4 when a check finds a difference')
+    .addHelpText('after', RESTORE_HELP)
+    .action(act(async (output, file: string) => (await backupCommands()).restore(output, file)));
   program
     .command('status')
     .description('months, backlog, failures, last runs; exit 4 when something needs a person')

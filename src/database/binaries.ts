@@ -301,7 +301,10 @@ export function remedyFor(output: string, folder: string): string {
     return `Let the user that runs it write to ${folder}, or use another RECKONER_HOME, or ${OWN_DATABASE}.`;
   }
   if (/incompatible with server/.test(output)) {
-    return 'Go back to the release of this program that made the data, save them with pg_dump, and restore them here.';
+    return (
+      "Run 'reckoner backup FILE' with the release of this program that made the data, move " +
+      `${folder} away, and run 'reckoner restore FILE' with this one.`
+    );
   }
   return `${join(folder, 'server.log')} may say more. If it cannot be mended, ${OWN_DATABASE}.`;
 }

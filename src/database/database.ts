@@ -19,6 +19,11 @@ export interface Database {
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Does the work for its result and undoes everything that it wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** A transaction of the owner, for what the app's role may not do: backup and restore. */
+  readonly asOwner: <Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    options?: { readOnly?: boolean },
+  ) => Promise<Result>;
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
   readonly migrations: { readonly run: () => Promise<string[]> };
@@ -29,7 +34,10 @@ export interface Database {
 
 const OLDEST_SERVER = 160000;
 
-/** Opens the database for a command. `unmigrated` is for `init` and `migrate`, which bring it up to date. */
+/**
+ * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which bring it up to date, and
+ * for `backup`, which is wanted before that; they check by themselves whose it is.
+ */
 export async function openDatabase(
   environment: Environment,
   options: { unmigrated?: boolean; poolSize?: number } = {},
@@ -56,6 +64,7 @@ export async function openDatabase(
     transaction: (work) => inTransaction(app, work),
     reading: (work) => inTransaction(app, work, { readOnly: true }),
     preview: (work) => previewed(app, work),
+    asOwner: (work, given) => inTransaction(owner, work, given),
     connection: server.connection,
     migrations: {
       run: async () => {
@@ -170,7 +179,8 @@ export function refuseOldServer(version: { number: number; text: string }): void
   if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
 }
 
-async function checkEnvironment(owner: Knex, environment: Environment): Promise<void> {
+/** A database belongs to its environment for good. */
+export async function checkEnvironment(owner: Knex, environment: Pick<Environment, 'name'>): Promise<void> {
   const { rows } = (await owner.raw('SELECT environment FROM installation')) as { rows: { environment: string }[] };
   const belongsTo = rows[0]?.environment;
   if (belongsTo === undefined) throw refuse('database_not_migrated', { pending: ['installation'] });

@@ -23,10 +23,13 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '005_delivery', ...delivery },
 ];
 
+/** Our migrations in their order. */
+export const MIGRATION_NAMES: readonly string[] = MIGRATIONS.map(({ name }) => name);
+
 const TABLE = 'migrations';
 
-const migrationSource: Knex.MigrationSource<Migration> = {
-  getMigrations: async () => [...MIGRATIONS],
+const sourceOf = (names: readonly string[]): Knex.MigrationSource<Migration> => ({
+  getMigrations: async () => MIGRATIONS.filter(({ name }) => names.includes(name)),
   getMigrationName: (migration) => migration.name,
   getMigration: async (migration) => ({
     up: migration.up,
@@ -34,41 +37,67 @@ const migrationSource: Knex.MigrationSource<Migration> = {
       throw new Error('migrations go forward only');
     },
   }),
-};
+});
 
-// Constraint of CREATE DATABASE … TEMPLATE and of two commands at once: one migrates, the other waits.
-const MIGRATION_LOCK = 'SELECT pg_advisory_lock(7310, 1)';
+// Of CREATE DATABASE … TEMPLATE and of two commands at once: one migrates, the other waits.
+const MIGRATION_LOCK = 'CAST(7310 AS integer), CAST(1 AS integer)';
 
-/** Brings the database up to date as its owner and names what was done. Safe to repeat and to run at once. */
-export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise<string[]> {
+/**
+ * Does the work while nobody migrates: `alone` as the one who does, `shared` beside others who only want the schema to
+ * stay as it is. The lock lies on a connection of its own, because whoever takes one snapshot must hold it before that.
+ */
+export async function whileNobodyMigrates<Result>(
+  connection: pg.ClientConfig,
+  mode: 'alone' | 'shared',
+  work: () => Promise<Result>,
+): Promise<Result> {
   const keeper = new pg.Client(connection);
+  keeper.on('error', () => {}); // A server that goes away is reported by the work's own queries.
   await keeper.connect();
   try {
-    await keeper.query(MIGRATION_LOCK);
-    const pool = openQueuePool(connection, 2);
-    try {
-      await migrateQueue({ pgPool: pool, logger: quietQueueLogger });
-    } finally {
-      await pool.end();
-    }
-    const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
-    await owner.raw(`CALL grant_to_app('SELECT', ?)`, [TABLE]);
-    return done;
+    await keeper.query(`SELECT pg_advisory_lock${mode === 'alone' ? '' : '_shared'}(${MIGRATION_LOCK})`);
+    return await work();
   } finally {
     await keeper.end();
   }
 }
 
+/** Brings the database up to date as its owner and names what was done. Safe to repeat and to run at once. */
+export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise<string[]> {
+  return whileNobodyMigrates(connection, 'alone', async () => {
+    await prepareQueue(connection);
+    return migrateTo(owner, MIGRATION_NAMES);
+  });
+}
+
+/** The queue's own migrations. Ours need its schema. */
+export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
+  const pool = openQueuePool(connection, 2);
+  try {
+    await migrateQueue({ pgPool: pool, logger: quietQueueLogger });
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Runs those of the named migrations that the current schema lacks; in a transaction, as part of it. */
+export async function migrateTo(owner: Knex, names: readonly string[]): Promise<string[]> {
+  const migrationSource = sourceOf(names);
+  const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
+  await owner.raw(`CALL grant_to_app('SELECT', ?)`, [TABLE]);
+  return done;
+}
+
 /** Names of the migrations that the database lacks. */
 export async function pendingMigrations(owner: Knex): Promise<string[]> {
   const done = await doneMigrations(owner);
-  const known = new Set(MIGRATIONS.map((migration) => migration.name));
-  const unknown = done.filter((name) => !known.has(name));
+  const unknown = done.filter((name) => !MIGRATION_NAMES.includes(name));
   if (unknown.length > 0) throw refuse('database_newer', { unknown });
-  return [...known].filter((name) => !done.includes(name));
+  return MIGRATION_NAMES.filter((name) => !done.includes(name));
 }
 
-async function doneMigrations(owner: Knex): Promise<string[]> {
+/** Names of the migrations that the database has, in the order in which they were run. */
+export async function doneMigrations(owner: Knex): Promise<string[]> {
   const { rows } = (await owner.raw(`SELECT to_regclass(?) IS NOT NULL AS there`, [TABLE])) as {
     rows: { there: boolean }[];
   };

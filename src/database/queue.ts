@@ -14,3 +14,13 @@ export function openQueuePool(connection: pg.ClientConfig, max: number): pg.Pool
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
+
+/**
+ * Some of its troubles the queue writes to the console by itself, stacks and all; what matters of them reaches us as
+ * errors too. Gives back the console.
+ */
+export function hushQueue(): () => void {
+  const { trace, error } = console;
+  Object.assign(console, { trace() {}, error() {} });
+  return () => void Object.assign(console, { trace, error });
+}

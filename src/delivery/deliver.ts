@@ -7,7 +7,7 @@ import { type Runner, run, runOnce, type TaskList } from 'graphile-worker';
 import type pg from 'pg';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { openQueuePool, quietQueueLogger } from '../database/queue.ts';
+import { hushQueue, openQueuePool, quietQueueLogger } from '../database/queue.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors.ts';
 import { packageRoot } from '../package.ts';
@@ -126,16 +126,19 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   // reason told, and not the process.
   const onUnheld = (error: unknown) => loseCrew(error instanceof Error ? error : new Error(String(error)));
   process.on('unhandledRejection', onUnheld);
+  const giveBackConsole = hushQueue();
   const crew = await hireCrew(database.connection, CREW, () =>
     loseCrew(new Error('the connection that shows that these workers live was lost')),
   );
   const pool = openQueuePool(database.connection, CREW + 2);
   try {
     await work({ pool, numbers: crew.numbers, tasksOf, lost });
+    // Kept after a failure: the queue goes on rejecting for a while, and the first reason is the one to tell.
+    process.off('unhandledRejection', onUnheld);
+    giveBackConsole();
   } finally {
     // With the database gone these fail too; what went wrong first is what is told.
     await Promise.allSettled([pool.end(), crew.dismiss()]);
-    process.off('unhandledRejection', onUnheld);
     transport.close();
     await studio.close();
   }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { refuseOldServer } from '../../src/database/database.ts';
@@ -52,7 +53,7 @@ const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran>
     },
   });
 
-function written(name: string, text: string): string {
+function written(name: string, text: string | Buffer): string {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
@@ -120,7 +121,7 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
     exit: 1,
-    says: /terminating connection due to administrator command\. What was committed stays/,
+    says: /(connection to it was lost|administrator command)\. What was committed stays/,
     run: async () => {
       await world.sql(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
         BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
@@ -169,6 +170,48 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
       const home = homeWith(readFileSync(join(world.home, 'settings.json'), 'utf8'));
       writeFileSync(join(home, 'postgres'), 'not a folder');
       return inWorld(['status'], { RECKONER_HOME: home, DATABASE_URL: '' });
+    },
+  },
+  database_not_empty: {
+    when: 'a backup is restored over rows',
+    exit: 3,
+    says: /there are rows in partners.*RECKONER_HOME/,
+    run: async () => {
+      const file = join(folder, 'whole.backup');
+      expect((await inWorld(['backup', file])).status).toBe(0);
+      return inWorld(['restore', file]);
+    },
+  },
+  backup_exists: {
+    when: 'a file has the name that a backup is to have',
+    exit: 3,
+    says: /mine is there already/,
+    run: () => inWorld(['backup', written('mine', 'precious')]),
+  },
+  backup_invalid: {
+    when: 'what is to be restored is something else',
+    exit: 2,
+    says: /Nothing was restored from .*letter\.txt: it is no backup of this program/,
+    run: () => inWorld(['restore', written('letter.txt', 'Dear Sir')]),
+  },
+  backup_newer: {
+    when: 'a newer program wrote the backup',
+    exit: 3,
+    says: /newer program \(9\.0\.0\).*version 2 of the format/,
+    run: () => {
+      const header = JSON.stringify({ format: 'reckoner-backup', version: 2, program: '9.0.0' });
+      return inWorld(['restore', written('newer.backup', gzipSync(`${header}\n`))]);
+    },
+  },
+  backup_environment: {
+    when: "a sandbox's backup is restored in production",
+    exit: 3,
+    says: /is a backup of sandbox, but RECKONER_ENVIRONMENT is production/,
+    run: async () => {
+      const file = join(folder, 'sandbox.backup');
+      expect((await inWorld(['backup', file])).status).toBe(0);
+      const env = { RECKONER_ENVIRONMENT: 'production', RECKONER_NOW: '', DATABASE_URL: empty.url };
+      return inWorld(['restore', file], env);
     },
   },
   argument_invalid: {

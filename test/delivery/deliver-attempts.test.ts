@@ -139,9 +139,13 @@ test('cut twice: uncertain, and never sent again by itself', async () => {
 });
 
 test('cut, then deferred, then cut: the same bytes each time, and uncertain in the end', async () => {
+  // An hour passes between them, so that a letter written anew would have another date.
   expect(await deliver('drop_after_data')).toBe('queued');
+  world.at('2026-08-01T11:00:00Z');
   expect(await deliver('defer_message')).toBe('queued');
+  world.at('2026-08-01T12:00:00Z');
   expect(await deliver('defer_recipients')).toBe('queued');
+  world.at('2026-08-01T13:00:00Z');
   expect(await deliver('drop_after_data')).toBe('uncertain');
   expect(server.mails).toHaveLength(3);
   expect(new Set(server.mails.map(({ raw }) => raw.toString('base64'))).size).toBe(1);

@@ -1,0 +1,350 @@
+/**
+ * Backing up: all that the database keeps, as of one instant, in one file that every PostgreSQL takes back.
+ * Refusals: backup_exists, file_unwritable, database_not_migrated, database_newer, database_environment.
+ *
+ * The file is gzip over lines of UTF-8:
+ *
+ *   {"format":"reckoner-backup","version":1,"program","environment","created_at","migrations":[…]}
+ *   {"table","columns":[…]}       for each table, what it refers to before it; then its rows as COPY writes
+ *   …                             them in its text format, and a line \.
+ *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line
+ *
+ * Not in it: generated columns, which are computed again; the list of migrations, which the header has; the queue,
+ * which `deliver` makes again from the sendings; and nothing that lies outside of the database.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, rmSync } from 'node:fs';
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { finished, pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import type { Environment } from '../config.ts';
+import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { packageVersion } from '../package.ts';
+import { codeOf, unless } from './binaries.ts';
+import { checkEnvironment, type Database } from './database.ts';
+import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
+import { connectionOf, execute, query, type Transaction } from './transaction.ts';
+
+export const FORMAT = 'reckoner-backup';
+/** Raised when a program that knows the one before could not read it. */
+export const FORMAT_VERSION = 1;
+/** Ends the rows of a table. COPY doubles every backslash of theirs, so no row reads like this. */
+export const END_OF_ROWS = '\\.\n';
+
+export interface Backup {
+  /** Of the file, as `sha256sum` says it. */
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly created_at: string;
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+export interface BackupProgress {
+  /** About how many bytes there are to read. The picture has been taken by then; the rest waits for what this gives. */
+  readonly onStart?: (bytes: number) => unknown;
+  readonly onProgress?: (bytes: number) => void;
+}
+
+/** Writes the file, whole or not at all. What others commit meanwhile is not in it. */
+export async function writeBackup(
+  database: Database,
+  environment: Environment,
+  file: string,
+  progress: BackupProgress = {},
+): Promise<Backup> {
+  if (existsSync(file)) throw refuse('backup_exists', { file });
+  // The lock is held before the snapshot is taken: a migration in between would leave its rewritten tables empty to it.
+  return whileNobodyMigrates(database.connection, 'shared', async () => {
+    const written = await database.asOwner(
+      async (tx) => {
+        await refuseStrangeDatabase(tx, environment);
+        const draft = await openDraft(file);
+        try {
+          return { draft, ...(await writeContent(tx, environment, draft, progress)), ...(await draft.complete()) };
+        } catch (error) {
+          await draft.discard();
+          throw error;
+        }
+      },
+      { readOnly: true },
+    );
+    const { draft, ...backup } = written;
+    await draft.publish();
+    return backup;
+  });
+}
+
+/** An older schema is backed up as it is: before an upgrade is when people want it most. */
+async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
+  const pending = await pendingMigrations(tx);
+  if ((await doneMigrations(tx)).length === 0) throw refuse('database_not_migrated', { pending });
+  await checkEnvironment(tx, environment);
+}
+
+// --- What there is to save --------------------------------------------------------------------------------------------
+
+export interface Table {
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** Tables that must have their rows before this one gets its own. */
+  readonly after: readonly string[];
+  readonly bytes: number;
+}
+
+/** Of the current schema, what belongs to the owner of our tables and not to an extension. */
+const OURS = `
+  FROM pg_class c
+  WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+    AND c.relowner = (SELECT relowner FROM pg_class WHERE oid = to_regclass('migrations'))
+    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+    AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
+
+/** What a trigger demands and no foreign key tells: no row posts to a month that is closed. */
+const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = { closed_months: ['entries'] };
+
+/** All tables of ours, found in the catalog so that none is forgotten, in an order in which they can be filled. */
+export async function readTables(tx: Transaction): Promise<Table[]> {
+  const found = await query<Table>(
+    tx,
+    `SELECT c.relname AS name, pg_table_size(c.oid) AS bytes,
+            ARRAY(SELECT a.attname::text FROM pg_attribute a
+                  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+                  ORDER BY a.attnum) AS columns,
+            ARRAY(SELECT f.relname::text FROM pg_constraint k JOIN pg_class f ON f.oid = k.confrelid
+                  WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid) AS after
+     ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+     ORDER BY c.relname COLLATE "C"`,
+  );
+  const waiting = new Map(
+    found.map((table) => [table.name, { ...table, after: [...table.after, ...(AFTER_BY_TRIGGER[table.name] ?? [])] }]),
+  );
+  const ordered: Table[] = [];
+  while (waiting.size > 0) {
+    const next = [...waiting.values()].find(({ after }) => !after.some((name) => waiting.has(name)));
+    if (next === undefined) throw new Error(`these tables wait for each other: ${[...waiting.keys()].join(', ')}`);
+    waiting.delete(next.name);
+    ordered.push(next);
+  }
+  return ordered;
+}
+
+/** The next value of every sequence of ours. Sequences know no snapshot: these are at or beyond what its rows used. */
+export async function readSequences(tx: Transaction): Promise<Record<string, number>> {
+  const names = await query<{ name: string }>(
+    tx,
+    `SELECT c.relname AS name ${OURS} AND c.relkind = 'S' ORDER BY c.relname COLLATE "C"`,
+  );
+  const sequences: Record<string, number> = {};
+  for (const { name } of names) {
+    const [sequence] = await run<{ next: number }>(
+      tx,
+      `SELECT s.last_value + CASE WHEN s.is_called THEN p.seqincrement ELSE 0 END AS next
+       FROM ${quoted(name)} s, pg_sequence p WHERE p.seqrelid = s.tableoid`,
+    );
+    if (sequence !== undefined) sequences[name] = sequence.next;
+  }
+  return sequences;
+}
+
+/** A name as SQL takes it, whatever is in it. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
+
+/** A statement about a table that the catalog named. Past knex, which would look for bindings in the name. */
+export async function run<Row extends pg.QueryResultRow>(tx: Transaction, statement: string): Promise<Row[]> {
+  return (await (await connectionOf(tx)).query<Row>(statement)).rows;
+}
+
+/**
+ * For a transaction that lasts: no time limit of the server's ends it, rows are read in the order in which they lie, and
+ * values are written so that they are read back as the same.
+ */
+export async function prepareForCopy(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `SELECT set_config(name, '0', true) FROM pg_settings
+     WHERE name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`,
+  );
+  await execute(tx, `SET LOCAL synchronize_seqscans TO off`);
+  await execute(tx, `SET LOCAL extra_float_digits TO 3`);
+  await execute(tx, `SET LOCAL intervalstyle TO postgres`);
+  await execute(tx, `SET LOCAL bytea_output TO hex`);
+  // A policy that hides rows from us is an error then, and not a backup without them.
+  await execute(tx, `SET LOCAL row_security TO off`);
+}
+
+// --- The content ------------------------------------------------------------------------------------------------------
+
+async function writeContent(
+  tx: Transaction,
+  environment: Environment,
+  draft: Draft,
+  { onStart, onProgress }: BackupProgress,
+): Promise<{ created_at: string; rows: Record<string, number> }> {
+  await prepareForCopy(tx);
+  const tables = await readTables(tx);
+  const hash = createHash('sha256');
+  const write = (content: Buffer): Promise<void> => {
+    hash.update(content);
+    return draft.write(content);
+  };
+  const created_at = environment.now().toISO();
+  const migrations = await doneMigrations(tx);
+  const header = { format: FORMAT, version: FORMAT_VERSION, program: packageVersion };
+  await write(line({ ...header, environment: environment.name, created_at, migrations }));
+
+  await onStart?.(tables.reduce((sum, { bytes }) => sum + bytes, 0));
+  const rows: Record<string, number> = {};
+  for (const table of tables) {
+    await write(line({ table: table.name, columns: table.columns }));
+    let left = table.bytes;
+    rows[table.name] = await copyRows(tx, table, async (content) => {
+      await write(content);
+      const read = Math.min(content.length, left);
+      left -= read;
+      onProgress?.(read);
+    });
+    await write(Buffer.from(END_OF_ROWS));
+    onProgress?.(left);
+  }
+  const sequences = await readSequences(tx);
+  await draft.write(line({ rows, sequences, sha256: hash.digest('hex') }));
+  return { created_at, rows };
+}
+
+const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
+
+const NEWLINE = 0x0a;
+
+/** How many lines end in it. COPY escapes the line ends inside of values: a line is a row. */
+export function countLines(content: Buffer): number {
+  let lines = 0;
+  for (let at = content.indexOf(NEWLINE); at >= 0; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
+  return lines;
+}
+
+/** Streams a table's rows, no faster than they are written, and counts them. */
+async function copyRows(
+  tx: Transaction,
+  { name, columns }: Table,
+  write: (content: Buffer) => Promise<void>,
+): Promise<number> {
+  const connection = await connectionOf(tx);
+  const copy = connection.query(copyTo(`COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`));
+  let failed = false;
+  // For good: a connection that is lost may tell it after the error that ended the copying.
+  copy.on('error', () => {
+    failed = true;
+  });
+  let rows = 0;
+  try {
+    for await (const chunk of copy.iterator({ destroyOnReturn: false })) {
+      rows += countLines(chunk as Buffer);
+      await write(chunk as Buffer);
+    }
+  } catch (error) {
+    // The connection is of use again only when all that the server sends has been read.
+    if (!failed) await finished(copy.resume()).catch(() => {});
+    throw error;
+  }
+  return rows;
+}
+
+// --- The file ---------------------------------------------------------------------------------------------------------
+
+/** The file while it is written, under another name beside its own. */
+interface Draft {
+  readonly write: (content: Buffer) => Promise<void>;
+  /** Everything is on the disk, and this is its size and hash. */
+  readonly complete: () => Promise<{ bytes: number; sha256: string }>;
+  /** Gives it its name, which no other file has. */
+  readonly publish: () => Promise<void>;
+  readonly discard: () => Promise<void>;
+}
+
+async function openDraft(file: string): Promise<Draft> {
+  const unwritable = (error: unknown) => refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
+  // Of its own name, so that two backups to one name do not write into each other.
+  const name = `${file}.${randomUUID()}.tmp`;
+  // It holds what only the owner of the database may read.
+  const handle = await open(name, 'wx', 0o600).catch((error: unknown) => {
+    throw unwritable(error);
+  });
+  const remove = () => rmSync(name, { force: true });
+  process.once('exit', remove); // Asked to stop, a command ends at once.
+
+  const gzip = createGzip();
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let failure: unknown;
+  const ended = pipeline(gzip, async (chunks: AsyncIterable<Buffer>) => {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await handle.writeFile(chunk); // It goes on where the last one ended.
+    }
+  });
+  ended.catch((error: unknown) => {
+    failure = error; // thrown to whoever writes or waits next
+  });
+  const orUnwritable = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      if (failure !== undefined) throw failure;
+      await work();
+    } catch (error) {
+      throw error instanceof Refusal ? error : unwritable(error);
+    }
+  };
+  return {
+    write: (content) =>
+      orUnwritable(async () => {
+        if (!gzip.write(content)) await Promise.race([once(gzip, 'drain'), ended]);
+      }),
+    async complete() {
+      await orUnwritable(async () => {
+        gzip.end();
+        await ended;
+        await handle.sync();
+        await handle.close();
+      });
+      return { bytes, sha256: hash.digest('hex') };
+    },
+    async publish() {
+      try {
+        await orUnwritable(() => giveName(name, file));
+      } finally {
+        remove();
+        process.off('exit', remove);
+      }
+    },
+    async discard() {
+      gzip.destroy();
+      await ended.catch(() => {});
+      await handle.close().catch(() => {});
+      await rm(name, { force: true }).catch(() => {});
+      process.off('exit', remove);
+    },
+  };
+}
+
+/** A second name fails where the file has been made meanwhile; a rename would replace it. */
+async function giveName(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || existsSync(file)) throw refuse('backup_exists', { file });
+    // A file system without second names (FAT, some shares).
+    await rename(draft, file);
+  }
+  const folder: FileHandle | undefined = await open(dirname(file)).catch(unless('EACCES', 'EISDIR'));
+  // Else a power cut could take the name away again. Some shares can't do that for folders.
+  await folder
+    ?.sync()
+    .catch(unless('EINVAL', 'EPERM', 'ENOTSUP'))
+    .finally(() => folder.close());
+}

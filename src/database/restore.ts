@@ -1,0 +1,450 @@
+/**
+ * Restoring a backup into an empty database, in one transaction: wholly and proved, or not at all.
+ * Refusals: file_unreadable, backup_invalid, backup_newer, backup_environment, database_not_empty, database_environment,
+ * database_newer.
+ *
+ * The file is read twice: first to its end, against its own hash and counts, without a database; then to be loaded.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { finished, pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { from as copyFrom } from 'pg-copy-streams';
+import { z } from 'zod';
+import type { EnvironmentName } from '../config.ts';
+import { type Refusal, reasonOf, refuse } from '../errors.ts';
+import {
+  columnList,
+  countLines,
+  END_OF_ROWS,
+  FORMAT,
+  FORMAT_VERSION,
+  prepareForCopy,
+  quoted,
+  readSequences,
+  readTables,
+  run,
+  type Table,
+} from './backup.ts';
+import { codeOf } from './binaries.ts';
+import { checkEnvironment, type Database } from './database.ts';
+import {
+  doneMigrations,
+  MIGRATION_NAMES,
+  migrateTo,
+  pendingMigrations,
+  prepareQueue,
+  whileNobodyMigrates,
+} from './migrate.ts';
+import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
+
+/** A backup that has been read to its end and is what its writer wrote. */
+export interface CheckedBackup {
+  readonly file: string;
+  readonly environment: EnvironmentName;
+  readonly program: string;
+  readonly created_at: string;
+  readonly migrations: readonly string[];
+  readonly rows: Readonly<Record<string, number>>;
+  /** Of its content, not of its file. */
+  readonly sha256: string;
+}
+
+export interface Restored<Proof> {
+  readonly rows: Readonly<Record<string, number>>;
+  /** Tables in the backup that this program's migrations do not make: somebody else's, left out. */
+  readonly leftOut: readonly string[];
+  readonly proof: Proof;
+}
+
+type OnProgress = (bytesOfTheFile: number) => void;
+
+// --- The file ---------------------------------------------------------------------------------------------------------
+
+const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
+  refuse('backup_invalid', { file, reason }, cause);
+
+const FOREIGN = 'it is no backup of this program';
+const CUT_OFF = 'it ends too early, a part of it is missing';
+
+const anyHeaderSchema = z.object({ format: z.literal(FORMAT), version: z.int(), program: z.string() });
+const headerSchema = anyHeaderSchema.extend({
+  environment: z.enum(['sandbox', 'production']),
+  created_at: z.string(),
+  migrations: z.array(z.string()).min(1),
+});
+const tableLineSchema = z.object({ table: z.string(), columns: z.array(z.string()).min(1) });
+const trailerSchema = z.object({
+  rows: z.record(z.string(), z.int()),
+  sequences: z.record(z.string(), z.int()),
+  sha256: z.string(),
+});
+type Header = z.output<typeof headerSchema>;
+type TableLine = z.output<typeof tableLineSchema>;
+type Trailer = z.output<typeof trailerSchema>;
+
+/** Reads a backup to its end. Touches no database. */
+export async function checkBackup(
+  file: string,
+  environment: EnvironmentName,
+  onProgress: OnProgress = () => {},
+): Promise<CheckedBackup> {
+  const { header, trailer } = await readBackup(file, onProgress, {
+    header(found) {
+      const unknown = found.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
+      if (unknown.length > 0) throw refuse('backup_newer', { file, program: found.program, unknown });
+      if (found.environment !== environment) {
+        throw refuse('backup_environment', { file, backup: found.environment, program: environment });
+      }
+    },
+    table: (_, rows) => passOver(rows),
+  });
+  // The later ones could not run over rows that lack what an earlier one did.
+  if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
+    throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
+  }
+  return { file, ...header, rows: trailer.rows, sha256: trailer.sha256 };
+}
+
+/** Rows that only count and go into the hash. */
+async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of rows);
+}
+
+interface Reader {
+  readonly header: (header: Header) => void;
+  /** Called for each table in turn; it must take all rows. */
+  readonly table: (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
+}
+
+/** Goes through the file once and throws where it is not whole: what a reader did with it must be undone then. */
+async function readBackup(
+  file: string,
+  onProgress: OnProgress,
+  reader: Reader,
+): Promise<{ header: Header; trailer: Trailer }> {
+  const content = new Content(file, onProgress);
+  try {
+    const head = readHeader(file, await content.line());
+    reader.header(head);
+    const rows: Record<string, number> = {};
+    for (;;) {
+      const line = parsed(await content.line());
+      const table = tableLineSchema.safeParse(line);
+      if (table.success) {
+        const name = table.data.table;
+        if (rows[name] !== undefined) throw invalid(file, `it holds the rows of ${name} twice`);
+        let count = 0;
+        const counted = async function* () {
+          for await (const chunk of content.rows()) {
+            count += countLines(chunk);
+            yield chunk;
+          }
+        };
+        await reader.table(table.data, counted());
+        rows[name] = count;
+        continue;
+      }
+      const end = trailerSchema.safeParse(line);
+      if (!end.success) throw invalid(file, 'it is damaged: between two tables stands something else');
+      const sha256 = content.hashBeforeLine();
+      await content.end();
+      if (sha256 !== end.data.sha256) throw invalid(file, 'it is damaged: its content is not what its SHA-256 says');
+      const names = new Set([...Object.keys(rows), ...Object.keys(end.data.rows)]);
+      const differing = [...names].filter((name) => rows[name] !== end.data.rows[name]);
+      if (differing.length > 0) throw invalid(file, `it does not hold all rows of ${differing.join(', ')}`);
+      return { header: head, trailer: end.data };
+    }
+  } finally {
+    await content.close();
+  }
+}
+
+function readHeader(file: string, line: string): Header {
+  const found = parsed(line);
+  const any = anyHeaderSchema.safeParse(found);
+  if (!any.success) throw invalid(file, FOREIGN);
+  const { version, program } = any.data;
+  if (version > FORMAT_VERSION) {
+    throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
+  }
+  const known = headerSchema.safeParse(found);
+  if (!known.success) throw invalid(file, 'it is damaged: its first line is not complete');
+  return known.data;
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Neither header nor trailer of any schema comes near this; a file of something else may have no line end at all. */
+const LONGEST_LINE = 1_000_000;
+const LINE_END = Buffer.from('\n');
+const LAST_LINE = Buffer.from(`\n${END_OF_ROWS}`);
+
+/** The unzipped file: lines, and between them rows without limit. Everything that is read goes into the hash. */
+class Content {
+  readonly #file: string;
+  readonly #chunks: AsyncGenerator<Buffer>;
+  readonly #hash = createHash('sha256');
+  /** Read from the file and not given to anybody yet. */
+  #held: Buffer = Buffer.alloc(0);
+  /** Hashed when more is read, because the trailer's hash is that of what stands before it. */
+  #lastLine: Buffer = Buffer.alloc(0);
+
+  constructor(file: string, onProgress: OnProgress) {
+    this.#file = file;
+    this.#chunks = unzipped(file, onProgress);
+  }
+
+  async line(): Promise<string> {
+    this.#hash.update(this.#lastLine);
+    for (;;) {
+      const end = this.#held.indexOf(LINE_END);
+      if (end >= 0) {
+        this.#lastLine = this.#held.subarray(0, end + 1);
+        this.#held = this.#held.subarray(end + 1);
+        return this.#lastLine.toString('utf8');
+      }
+      if (this.#held.length > LONGEST_LINE) throw invalid(this.#file, FOREIGN);
+      await this.#more();
+    }
+  }
+
+  /** The bytes of rows up to the line that ends them. */
+  async *rows(): AsyncGenerator<Buffer> {
+    this.#hash.update(this.#lastLine);
+    // What is held begins with one byte that has been given: a line end, so that the last line is found at once where
+    // there are no rows.
+    this.#held = Buffer.concat([LINE_END, this.#held]);
+    for (;;) {
+      const end = this.#held.indexOf(LAST_LINE);
+      // Behind this there may be the beginning of that line.
+      const safe = end >= 0 ? end + 1 : this.#held.length - LAST_LINE.length + 1;
+      if (safe > 1) {
+        const rows = this.#held.subarray(1, safe);
+        this.#hash.update(rows);
+        this.#held = this.#held.subarray(safe - 1);
+        yield rows;
+      }
+      if (end >= 0) {
+        this.#lastLine = this.#held.subarray(1, LAST_LINE.length);
+        this.#held = this.#held.subarray(LAST_LINE.length);
+        return;
+      }
+      await this.#more();
+    }
+  }
+
+  hashBeforeLine(): string {
+    return this.#hash.digest('hex');
+  }
+
+  /** Nothing may follow; only at its end gzip's own checksum has been compared. */
+  async end(): Promise<void> {
+    const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
+    if (!done) throw invalid(this.#file, 'it is damaged: something follows its end');
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+
+  async #more(): Promise<void> {
+    const { value, done } = await this.#chunks.next();
+    if (done) throw invalid(this.#file, CUT_OFF);
+    this.#held = Buffer.concat([this.#held, value]);
+  }
+}
+
+async function* unzipped(file: string, onProgress: OnProgress): AsyncGenerator<Buffer> {
+  const source = createReadStream(file, { highWaterMark: 256 * 1024 });
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 });
+  const ended = pipeline(source, gunzip);
+  ended.catch(() => {}); // Reading from gunzip says it.
+  let reported = 0;
+  try {
+    for await (const chunk of gunzip) {
+      onProgress(source.bytesRead - reported);
+      reported = source.bytesRead;
+      yield chunk as Buffer;
+    }
+  } catch (error) {
+    throw problemOf(file, error);
+  } finally {
+    source.destroy();
+    gunzip.destroy();
+  }
+}
+
+function problemOf(file: string, error: unknown): unknown {
+  const code = codeOf(error) ?? '';
+  const reason = reasonOf(error);
+  if (code === 'Z_BUF_ERROR') return invalid(file, CUT_OFF, error);
+  if (reason === 'incorrect header check') return invalid(file, FOREIGN, error);
+  if (code.startsWith('Z_')) return invalid(file, `it is damaged: ${reason}`, error);
+  return refuse('file_unreadable', { file, reason }, error);
+}
+
+// --- The database -----------------------------------------------------------------------------------------------------
+
+/**
+ * Loads a checked backup into an empty database, as its owner and under all guards: append-only triggers refuse changes,
+ * not rows, and foreign keys, constraints and the guard of closed months judge every row as they did when it was new.
+ * `prove` looks at all of it in the same transaction; where it throws, nothing was restored.
+ */
+export function restoreBackup<Proof>(
+  database: Database,
+  backup: CheckedBackup,
+  prove: (tx: Transaction) => Promise<Proof>,
+  onProgress: OnProgress = () => {},
+): Promise<Restored<Proof>> {
+  return whileNobodyMigrates(database.connection, 'alone', async () => {
+    await database.asOwner((tx) => refuseUnlessEmpty(tx, backup.environment));
+    await prepareQueue(database.connection);
+    return database.asOwner(async (tx) => {
+      await prepareForCopy(tx);
+      await migrateTo(tx, MIGRATION_NAMES);
+      const tables = await readTables(tx);
+      // Until the end, so that nobody else writes into what is restored and proved.
+      await run(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
+      await refuseUnlessEmpty(tx, backup.environment);
+      await clearFreshHome(tx);
+      const isCurrent = backup.migrations.length === MIGRATION_NAMES.length;
+      const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
+      await checkEnvironment(tx, { name: backup.environment });
+      // Without statistics the checks would plan for empty tables.
+      for (const { name } of tables) await run(tx, `ANALYZE ${quoted(name)}`);
+      return { rows: backup.rows, leftOut, proof: await prove(tx) };
+    });
+  });
+}
+
+/** What a home has by itself: `init` wrote its installation, and cron may have run on it. All else is somebody's work. */
+const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
+
+async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
+  await pendingMigrations(tx);
+  if ((await doneMigrations(tx)).length === 0) return;
+  const filled: string[] = [];
+  for (const { name } of await readTables(tx)) {
+    const rows = await run(tx, `SELECT FROM ${quoted(name)} LIMIT 1`);
+    if (rows.length === 0) continue;
+    if (name === 'installation') await checkEnvironment(tx, { name: environment });
+    if (!OF_A_FRESH_HOME.includes(name)) filled.push(name);
+  }
+  if (filled.length > 0) throw refuse('database_not_empty', { tables: filled });
+}
+
+/** The backup's own installation takes the place of the one that `init` made: its id is in the ids of sent messages. */
+async function clearFreshHome(tx: Transaction): Promise<void> {
+  await execute(tx, `ALTER TABLE installation DISABLE TRIGGER append_only_rows`);
+  await execute(tx, `DELETE FROM installation`);
+  await execute(tx, `ALTER TABLE installation ENABLE TRIGGER append_only_rows`);
+  await execute(tx, `DELETE FROM job_runs`);
+}
+
+/** Loads the rows into the current schema, which has the backup's migrations, and names the tables that it lacks. */
+async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
+  const { file } = backup;
+  const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
+  const leftOut: string[] = [];
+  const { trailer } = await readBackup(file, onProgress, {
+    header() {},
+    async table({ table: name, columns }, rows) {
+      const table = tables.get(name);
+      if (table !== undefined) return loadTable(tx, file, table, columns, rows);
+      leftOut.push(name);
+      return passOver(rows);
+    },
+  });
+  if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has become another file since it was checked');
+  await setSequences(tx, trailer.sequences);
+  return leftOut;
+}
+
+async function loadTable(
+  tx: Transaction,
+  file: string,
+  { name, columns: present }: Table,
+  columns: readonly string[],
+  rows: AsyncIterable<Buffer>,
+): Promise<void> {
+  if ([...present].sort().join() !== [...columns].sort().join()) {
+    throw invalid(file, `its columns of ${name} are not those that its migrations make`);
+  }
+  const connection = await connectionOf(tx);
+  const copy = connection.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
+  let failure: unknown;
+  // For good: a connection that is lost may tell it after the error that ended the copying.
+  copy.on('error', (error) => {
+    failure ??= error; // thrown to the next write
+  });
+  const ended = finished(copy);
+  ended.catch(() => {}); // awaited below
+  let count = 0;
+  try {
+    for await (const chunk of rows) {
+      if (failure !== undefined) throw failure;
+      count += countLines(chunk);
+      if (!copy.write(chunk)) await Promise.race([once(copy, 'drain'), ended]);
+    }
+    copy.end();
+    await ended;
+  } catch (error) {
+    if (failure === undefined) copy.destroy();
+    await ended.catch(() => {});
+    throw isOfTheRows(error)
+      ? invalid(file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
+      : error;
+  }
+  if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
+}
+
+/** Data exceptions and violated constraints: the file's fault, not the server's. */
+const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?? '');
+
+/** RESTART, unlike setval, is undone with the transaction. */
+async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>): Promise<void> {
+  const present = Object.keys(await readSequences(tx));
+  for (const [name, next] of Object.entries(sequences)) {
+    if (present.includes(name)) await run(tx, `ALTER SEQUENCE ${quoted(name)} RESTART WITH ${next}`);
+  }
+}
+
+/**
+ * A backup of an older schema is loaded into a schema of its own that has only the migrations it was made under; the
+ * later ones run there over its rows, as they would have in place, and what they make of them goes where it belongs.
+ * In the database's own schema they have run already, wherever `init` came first.
+ */
+async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
+  const older = `reckoner_restore_${randomBytes(4).toString('hex')}`;
+  const { path } = await queryOne<{ path: string }>(tx, `SELECT current_setting('search_path') AS path`);
+  const enter = (search: string) => query(tx, `SELECT set_config('search_path', :search, true)`, { search });
+  await execute(tx, `CREATE SCHEMA ${older}`);
+  await enter(older);
+  await migrateTo(tx, backup.migrations);
+  const leftOut = await load(tx, backup, onProgress);
+  // What waits for the commit would keep the migrations from altering its table.
+  await execute(tx, `SET CONSTRAINTS ALL IMMEDIATE`);
+  await migrateTo(tx, MIGRATION_NAMES);
+  const sequences = await readSequences(tx);
+  await enter(path);
+  for (const { name, columns } of await readTables(tx)) {
+    const list = columnList(columns);
+    const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE SELECT ${list} FROM ${older}.${quoted(name)}`;
+    await run(tx, statement).catch((error: unknown) => {
+      throw isOfTheRows(error)
+        ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
+        : error;
+    });
+  }
+  await setSequences(tx, sequences);
+  await execute(tx, `DROP SCHEMA ${older} CASCADE`);
+  return leftOut;
+}

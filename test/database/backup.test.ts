@@ -1,0 +1,765 @@
+/** Backups of a running system, restored: into every kind of empty database, from every kind of broken file. */
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { writeBackup } from '../../src/database/backup.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
+import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { reckoner } from '../support/program.ts';
+import { seeded } from '../support/random.ts';
+import { databaseUrl } from '../support/server.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+let folder: string;
+let world: World;
+/** The backup of the world as it stands after `beforeAll`. */
+let backup: string;
+/** Databases and connections of the test that runs. */
+const opened: (() => Promise<unknown>)[] = [];
+const closeOpened = async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+};
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reckoner-backups-'));
+  world = await openWorld();
+  await tradeForThreeMonths(world);
+  backup = await backUp(world);
+}, 120_000);
+afterEach(closeOpened);
+afterAll(async () => {
+  await world.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function anotherWorld(): Promise<World> {
+  const another = await openWorld();
+  opened.push(() => another.end());
+  return another;
+}
+
+/** What COPY must escape, and the very line that ends a table in a backup. */
+const AWKWARD = 'tab\tno, but "quotes", \\N, \\ and\n\\.\n株式会社 & Söhne';
+
+/** May's sale, undone in June: a credit note, used in July. PDFs, e-mails, a statement, late rows and requotes. */
+async function tradeForThreeMonths({ partners, rows, close, deliver, sql, at }: World): Promise<void> {
+  at('2026-08-01T11:00:00Z');
+  const connected = { connected_account_id: 'acct_1', merchant_of_record: 'platform', split: 'real_time' };
+  await partners([
+    partner({ legal_note: AWKWARD.replaceAll('\t', ' ') }),
+    partner({
+      partner_id: 'p-2',
+      name: 'Kino & Söhne',
+      currency: 'KWD',
+      tax_id: "O'Neill \\ ?:name",
+      price: undefined,
+    }),
+    partner({ partner_id: 'p-3', arrangement: 'connected_account', ...connected }),
+    partner({ partner_id: 'p-4', invoicing_contact: { name: '', email: '', cc: [] } }),
+  ]);
+  const undone = quote({ accepted_at: '2026-05-10T12:00:00Z', quote_id: 'q-undone' });
+  const other = quote({
+    partner_id: 'p-2',
+    currency: 'KWD',
+    spotPrice: '1.005',
+    partnerCut: '0.302',
+    invoiceAmount: '0.703',
+  });
+  await rows([
+    undone,
+    reversal(undone, { accepted_at: '2026-06-10T12:00:00.123456Z' }),
+    quote(),
+    requote(quote({ quote_id: undone['quote_id'], accepted_at: '2026-07-03T12:00:00Z' })),
+    other,
+    quote({ partner_id: 'p-3' }),
+    quote({ partner_id: 'p-4' }),
+  ]);
+  await close();
+  await deliver();
+  await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
+  await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
+}
+
+const FILLED = [
+  ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
+  ...['issuer_versions', 'documents', 'document_lines', 'credit_applications'],
+  ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
+];
+
+let files = 0;
+const newFile = () => join(folder, `${++files}.backup`);
+
+async function backUp({ database, environment }: Pick<World, 'database' | 'environment'>): Promise<string> {
+  const file = newFile();
+  await writeBackup(database, environment, file);
+  return file;
+}
+
+async function restore(file: string, database: Database) {
+  const checked = await checkBackup(file, 'sandbox');
+  return restoreBackup(database, checked, async (tx) => verify(tx, undefined));
+}
+
+/** A database without anything in it, and the program's connections to it. */
+async function emptyDatabase(
+  owner?: string,
+): Promise<Pick<World, 'database' | 'environment' | 'sql'> & { url: string }> {
+  const name = `empty_${randomBytes(6).toString('hex')}`;
+  const admin = new pg.Client(inject('serverUrl'));
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}${owner === undefined ? '' : ` OWNER ${owner}`}`);
+  const serverUrl = databaseUrl(inject('serverUrl'), name);
+  const url = owner === undefined ? serverUrl : serverUrl.replace(/\/\/[^@]*@/, `//${owner}:${owner}@`);
+  const environment = { ...world.environment, databaseUrl: url };
+  const database = await openDatabase(environment, { unmigrated: true });
+  const client = new pg.Client(url);
+  await client.connect();
+  opened.push(async () => {
+    await database.close();
+    await client.end();
+    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  });
+  const sql: World['sql'] = async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
+    (await client.query<Row>(text, values)).rows;
+  return { database, environment, sql, url };
+}
+
+/** Every row of every table as PostgreSQL writes it, the sequences and the migrations: all that a database is. */
+async function contentOf({ sql }: Pick<World, 'sql'>): Promise<Record<string, unknown>> {
+  const content: Record<string, unknown> = {};
+  const tables = await sql<{ name: string }>(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'migrations%' ORDER BY 1`,
+  );
+  for (const { name } of tables) {
+    const rows = await sql<{ row: string }>(`SELECT t::text AS row FROM "${name}" t ORDER BY t::text COLLATE "C"`);
+    content[name] = rows.map(({ row }) => row);
+  }
+  const sequences = await sql<{ name: string }>(
+    `SELECT sequencename AS name FROM pg_sequences WHERE schemaname = 'public' AND sequencename NOT LIKE 'migrations%'`,
+  );
+  for (const { name } of sequences) {
+    const [sequence] = await sql(`SELECT last_value + is_called::integer AS next FROM "${name}"`);
+    content[name] = sequence?.['next'];
+  }
+  content['migrations'] = (await sql('SELECT name FROM migrations ORDER BY id')).map((row) => row['name']);
+  return content;
+}
+
+/** The backup as text, changed, with counts and hash made right again where `forged`; the hash is no signature. */
+function changed(file: string, change: (lines: string[]) => string[], forged = false): string {
+  const lines = change(gunzipSync(readFileSync(file)).toString('utf8').trimEnd().split('\n'));
+  if (forged) {
+    const end = JSON.parse(lines.pop() ?? '') as object;
+    const sha256 = createHash('sha256')
+      .update(`${lines.join('\n')}\n`)
+      .digest('hex');
+    lines.push(JSON.stringify({ ...end, sha256 }));
+  }
+  return written(gzipSync(`${lines.join('\n')}\n`));
+}
+
+function written(content: string | Buffer): string {
+  const file = newFile();
+  writeFileSync(file, content);
+  return file;
+}
+
+const refused = (code: string, reason?: RegExp) => ({
+  code,
+  ...(reason === undefined ? {} : { message: expect.stringMatching(reason) as string }),
+});
+
+describe('a backup of a running system, restored', () => {
+  test('is the same in every row of every table, into a database where nothing was', async () => {
+    const target = await emptyDatabase();
+    const { rows, leftOut, proof } = await restore(backup, target.database);
+    const content = await contentOf(world);
+    expect(await contentOf(target)).toEqual(content);
+    expect(Object.keys(content)).toEqual(expect.arrayContaining(Object.keys(rows)));
+    // The comparison has looked at rows of every kind.
+    const filled = Object.keys(rows).filter((table) => (rows[table] ?? 0) > 0);
+    expect(filled).toEqual(expect.arrayContaining([...FILLED]));
+    expect(leftOut).toEqual([]);
+    expect(proof).toMatchObject({ differences: 0 });
+    const note = await target.sql(`SELECT legal_note FROM partners WHERE partner_id = 'p-1'`);
+    expect(note).toEqual([{ legal_note: AWKWARD.replaceAll('\t', ' ') }]);
+  });
+
+  test('is the same in a home that was initialised just before, whose installation it replaces', async () => {
+    const target = await anotherWorld();
+    await target.sql(
+      `INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('watch', now(), now(), 0)`,
+    );
+    expect((await restore(backup, target.database)).proof).toMatchObject({ differences: 0 });
+    expect(await contentOf(target)).toEqual(await contentOf(world));
+    await expect(target.sql('DELETE FROM installation')).rejects.toThrow('append-only');
+  });
+
+  test('goes on where the original stood: rows, the next month, its numbers and its deliveries', async () => {
+    const target = await anotherWorld();
+    await restore(backup, target.database);
+    target.at('2026-09-01T11:00:00Z');
+    const sale = quote({ quote_id: 'q-after', accepted_at: '2026-08-20T12:00:00Z' });
+    expect(await target.rows([sale, quote({ quote_id: 'q-undone' })])).toMatchObject({ rejected: 1 });
+    expect(await target.rows([sale])).toMatchObject({ accepted: 1 });
+    expect(await target.close()).toEqual(['2026-08']);
+    const deliveries = await target.deliver();
+    const before = (await world.documents()).map(({ number }) => number);
+    const after = (await target.documents()).map(({ number }) => number);
+    expect(after.filter((number) => !before.includes(number))).toEqual(['INV-2026-000005']);
+    expect(before).not.toContain('INV-2026-000005');
+    // The one that lacked an address at the time of the backup still waits for it.
+    expect(deliveries.map(({ number, status }) => `${number} ${status}`).sort()).toEqual([
+      'INV-2026-000004 held',
+      'INV-2026-000005 sent',
+    ]);
+    expect(await target.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  });
+
+  test('gives the same file again, byte for byte, and so does a second backup of the original', async () => {
+    const target = await emptyDatabase();
+    await restore(backup, target.database);
+    expect(readFileSync(await backUp(world)).equals(readFileSync(backup))).toBe(true);
+    expect(readFileSync(await backUp({ ...target, environment: world.environment })).equals(readFileSync(backup))).toBe(
+      true,
+    );
+  });
+
+  test('is for its owner alone to read', () => {
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('while a backup is written', () => {
+  /** Keeps whoever reads this table waiting, until `release`. */
+  async function hold(table: string, { databaseUrl: url, sql }: World) {
+    const holder = new pg.Client(url);
+    await holder.connect();
+    opened.push(() => holder.end());
+    await holder.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    return {
+      async reached() {
+        const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        while ((await sql(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+      },
+      release: () => holder.end(),
+    };
+  }
+
+  test('a month may close between two of its tables, and it has nothing of that', async () => {
+    const running = await anotherWorld();
+    await tradeForThreeMonths(running);
+    const content = await contentOf(running);
+    const file = newFile();
+    let held: Awaited<ReturnType<typeof hold>> | undefined;
+    const writing = writeBackup(running.database, running.environment, file, {
+      onStart: async () => {
+        held = await hold('payment_links', running);
+      },
+    });
+    while (held === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+    await held.reached();
+    running.at('2026-09-01T11:00:00Z');
+    await running.partners([partner({ name: 'A new name' }), partner({ partner_id: 'p-5' })]);
+    await running.rows([quote({ partner_id: 'p-5', accepted_at: '2026-08-20T12:00:00Z' })]);
+    expect(await running.close()).toEqual(['2026-08']);
+    await held.release();
+    await writing;
+    const target = await emptyDatabase();
+    expect((await restore(file, target.database)).proof).toMatchObject({ differences: 0 });
+    const restored = await contentOf(target);
+    expect(restored).toEqual({ ...content, ...sequencesOf(restored) });
+    for (const [name, next] of Object.entries(sequencesOf(content))) {
+      expect(Number(restored[name])).toBeGreaterThanOrEqual(Number(next));
+    }
+    expect(await contentOf(running)).not.toEqual(content);
+  });
+
+  /** Sequences know no snapshot: in a backup they may be ahead of its rows, and never behind them. */
+  const sequencesOf = (content: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(content).filter(([name]) => /_seq$|^worker_numbers$/.test(name)));
+
+  test('an import is in it as a whole or not at all', async () => {
+    const running = await anotherWorld();
+    await running.partners([partner()]);
+    const rows = Array.from({ length: 3_000 }, () => quote());
+    const importing = running.rows(rows);
+    let imported = false;
+    void importing.finally(() => {
+      imported = true;
+    });
+    const seen: unknown[] = [];
+    do {
+      seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['entries']);
+    } while (!imported);
+    expect(await importing).toMatchObject({ accepted: 3_000 });
+    seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['entries']);
+    expect([...new Set(seen)]).toEqual([0, 3_000]);
+  });
+
+  test('Ctrl-C ends it and leaves no file', async () => {
+    const running = await anotherWorld();
+    const held = await hold('sendings', running);
+    const place = mkdtempSync(join(folder, 'stopped-'));
+    const program = join(import.meta.dirname, '../../dist/src/cli/reckoner.js');
+    const env = { ...process.env, RECKONER_HOME: running.home, DATABASE_URL: running.databaseUrl };
+    const child = spawn(process.execPath, [program, 'backup', join(place, 'it')], { env, stdio: 'ignore' });
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    await held.reached();
+    expect(readdirSync(place)).toHaveLength(1);
+    child.kill('SIGINT');
+    expect(await ended).toBe(130);
+    expect(readdirSync(place)).toEqual([]);
+    await held.release();
+  });
+});
+
+describe('of a file that is not whole, nothing is restored:', () => {
+  const bytes = () => readFileSync(backup);
+  const sohne = (lines: string[]) => lines.map((line) => line.replace('Söhne', 'Sohne'));
+  const refusal = (file: string) =>
+    checkBackup(file, 'sandbox').then(
+      ({ sha256 }) => ({ sha256 }),
+      (error: unknown) => error,
+    );
+
+  test('cut off anywhere, it is refused for that', async () => {
+    const { random } = seeded();
+    const { length } = bytes();
+    const cuts = [
+      0,
+      1,
+      5,
+      17,
+      length - 1,
+      length - 5,
+      length - 9,
+      ...Array.from({ length: 20 }, () => Math.floor(random() * length)),
+    ];
+    for (const cut of cuts) {
+      const found = await refusal(written(bytes().subarray(0, cut)));
+      expect({ cut, found }).toMatchObject({ cut, found: refused('backup_invalid', /ends too early/) });
+    }
+  });
+
+  test('with a bit flipped anywhere, it is refused, unless the bit is none of its content', async () => {
+    const { seed, random } = seeded();
+    const { sha256 } = await checkBackup(backup, 'sandbox');
+    let found = 0;
+    for (let flip = 0; flip < 150; flip += 1) {
+      const flipped = bytes();
+      const at = flip < 20 ? flip : Math.floor(random() * flipped.length);
+      flipped[at] = (flipped[at] ?? 0) ^ (1 << Math.floor(random() * 8));
+      const outcome = (await refusal(written(flipped))) as { sha256?: string; code?: string };
+      const known = outcome.sha256 === sha256 || outcome.code === 'backup_invalid';
+      expect({ seed, at, known }).toEqual({ seed, at, known: true });
+      if (outcome.code === 'backup_invalid') found += 1;
+    }
+    expect(found).toBeGreaterThan(130);
+  });
+
+  test.each<[what: string, file: () => string, reason: RegExp]>([
+    ['an empty file', () => written(''), /ends too early/],
+    ['a PDF', () => written('%PDF-1.7 and so on'), /no backup of this program/],
+    [
+      'a dump of somebody else',
+      () => written(gzipSync('--\n-- PostgreSQL database dump\n--\n')),
+      /no backup of this program/,
+    ],
+    ['a long line of somebody else', () => written(gzipSync('x'.repeat(3_000_000))), /no backup of this program/],
+    ['JSON of somebody else', () => written(gzipSync('{"format":"other","version":1}\n')), /no backup of this program/],
+    ['one without its last line', () => changed(backup, (lines) => lines.slice(0, -1)), /ends too early/],
+    ['one with a row changed', () => changed(backup, sohne), /not what its SHA-256 says/],
+    [
+      'one with a row left out',
+      () => changed(backup, (lines) => lines.filter((line) => !line.startsWith('p-3\t')), true),
+      /not hold all rows of partners, partner_arrangements, policies, entries/,
+    ],
+    [
+      'one with a line too many',
+      () => changed(backup, (lines) => lines.toSpliced(-1, 0, 'something')),
+      /between two tables stands something else/,
+    ],
+    ['one with another behind it', () => written(Buffer.concat([bytes(), bytes()])), /something follows its end/],
+    [
+      'one with a table twice',
+      () => changed(backup, (lines) => lines.toSpliced(-1, 0, '{"table":"job_runs","columns":["job"]}', '\\.'), true),
+      /rows of job_runs twice/,
+    ],
+  ])('%s', async (_, file, reason) => {
+    expect(await refusal(file())).toMatchObject(refused('backup_invalid', reason));
+  });
+
+  test('one that is not there, or is a folder, can not be read', async () => {
+    expect(await refusal(join(folder, 'missing'))).toMatchObject(refused('file_unreadable', /no such file/));
+    expect(await refusal(folder)).toMatchObject(refused('file_unreadable', /directory/));
+  });
+
+  test('of a newer program: by its migrations, or by its format', async () => {
+    const newer = changed(backup, (lines) =>
+      lines.map((line) => line.replace('"migrations":[', '"migrations":["999_later",')),
+    );
+    expect(await refusal(newer)).toMatchObject({ code: 'backup_newer', exit: 3, facts: { unknown: ['999_later'] } });
+    const format = changed(backup, (lines) => lines.map((line) => line.replace('"version":1', '"version":2')));
+    expect(await refusal(format)).toMatchObject(refused('backup_newer', /version 2 of the format/));
+  });
+
+  test('of the other environment', async () => {
+    await expect(checkBackup(backup, 'production')).rejects.toMatchObject(refused('backup_environment', /sandbox/));
+  });
+
+  test.each<[what: string, file: () => Buffer, reason: RegExp]>([
+    ['another one', () => readFileSync(changed(backup, sohne, true)), /another file since it was checked/],
+    ['a part of it', () => bytes().subarray(0, bytes().length * 0.7), /ends too early/],
+  ])('one that is exchanged for %s between its check and its loading', async (_, other, reason) => {
+    const target = await emptyDatabase();
+    const file = written(bytes());
+    const checked = await checkBackup(file, 'sandbox');
+    writeFileSync(file, other());
+    const loading = restoreBackup(target.database, checked, async () => null);
+    await expect(loading).rejects.toMatchObject(refused('backup_invalid', reason));
+    expect(await target.sql(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+    expect((await restore(backup, target.database)).proof).toMatchObject({ differences: 0 });
+  });
+
+  test('one with rows that break a rule of the ledger, whatever its hash says; what was there stays as it was', async () => {
+    const forged = changed(
+      backup,
+      (lines) => lines.map((line) => line.replace('\t1.005\t0.302\t0.703\t', '\t9.005\t0.302\t0.703\t')),
+      true,
+    );
+    const target = await anotherWorld();
+    const before = await contentOf(target);
+    const loading = restore(forged, target.database);
+    await expect(loading).rejects.toMatchObject(
+      refused('backup_invalid', /refuses its rows of documents: .*document_balance/),
+    );
+    expect(await contentOf(target)).toEqual(before);
+    await target.partners([partner()]);
+  });
+
+  test('one that the proof does not accept', async () => {
+    const target = await emptyDatabase();
+    const checked = await checkBackup(backup, 'sandbox');
+    const loading = restoreBackup(target.database, checked, async () => {
+      throw new Error('no proof');
+    });
+    await expect(loading).rejects.toThrow('no proof');
+    expect(await target.sql(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+  });
+});
+
+describe('a database', () => {
+  test('with anything of somebody in it is refused and left alone', async () => {
+    const target = await anotherWorld();
+    await target.partners([partner({ partner_id: 'p-own' })]);
+    const before = await contentOf(target);
+    await expect(restore(backup, target.database)).rejects.toMatchObject({
+      code: 'database_not_empty',
+      exit: 3,
+      facts: { tables: ['partners', 'partner_arrangements', 'policies'] },
+    });
+    expect(await contentOf(target)).toEqual(before);
+  });
+
+  test('of the other environment is refused, although it is empty', async () => {
+    const target = await emptyDatabase();
+    const production = await openDatabase({ ...target.environment, name: 'production' }, { unmigrated: true });
+    await production.migrations.run();
+    await production.close();
+    await expect(restore(backup, target.database)).rejects.toMatchObject(refused('database_environment'));
+    await expect(writeBackup(target.database, target.environment, newFile())).rejects.toMatchObject(
+      refused('database_environment'),
+    );
+  });
+
+  test('takes one of two backups that are restored at the same time', async () => {
+    const target = await emptyDatabase();
+    const second = await openDatabase(target.environment, { unmigrated: true });
+    const outcomes = await Promise.allSettled([restore(backup, target.database), restore(backup, second)]);
+    await second.close();
+    const reasons = outcomes.map((outcome) =>
+      outcome.status === 'rejected' ? (outcome.reason as { code: string }).code : 'restored',
+    );
+    expect(reasons.sort()).toEqual(['database_not_empty', 'restored']);
+    expect(await contentOf(target)).toEqual(await contentOf(world));
+  });
+
+  test('of an ordinary user, as hosted servers give them, is restored and backed up as any other', async () => {
+    const user = `user_${randomBytes(6).toString('hex')}`;
+    await world.sql(`CREATE ROLE ${user} LOGIN PASSWORD '${user}'`);
+    try {
+      const target = await emptyDatabase(user);
+      expect((await restore(backup, target.database)).proof).toMatchObject({ differences: 0 });
+      expect(await contentOf(target)).toEqual(await contentOf(world));
+      const again = await backUp({
+        database: target.database,
+        environment: { ...target.environment, now: world.environment.now },
+      });
+      expect(readFileSync(again).equals(readFileSync(backup))).toBe(true);
+    } finally {
+      await closeOpened();
+      await world.sql(`DROP ROLE ${user}`);
+    }
+  });
+
+  test('that no migration has seen has nothing to back up', async () => {
+    const target = await emptyDatabase();
+    await expect(writeBackup(target.database, target.environment, newFile())).rejects.toMatchObject(
+      refused('database_not_migrated'),
+    );
+  });
+});
+
+describe("an older program's backup", () => {
+  let older: string;
+  let entries: unknown;
+  const OLDER = MIGRATION_NAMES.slice(0, 4);
+
+  beforeAll(async () => {
+    const { database, environment, sql } = await emptyDatabase();
+    await prepareQueue(database.connection);
+    await database.asOwner((tx) => migrateTo(tx, OLDER));
+    await sql(`INSERT INTO installation (environment) VALUES ('sandbox')`);
+    // Written as that program wrote it: migrations that were released do not change.
+    await sql(
+      `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
+         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, now())`,
+    );
+    await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
+    await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);
+    await sql(
+      `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
+                            partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       SELECT 'p-1', '2026-07', 'quote_accepted', 'q-old-' || n, 'parking', 'USD', '2026-07-15T12:00:00Z', 10, 2, 8,
+              'America/New_York', '2026-07', 'invoicing', now()
+       FROM generate_series(1, 20) AS n`,
+    );
+    entries = (await contentOf({ sql }))['entries'];
+    older = await backUp({ database, environment });
+    expect((await checkBackup(older, 'sandbox')).migrations).toEqual(OLDER);
+    await closeOpened();
+  });
+
+  test.each([
+    ['nothing was', async () => emptyDatabase()],
+    ['this program has run its own migrations already', async () => anotherWorld()],
+  ])('is migrated on its way into a database where %s', async (_, open) => {
+    const target = await open();
+    const { proof, rows } = await restore(older, target.database);
+    expect(proof).toMatchObject({ differences: 0 });
+    expect(rows).toMatchObject({ entries: 20 });
+    const content = await contentOf(target);
+    expect(content).toMatchObject({ entries, migrations: [...MIGRATION_NAMES], entries_entry_id_seq: '21' });
+    expect(await target.sql(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'reckoner%'`)).toEqual([]);
+  });
+
+  test('goes on in the present program: its rows are closed, drawn and sent', async () => {
+    const target = await anotherWorld();
+    await restore(older, target.database);
+    target.at('2026-08-01T11:00:00Z');
+    await target.partners([partner()]);
+    await target.rows([quote()]);
+    expect(await target.close()).toEqual(['2026-07']);
+    expect(await target.deliver()).toMatchObject([{ number: 'INV-2026-000001', status: 'sent' }]);
+    expect((await target.documents())[0]).toMatchObject({ enrollments: 21 });
+    expect(await target.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  });
+
+  test('with rows that break a rule leaves nothing behind', async () => {
+    const target = await emptyDatabase();
+    const forged = changed(older, (lines) => lines.map((line) => line.replace('\t10\t2\t8\t', '\t10\t2\t9\t')), true);
+    await expect(restore(forged, target.database)).rejects.toMatchObject(refused('backup_invalid', /entries_balance/));
+    expect(await target.sql(`SELECT FROM pg_namespace WHERE nspname LIKE 'reckoner%'`)).toEqual([]);
+    expect(await target.sql(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
+  });
+});
+
+describe('the disk', () => {
+  test('has a file by that name already, and keeps it as it is', async () => {
+    const file = written('precious');
+    await expect(writeBackup(world.database, world.environment, file)).rejects.toMatchObject(refused('backup_exists'));
+    expect(readFileSync(file, 'utf8')).toBe('precious');
+  });
+
+  test('gets one by that name while the backup is written, and keeps it as it is', async () => {
+    const place = mkdtempSync(join(folder, 'raced-'));
+    const file = join(place, 'it');
+    const writing = writeBackup(world.database, world.environment, file, {
+      onStart: () => writeFileSync(file, 'precious'),
+    });
+    await expect(writing).rejects.toMatchObject(refused('backup_exists'));
+    expect(readFileSync(file, 'utf8')).toBe('precious');
+    expect(readdirSync(place)).toEqual(['it']);
+  });
+
+  test('has no such folder', async () => {
+    const file = join(folder, 'no', 'such', 'folder');
+    const writing = writeBackup(world.database, world.environment, file);
+    await expect(writing).rejects.toMatchObject({
+      ...refused('file_unwritable', /no such file or directory/),
+      exit: 1,
+    });
+    expect(await world.documents()).not.toHaveLength(0); // The connection is of use afterwards.
+  });
+
+  test('is full in the middle of it: the command fails, and leaves nothing half written', async () => {
+    const place = mkdtempSync(join(folder, 'full-'));
+    const program = join(import.meta.dirname, '../../dist/src/cli/reckoner.js');
+    const env = { ...process.env, RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl };
+    // No file may grow beyond 16 blocks.
+    const script = [
+      '-c',
+      'ulimit -f 16; exec "$@"',
+      'sh',
+      process.execPath,
+      program,
+      '--json',
+      'backup',
+      join(place, 'it'),
+    ];
+    const child = spawn('/bin/sh', script, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    let stdout = '';
+    child.stdout.on('data', (text) => {
+      stdout += String(text);
+    });
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'file_unwritable', file: join(place, 'it') } });
+    expect(readdirSync(place)).toEqual([]);
+  });
+});
+
+describe('the commands', () => {
+  const run = (args: string[], env: Record<string, string>) =>
+    reckoner(args, { env: { RECKONER_NOW: '2026-08-01T11:00:00Z', ...env } });
+
+  test('print what they did as JSON, with the hash that sha256sum gives, and exit 0', async () => {
+    const file = newFile();
+    const made = await run(['--json', 'backup', file], { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
+    const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
+    const { rows } = await checkBackup(file, 'sandbox');
+    expect(made).toMatchObject({ status: 0, stderr: '' });
+    expect(made.json()).toEqual({ file, bytes: statSync(file).size, rows, sha256 });
+    const target = await emptyDatabase();
+    const restored = await run(['--json', 'restore', file], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
+    expect(restored).toMatchObject({ status: 0, stderr: '' });
+    expect(restored.json()).toEqual({
+      file,
+      rows,
+      verified: { inspected: expect.any(Number) as number, differences: 0 },
+    });
+    expect(await contentOf(target)).toEqual(await contentOf(world));
+  });
+
+  test('tell people what is not in a backup, what it would send, and that settings are missing', async () => {
+    const file = newFile();
+    const made = await run(['backup', file], { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
+    expect(made.stdout).toMatch(/Not in a backup: settings\.json, .*outbox\/ .*secrets/);
+    const home = join(folder, 'new-home');
+    const target = await emptyDatabase();
+    const restored = await run(['restore', file], { RECKONER_HOME: home, DATABASE_URL: target.url });
+    expect(restored.status).toBe(0);
+    expect(restored.stdout).toMatch(
+      /Verified: all \d+ checks hold over \d+ inspected things\.\nNot in a backup: settings\.json/,
+    );
+    expect(restored.stderr).toMatch(/1 delivery\(ies\) were unfinished[\s\S]*There are no settings in .*new-home yet/);
+    for (const command of ['backup', 'restore']) {
+      expect((await run([command, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
+    }
+  });
+
+  test('say of an empty ledger that there was nothing to verify', async () => {
+    const untouched = await anotherWorld();
+    const file = await backUp(untouched);
+    const target = await emptyDatabase();
+    const ran = await run(['--json', 'restore', file], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
+    expect({ status: ran.status, verified: (ran.json() as { verified: unknown }).verified }).toEqual({
+      status: 0,
+      verified: null,
+    });
+    expect((await contentOf(target))['installation']).toEqual((await contentOf(untouched))['installation']);
+  });
+
+  test('restore a ledger that somebody has changed as it is, and exit 4', async () => {
+    const damaged = await anotherWorld();
+    await restore(backup, damaged.database);
+    await damaged.sql(`ALTER TABLE closed_months DISABLE TRIGGER append_only_rows`);
+    await damaged.sql(`UPDATE closed_months SET entries = entries + 1 WHERE month = '2026-07'`);
+    const file = await backUp(damaged);
+    const target = await emptyDatabase();
+    const ran = await run(['--json', 'restore', file], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
+    expect(ran.status).toBe(4);
+    expect(ran.json()).toMatchObject({ verified: { differences: 1 } });
+    expect(await contentOf(target)).toEqual(await contentOf(damaged));
+  });
+
+  test("leave out a table that is none of this program's, say so, and exit 4", async () => {
+    const shared = await anotherWorld();
+    await shared.sql('CREATE TABLE "somebody\'s ""table""?" (id integer)');
+    await shared.sql('INSERT INTO "somebody\'s ""table""?" VALUES (1), (2)');
+    const file = await backUp(shared);
+    const target = await emptyDatabase();
+    const ran = await run(['restore', file], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
+    expect(ran.status).toBe(4);
+    expect(ran.stdout).toContain(`Left out somebody's "table"?: it is no table of this program`);
+  });
+
+  test('go without a server of your own: from one home to the next, without init', { timeout: 60_000 }, async () => {
+    const [home, next] = [join(folder, 'embedded', 'old'), join(folder, 'embedded', 'new')] as const;
+    const file = newFile();
+    expect((await run(['init'], { RECKONER_HOME: home })).status).toBe(0);
+    const partners = join(home, 'partners.json');
+    await writeFile(partners, JSON.stringify([partner()]));
+    expect((await run(['partner', 'import', partners], { RECKONER_HOME: home })).status).toBe(0);
+    expect((await run(['backup', file], { RECKONER_HOME: home })).status).toBe(0);
+    expect((await run(['restore', file], { RECKONER_HOME: next })).status).toBe(0);
+    expect((await run(['init'], { RECKONER_HOME: next })).status).toBe(0);
+    const listed = await run(['--json', 'partner', 'list'], { RECKONER_HOME: next });
+    expect(listed.json()).toMatchObject([{ partner_id: 'p-1' }]);
+  });
+});
+
+describe('data of another PostgreSQL', () => {
+  test('under postgres/ are refused with the way by backup and restore, and left as they are', {
+    timeout: 60_000,
+  }, async () => {
+    const directory = join(folder, 'other-major', 'postgres');
+    mkdirSync(join(folder, 'other-major'));
+    await (await acquireEmbeddedServer(directory)).release();
+    const version = join(directory, 'data', 'PG_VERSION');
+    const own = readFileSync(version, 'utf8');
+    writeFileSync(version, '15\n');
+    await expect(acquireEmbeddedServer(directory)).rejects.toMatchObject({
+      code: 'embedded_server',
+      exit: 1,
+      facts: {
+        reason: expect.stringContaining('initialized by PostgreSQL version 15') as string,
+        remedy: expect.stringMatching(
+          /'reckoner backup FILE' with the release .* move .*postgres away, and run 'reckoner restore FILE'/,
+        ) as string,
+      },
+    });
+    expect(existsSync(join(directory, 'postmaster.pid'))).toBe(false);
+    writeFileSync(version, own);
+    await (await acquireEmbeddedServer(directory)).release();
+  });
+});
