@@ -59,8 +59,10 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
   const deliveries = await countDeliveries(tx);
   const { delayed } = await queryOne<{ delayed: number }>(
     tx,
-    `SELECT count(DISTINCT document_id) AS delayed FROM sendings
-     WHERE status IN ('queued', 'sending') AND queued_at < CAST(:since AS timestamptz)`,
+    `SELECT count(*) AS delayed FROM sendings s
+     WHERE status IN ('queued', 'sending') AND queued_at < CAST(:since AS timestamptz)
+       AND NOT EXISTS (
+         SELECT FROM sendings later WHERE later.document_id = s.document_id AND later.sending_id > s.sending_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
   const waiting = await query<Status['waiting'][number]>(

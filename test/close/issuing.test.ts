@@ -1,7 +1,7 @@
 /** What a document takes along for good when it is issued: its date, its terms, the partner and the issuer as they were. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readDocuments } from '../../src/documents/queries.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
 
@@ -118,12 +118,15 @@ test('production closes nothing while the issuer’s own settings are incomplete
   await world.rows([quote()]);
   const sandbox = world.environment;
   world.environment = { ...sandbox, name: 'production' };
-  world.settings = { ...world.settings, public_url: '', issuer: { ...world.settings.issuer, legal_name: '' } };
+  const real = realSettings(world.settings);
+  world.settings = { ...real, public_url: '', issuer: { ...real.issuer, legal_name: '' } };
   try {
     expect(await refusalOf(world.close())).toEqual({
       code: 'settings_incomplete',
       facts: { file: `${world.home}/settings.json`, missing: ['issuer.legal_name', 'public_url'] },
     });
+    world.settings = { ...real, mail_from: 'billing@protection.example' };
+    expect(await refusalOf(world.close())).toMatchObject({ facts: { missing: ['mail_from'] } });
     expect(await world.documents()).toEqual([]);
   } finally {
     world.environment = sandbox;

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { complaintIn, findUser } from '../../src/database/binaries.ts';
+import { barrierTo, complaintIn, findUser } from '../../src/database/binaries.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import {
   Command,
@@ -33,6 +33,10 @@ import {
 } from '../support/embedded/commands.ts';
 
 const asRoot = process.getuid?.() === 0;
+/** Whether others may run the program of this checkout: root may keep it to itself, and then nobody else can try. */
+const nobody = asRoot ? await findUser('nobody') : undefined;
+const checkoutIsOpen =
+  nobody !== undefined && (await barrierTo(import.meta.dirname, { ...nobody, switched: true })) === undefined;
 
 afterEach(async () => {
   vi.unstubAllEnvs();
@@ -465,7 +469,7 @@ async function uidAndGid(...names: readonly string[]): Promise<[uid: number, gid
 }
 
 describe.runIf(asRoot)('Users', () => {
-  it('who are not root run it themselves', { timeout: 30_000 }, async () => {
+  it.runIf(checkoutIsOpen)('who are not root run it themselves', { timeout: 30_000 }, async () => {
     const [uid, gid] = await uidAndGid('nobody');
     const directory = await makeHome();
     const { insert } = table();
@@ -477,26 +481,30 @@ describe.runIf(asRoot)('Users', () => {
     expect(await serverOf(directory)).toBeUndefined();
   });
 
-  it('share it with root, who runs it as the owner of the home', { timeout: 30_000 }, async () => {
-    const [uid, gid] = await uidAndGid('nobody');
-    const directory = await makeHome();
-    const { insert, count } = table();
-    await chown(dirname(directory), uid, gid);
-    const root = new Command(directory);
-    await query(await root.entered(), insert);
-    for (const name of await readdir(directory)) expect((await stat(join(directory, name))).uid).toBe(uid);
-    const owner = new Command(directory, { uid, gid });
-    expect(await query(await owner.entered(), count)).toEqual([{ rows: 1 }]);
-    await root.leave();
-    await owner.leave();
-    expect(await serverOf(directory)).toBeUndefined();
+  it.runIf(checkoutIsOpen)(
+    'share it with root, who runs it as the owner of the home',
+    { timeout: 30_000 },
+    async () => {
+      const [uid, gid] = await uidAndGid('nobody');
+      const directory = await makeHome();
+      const { insert, count } = table();
+      await chown(dirname(directory), uid, gid);
+      const root = new Command(directory);
+      await query(await root.entered(), insert);
+      for (const name of await readdir(directory)) expect((await stat(join(directory, name))).uid).toBe(uid);
+      const owner = new Command(directory, { uid, gid });
+      expect(await query(await owner.entered(), count)).toEqual([{ rows: 1 }]);
+      await root.leave();
+      await owner.leave();
+      expect(await serverOf(directory)).toBeUndefined();
 
-    const next = new Command(directory, { uid, gid });
-    expect(await query(await next.entered(), count)).toEqual([{ rows: 1 }]);
-    await next.leave();
-  });
+      const next = new Command(directory, { uid, gid });
+      expect(await query(await next.entered(), count)).toEqual([{ rows: 1 }]);
+      await next.leave();
+    },
+  );
 
-  it('who do not own the folder are told whose it is', { timeout: 30_000 }, async () => {
+  it.runIf(checkoutIsOpen)('who do not own the folder are told whose it is', { timeout: 30_000 }, async () => {
     const [uid, gid] = await uidAndGid('nobody');
     const directory = await makeHome();
     await chown(dirname(directory), ...(await uidAndGid('daemon')));

@@ -1,9 +1,11 @@
 /** What lacks something that a person can supply is held with a reason, stops nobody else, and goes out once it is there. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config.ts';
 import { startOver } from '../close/start-over.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
@@ -125,6 +127,7 @@ test('a sandbox’s list of recipients, when it grows, releases what was held', 
 test('production writes to everybody', async () => {
   const sandbox = world.environment;
   world.environment = { ...sandbox, name: 'production' };
+  world.settings = realSettings(world.settings);
   try {
     await closeJuly(contact('ap@customer.com'));
     expect(await deliver()).toMatchObject({ status: 'sent' });
@@ -154,4 +157,19 @@ test('a held invoice holds no later one', async () => {
   server.mails.length = 0;
   await world.deliver();
   expect(recipients()).toEqual(['one@partner.example', 'one@partner.example']);
+});
+
+test('a template of the house that names a field which does not exist: held, and sent once it is mended', async () => {
+  const templates = join(world.home, 'templates');
+  mkdirSync(join(templates, 'email'), { recursive: true });
+  writeFileSync(join(templates, 'email', 'invoice.txt.hbs'), 'Please pay {{amuont}}.');
+  try {
+    await closeJuly({});
+    expect(await deliver()).toEqual({ status: 'held', reason: expect.stringMatching(/invoice\.txt\.hbs[^]*amuont/) });
+    expect(recipients()).toEqual([]);
+  } finally {
+    rmSync(templates, { recursive: true });
+  }
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+  expect(recipients()).toEqual(['ap@partner.example', 'two@partner.example']);
 });

@@ -181,6 +181,14 @@ describe('by a mail server', () => {
     }
   });
 
+  test('that it was sent, and under which Message-ID, is a fact that nobody rewrites: sendings_facts_stay', async () => {
+    for (const change of [`status = 'queued', sent_at = NULL`, `message_id = message_id || 'x'`]) {
+      await expect(world.sql(`UPDATE sendings SET ${change}`)).rejects.toMatchObject({
+        constraint: 'sendings_facts_stay',
+      });
+    }
+  });
+
   test('delivering again sends nothing and changes nothing', async () => {
     const before = await world.documents();
     expect(await world.deliver()).toEqual([]);

@@ -185,3 +185,11 @@ export function reversal(
   const amounts = { spotPrice: '-10.00', partnerCut: '-3.00', invoiceAmount: '-7.00' };
   return { ...of, kind: 'reversal', reversal_id: `rv-${counter}`, ...amounts, ...overrides };
 }
+
+/** The settings of an issuer that is not the sandbox's: real to production, and otherwise the same. */
+export function realSettings(settings: Settings): Settings {
+  const text = JSON.stringify(settings)
+    .replaceAll('Sandbox Protection Services', 'Fathom Protection')
+    .replaceAll('protection.example', 'fathom.example');
+  return JSON.parse(text) as Settings;
+}
