@@ -165,7 +165,10 @@ test('a template of the house that names a field which does not exist: held, and
   writeFileSync(join(templates, 'email', 'invoice.txt.hbs'), 'Please pay {{amuont}}.');
   try {
     await closeJuly({});
-    expect(await deliver()).toEqual({ status: 'held', reason: expect.stringMatching(/invoice\.txt\.hbs[\s\S]*amuont/) });
+    expect(await deliver()).toEqual({
+      status: 'held',
+      reason: expect.stringMatching(/invoice\.txt\.hbs[\s\S]*amuont/),
+    });
     expect(recipients()).toEqual([]);
   } finally {
     rmSync(templates, { recursive: true });
