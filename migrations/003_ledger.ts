@@ -83,9 +83,12 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE
-      last_closed text := (SELECT max(month) FROM closed_months);
+      last_closed text;
       earliest text := (SELECT min(posted_month) FROM added);
     BEGIN
+      -- The ledger's lock, see src/ledger/lock.ts: with a close under way, its end is waited for and seen.
+      PERFORM pg_advisory_xact_lock_shared(7310, 2);
+      SELECT max(month) INTO last_closed FROM closed_months;
       IF earliest <= last_closed THEN
         RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
           USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'entries_month_open';

@@ -72,6 +72,8 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`ALTER TABLE sendings ALTER COLUMN message SET STORAGE EXTERNAL`);
   await knex.raw(`
     CREATE UNIQUE INDEX sending_one_for_the_close ON sendings (document_id) WHERE asked_for = 'close'`);
+  // The latest sending of a document. Without it each look read all sendings: 70 s for a month's preview after ten years.
+  await knex.raw(`CREATE INDEX sendings_of_document ON sendings (document_id, sending_id)`);
   await knex.raw(`CREATE INDEX sendings_unfinished ON sendings (status) WHERE status <> 'sent'`);
   await knex.raw(`CALL grant_to_app('SELECT, INSERT, UPDATE', 'sendings')`);
   // A sending moves from state to state; what it is of, its Message-ID and that it was sent are facts.

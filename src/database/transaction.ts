@@ -55,7 +55,8 @@ export async function inTransaction<Result>(
     try {
       return await knex.transaction(
         work,
-        options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : undefined,
+        // Writers look again after they have waited for a lock: their statements need a snapshot each.
+        options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : { isolationLevel: 'read committed' },
       );
     } catch (error) {
       if (attempt === ATTEMPTS || !RETRIED_SQLSTATES.has(sqlstate(error) ?? '')) throw error;
