@@ -31,7 +31,7 @@ export const minorDigits = (currency: string): number | undefined => MINOR_DIGIT
 
 export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
 
-/** ISO 4217 codes by minor digits, for the constraint that keeps the rule in the database too. */
+/** ISO 4217 codes by minor digits, for the check that asks the database. */
 export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
   return new Map(CODES_BY_MINOR_DIGITS.map(([digits, codes]) => [digits, codes.split(/\s+/)]));
 }

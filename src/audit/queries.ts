@@ -3,6 +3,7 @@
  * subject and a detail for each that is not as it must be. `:month` is null for everything.
  */
 import { query, type Transaction } from '../database/transaction.ts';
+import { currenciesByMinorDigits } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
 import type { Finding, Scope } from './checks.ts';
 
@@ -16,10 +17,10 @@ const ROWS = `rows AS NOT MATERIALIZED (
 
 const SIGN = `CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END`;
 
-const MINOR_DIGITS = `CASE
-  WHEN currency IN ('BIF','CLP','DJF','GNF','ISK','JPY','KMF','KRW','PYG','RWF','UGX','UYI','VND','VUV','XAF','XOF','XPF') THEN 0
-  WHEN currency IN ('BHD','IQD','JOD','KWD','LYD','OMR','TND') THEN 3
-  WHEN currency IN ('CLF','UYW') THEN 4 ELSE 2 END`;
+const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
+  .filter(([digits]) => digits !== 2)
+  .map(([digits, codes]) => `WHEN currency IN (${codes.map((code) => `'${code}'`).join(', ')}) THEN ${digits}`)
+  .join(' ')} ELSE 2 END`;
 
 /** spotPrice = partnerCut + invoiceAmount, signs by kind, digits by currency: by the values, whatever constraints say. */
 export const ROWS_BALANCE = `${ROWS}, inspected AS (SELECT FROM rows), differences AS (
