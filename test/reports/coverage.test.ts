@@ -1,0 +1,54 @@
+/** Nobody overlooks the partner without an invoice: partner by closed month, a document, no activity, or a gap. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Coverage, readCoverage } from '../../src/reports/coverage.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+  await world.rows([quote(), quote({ currency: 'EUR' }), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+  await world.close();
+});
+afterAll(() => world.end());
+
+const coverage = (asOf?: string): Promise<Coverage> => world.database.reading((tx) => readCoverage(tx, asOf));
+
+test('a cell names all documents of its partner and month, or says that there was no activity', async () => {
+  expect(await coverage()).toEqual({
+    months: ['2026-07', '2026-08'],
+    gaps: 0,
+    partners: [
+      {
+        partner_id: 'p-1',
+        cells: [
+          { month: '2026-07', state: 'document', documents: ['INV-2026-000001', 'INV-2026-000002'], entries: 2 },
+          { month: '2026-08', state: 'document', documents: ['INV-2026-000004'], entries: 1 },
+        ],
+      },
+      {
+        partner_id: 'p-2',
+        cells: [
+          { month: '2026-07', state: 'document', documents: ['INV-2026-000003'], entries: 1 },
+          { month: '2026-08', state: 'no_activity', documents: [], entries: 0 },
+        ],
+      },
+    ],
+  });
+});
+
+test('as of a date, months that closed later are left out', async () => {
+  expect((await coverage('2026-08-31')).months).toEqual(['2026-07']);
+});
+
+test('rows of a closed month without their document are a gap', async () => {
+  await world.sql('SET session_replication_role = replica');
+  await world.sql(`DELETE FROM documents WHERE number = 'INV-2026-000002'`);
+  await world.sql('SET session_replication_role = origin');
+  const { gaps, partners } = await coverage();
+  expect(gaps).toBe(1);
+  expect(partners[0]?.cells[0]).toEqual({ month: '2026-07', state: 'gap', documents: ['INV-2026-000001'], entries: 2 });
+});
