@@ -16,7 +16,7 @@ import { openStudio } from './drawing.ts';
 import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
 import { enqueueUnfinished, noteFailure } from './queries.ts';
-import { openTransport } from './transport.ts';
+import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
 /** Deliveries under way at once in one process: drawing takes a core each, sending waits for the mail server. */
@@ -85,10 +85,7 @@ interface CrewAtWork {
 async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Promise<void>): Promise<void> {
   const { environment, settings, database } = options;
   const studio = openStudio();
-  const transport = openTransport({
-    ...(environment.smtpUrl === undefined ? {} : { smtpUrl: environment.smtpUrl }),
-    outbox: join(environment.home, 'outbox'),
-  });
+  const transport = transportOf(environment);
   const templates = loadTemplates([
     join(environment.home, 'templates', 'email'),
     join(packageRoot, 'templates', 'email'),

@@ -10,6 +10,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
+import type { Environment } from '../config.ts';
 import { reasonOf, refuse } from '../errors.ts';
 import { oneLine } from './letter.ts';
 import { bareMessageId, isOneAddress } from './message.ts';
@@ -68,6 +69,11 @@ export interface TransportOptions {
   readonly patience?: Partial<Patience> | undefined;
   /** Most connections to the mail server at once. */
   readonly connections?: number | undefined;
+}
+
+/** The way out of this environment: its mail server, else the outbox under its home. */
+export function transportOf({ smtpUrl, home }: Environment): Transport {
+  return openTransport({ smtpUrl, outbox: join(home, 'outbox') });
 }
 
 export function openTransport(options: TransportOptions): Transport {

@@ -1,9 +1,8 @@
 /** The watch's e-mail: the status, to operations, when it needs a person. */
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import type { Environment, Settings } from '../config.ts';
 import { composeMessage, envelopeOf } from '../delivery/message.ts';
-import { openTransport, type SendOutcome, sandboxAllows } from '../delivery/transport.ts';
+import { type SendOutcome, sandboxAllows, transportOf } from '../delivery/transport.ts';
 import type { Status } from './status.ts';
 
 export async function mailStatus(
@@ -36,10 +35,7 @@ export async function mailStatus(
     },
     attachments: [],
   };
-  const transport = openTransport({
-    ...(environment.smtpUrl === undefined ? {} : { smtpUrl: environment.smtpUrl }),
-    outbox: join(environment.home, 'outbox'),
-  });
+  const transport = transportOf(environment);
   try {
     return await transport.send({
       messageId: message.messageId,
