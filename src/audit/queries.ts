@@ -58,6 +58,12 @@ const APPEND_ONLY = [
   'payment_links',
   'instruction_versions',
   'drawings',
+  'audit_events',
+  'voids',
+  'credit_releases',
+  'write_offs',
+  'holds',
+  'hold_releases',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

@@ -1,21 +1,25 @@
 /** What a command works with: environment, settings and database, opened for it and closed after it. */
 import { type Environment, readEnvironment, readSettings, type Settings } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
+import { type Actor, thisProcess } from '../events.ts';
 
 export interface Context {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly database: Database;
+  /** Who asks: named in the audit events of what is done. */
+  readonly actor: Actor;
 }
 
 /** Opens, works, closes: also when the work fails or the process is asked to stop. */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
-  options: { unmigrated?: boolean; onStop?: () => void } = {},
+  options: { unmigrated?: boolean; onStop?: () => void; by?: string | null; job?: boolean } = {},
 ): Promise<Result> {
   const environment = readEnvironment();
   const settings = readSettings(environment);
-  return withDatabase(environment, options, (database) => work({ environment, settings, database }));
+  const actor = thisProcess(options.job ? 'job' : 'command', options.by);
+  return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
 }
 
 /**

@@ -20,19 +20,22 @@ interface Job extends Context {
 async function runJob(name: string, work: (job: Job) => Promise<number>): Promise<number> {
   const log = pino({ base: { job: name }, timestamp: pino.stdTimeFunctions.isoTime, formatters: LEVEL_NAMES });
   try {
-    return await withContext(async (context) => {
-      const startedAt = context.environment.now().toISO();
-      const exit = await work({ ...context, log }).catch((error: unknown) => {
-        logFailure(log, error);
-        return exitOf(error);
-      });
-      const finishedAt = context.environment.now().toISO();
-      await context.database.transaction((tx) =>
-        recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
-      );
-      log.info({ exit }, 'finished');
-      return exit;
-    });
+    return await withContext(
+      async (context) => {
+        const startedAt = context.environment.now().toISO();
+        const exit = await work({ ...context, log }).catch((error: unknown) => {
+          logFailure(log, error);
+          return exitOf(error);
+        });
+        const finishedAt = context.environment.now().toISO();
+        await context.database.transaction((tx) =>
+          recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
+        );
+        log.info({ exit }, 'finished');
+        return exit;
+      },
+      { job: true, by: name },
+    );
   } catch (error) {
     // Without a database the run can't be recorded: the log and the exit status are all there is.
     logFailure(log, error);

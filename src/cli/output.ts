@@ -6,6 +6,8 @@ import { EXIT, Refusal, reasonOf } from '../errors.ts';
 
 export interface Output {
   readonly json: boolean;
+  /** Who asks, as `--by` claims. */
+  readonly by: string | null;
   /** The one JSON document of --json, or whatever people read instead. */
   readonly print: (value: unknown, people: () => string) => void;
   /** A remark for people on stderr; never on stdout. */
@@ -21,9 +23,10 @@ export interface Progress {
 
 const SILENT: Progress = { advance: () => {}, done: () => {} };
 
-export function openOutput(json: boolean): Output {
+export function openOutput(json: boolean, by: string | null): Output {
   return {
     json,
+    by,
     print: (value, people) => {
       process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : ended(people()));
     },

@@ -45,7 +45,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     <Arguments extends unknown[]>(work: (output: Output, ...given: Arguments) => Promise<number>) =>
     async (...given: unknown[]): Promise<void> => {
       // commander adds the command itself as the last argument.
-      exit = await work(openOutput(wantsJson), ...(given.slice(0, -1) as Arguments));
+      exit = await work(
+        openOutput(wantsJson, program.opts<{ by?: string }>().by ?? null),
+        ...(given.slice(0, -1) as Arguments),
+      );
     };
 
   program

@@ -115,7 +115,8 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
                   ORDER BY a.attnum) AS columns,
             ARRAY(SELECT f.relname::text FROM pg_constraint k JOIN pg_class f ON f.oid = k.confrelid
-                  WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid) AS after
+                  WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid
+                    AND NOT k.condeferrable) AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
      ORDER BY c.relname COLLATE "C"`,
   );

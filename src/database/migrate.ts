@@ -7,6 +7,7 @@ import * as partners from '../../migrations/002_partners.ts';
 import * as ledger from '../../migrations/003_ledger.ts';
 import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
+import * as corrections from '../../migrations/006_corrections.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -21,6 +22,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '003_ledger', ...ledger },
   { name: '004_documents', ...documents },
   { name: '005_delivery', ...delivery },
+  { name: '006_corrections', ...corrections },
 ];
 
 /** Our migrations in their order. */

@@ -354,18 +354,30 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
-  const { trailer } = await readBackup(file, onProgress, {
-    header() {},
-    async table({ table: name, columns }, rows) {
-      const table = tables.get(name);
-      if (table !== undefined) return loadTable(tx, file, table, columns, rows);
-      leftOut.push(name);
-      return passOver(rows);
-    },
-  });
+  const { trailer } = await whileDeferred(tx, file, () =>
+    readBackup(file, onProgress, {
+      header() {},
+      async table({ table: name, columns }, rows) {
+        const table = tables.get(name);
+        if (table !== undefined) return loadTable(tx, file, table, columns, rows);
+        leftOut.push(name);
+        return passOver(rows);
+      },
+    }),
+  );
   if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has become another file since it was checked');
   await setSequences(tx, trailer.sequences);
   return leftOut;
+}
+
+/** Tables that name each other (a document, the void one that it replaces) are judged once both are filled. */
+async function whileDeferred<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
+  await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
+  const result = await work();
+  await execute(tx, 'SET CONSTRAINTS ALL IMMEDIATE').catch((error: unknown) => {
+    throw isOfTheRows(error) ? invalid(file, `its rows do not fit each other: ${reasonOf(error)}`, error) : error;
+  });
+  return result;
 }
 
 async function loadTable(
@@ -430,20 +442,20 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   await enter(older);
   await migrateTo(tx, backup.migrations);
   const leftOut = await load(tx, backup, onProgress);
-  // What waits for the commit would keep the migrations from altering its table.
-  await execute(tx, `SET CONSTRAINTS ALL IMMEDIATE`);
   await migrateTo(tx, MIGRATION_NAMES);
   const sequences = await readSequences(tx);
   await enter(path);
-  for (const { name, columns } of await readTables(tx)) {
-    const list = columnList(columns);
-    const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE SELECT ${list} FROM ${older}.${quoted(name)}`;
-    await run(tx, statement).catch((error: unknown) => {
-      throw isOfTheRows(error)
-        ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
-        : error;
-    });
-  }
+  await whileDeferred(tx, backup.file, async () => {
+    for (const { name, columns } of await readTables(tx)) {
+      const list = columnList(columns);
+      const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE SELECT ${list} FROM ${older}.${quoted(name)}`;
+      await run(tx, statement).catch((error: unknown) => {
+        throw isOfTheRows(error)
+          ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
+          : error;
+      });
+    }
+  });
   await setSequences(tx, sequences);
   await execute(tx, `DROP SCHEMA ${older} CASCADE`);
   return leftOut;

@@ -92,10 +92,10 @@ export function documentJson(row: DocumentRow): DocumentJson {
       row.email_status === null || row.message_id === null
         ? null
         : { status: row.email_status, to: row.email_to, message_id: row.message_id, sent_at: row.sent_at },
-    replaces: null,
-    replaced_by: null,
-    credits: null,
-    void_reason: null,
+    replaces: row.replaces,
+    replaced_by: row.replaced_by,
+    credits: row.credits,
+    void_reason: row.void_reason,
   };
 }
 

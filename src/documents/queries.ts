@@ -50,6 +50,16 @@ export interface DocumentRow {
   readonly email_to: string[] | null;
   readonly message_id: string | null;
   readonly sent_at: string | null;
+  /** Number of the void document that this one replaces, and of the one that replaces this. */
+  readonly replaces: string | null;
+  readonly replaced_by: string | null;
+  /** Number of the invoice that an adjustment credits. */
+  readonly credits: string | null;
+  /** Why an adjustment was made; empty for other documents. */
+  readonly reason: string;
+  readonly void_reason: string | null;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly voided_on: string | null;
 }
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain';
@@ -83,20 +93,27 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, d.sandbox,
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
-            s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at
+            s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
+            d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
+            credited.number AS credits
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
      CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object(
+       SELECT coalesce(json_agg(json_build_object(
                 'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
                 'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
-                'invoice_amount', l.invoice_amount::text) ORDER BY l.position) AS lines
+                'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
      LEFT JOIN payment_links k ON k.document_id = d.document_id
      LEFT JOIN drawings w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (
-       SELECT * FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+       SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
+       ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+     LEFT JOIN voids v ON v.document_id = d.document_id
+     LEFT JOIN documents replaced ON replaced.document_id = d.replaces
+     LEFT JOIN documents successor ON successor.replaces = d.document_id
+     LEFT JOIN documents credited ON credited.document_id = d.credits
      WHERE (CAST(:ids AS bigint[]) IS NULL OR d.document_id = ANY (CAST(:ids AS bigint[])))
        AND (CAST(:number AS text) IS NULL OR d.number = :number)
        AND (CAST(:months AS text[]) IS NULL OR d.month = ANY (CAST(:months AS text[])))

@@ -1,0 +1,50 @@
+/**
+ * Audit events: who did what, when and from where. Every act that changes something records its event in the same
+ * transaction, and the facts it makes name the event.
+ */
+import { hostname, userInfo } from 'node:os';
+import { queryOne, type Transaction } from './database/transaction.ts';
+
+export interface Actor {
+  /** What `--by` says: a claim that nobody checked. */
+  readonly claimedBy: string | null;
+  readonly osUser: string;
+  readonly host: string;
+  readonly via: 'command' | 'job' | 'http';
+}
+
+/** Whoever runs this process. */
+export function thisProcess(via: Actor['via'], claimedBy: string | null = null): Actor {
+  return { claimedBy, osUser: osUser(), host: hostname(), via };
+}
+
+/** A container may run under a number that has no name. */
+function osUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+export interface AuditEvent {
+  /** Noun and verb: `invoice.void`. */
+  readonly action: string;
+  /** What it was done to: a document's number, a partner, a month, a file. */
+  readonly subject: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+/** Records the event and gives its id, for the facts that belong to it. */
+export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> {
+  const { event_id } = await queryOne<{ event_id: number }>(
+    tx,
+    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via)
+     VALUES (CAST(:now AS timestamptz), :action, :subject, CAST(:details AS jsonb), :claimedBy, :osUser, :host, :via)
+     RETURNING event_id`,
+    { ...actor, ...event, details: JSON.stringify(event.details) },
+  );
+  return event_id;
+}
