@@ -143,6 +143,69 @@ const CATALOGUE = {
     (f) => `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
   ),
 
+  // Correcting documents
+  document_void: entry<{ number: string; voided_on: string; month: string; replaced_by: string | null }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} is void since ${f.voided_on}. ` +
+      (f.replaced_by === null
+        ? `It has no replacement: 'reckoner invoice rerun --month ${f.month}' issues one.`
+        : `${f.replaced_by} replaces it: use that.`),
+  ),
+  not_an_invoice: entry<{ number: string; document: string; act: string }>(
+    EXIT.refused,
+    (f) => `${f.number} is a ${f.document.replace('_', ' ')}: only an invoice can be ${f.act}.`,
+  ),
+  not_of_the_ledger: entry<{ number: string; purpose: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} is no month's document (${f.purpose.replace('_', ' ')}), so it cannot be made again from ledger ` +
+      'rows. Void it and make a new one.',
+  ),
+  payment_applied: entry<{ number: string; amount_paid: string; act: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} cannot be ${f.act} while a payment is applied to it (${f.amount_paid}). ` +
+      `Take it back first ('reckoner payment list', 'payment unapply ID'), or lower the invoice by 'reckoner invoice credit'.`,
+  ),
+  credit_used: entry<{ number: string; used: string; act: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} cannot be ${f.act}: ${f.used} of its credit is used already. ` +
+      'Void the invoice that used it first, or leave the credit note and correct the difference by later rows.',
+  ),
+  document_written_off: entry<{ number: string; written_off: string; act: string }>(
+    EXIT.refused,
+    (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it is written off, which is final.`,
+  ),
+  credit_exceeds_invoice: entry<{ number: string; amount: string; left: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.amount} is more than ${f.number} can still be credited: ${f.left}. ` +
+      'Credits and write-offs never exceed the invoice. Name a smaller amount.',
+  ),
+  nothing_to_write_off: entry<{ number: string }>(
+    EXIT.refused,
+    (f) => `Nothing is open on ${f.number}: there is nothing to write off.`,
+  ),
+  document_on_hold: entry<{ number: string; since: string; reason: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} is on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
+      `'reckoner invoice release ${f.number}' ends the hold.`,
+  ),
+  document_not_on_hold: entry<{ number: string }>(EXIT.refused, (f) => `${f.number} is not on hold.`),
+  sending_unfinished: entry<{ number: string; status: string; reason: string }>(
+    EXIT.refused,
+    (f) =>
+      `The e-mail of ${f.number} has not gone out yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
+      `Supply what it lacks, then run 'reckoner deliver'; send again once it was sent, failed or uncertain.`,
+  ),
+  recipient_refused: entry<{ address: string }>(
+    EXIT.refused,
+    (f) => `Sandbox mail goes only to sandbox_recipients in settings.json, and ${f.address} is not among them.`,
+  ),
+
   // Closing
   month_not_ended: entry<{ month: string; time_zone: string; ends_at: string }>(
     EXIT.refused,

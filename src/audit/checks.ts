@@ -59,6 +59,8 @@ export const CHECKS: readonly Check[] = [
   { name: 'one_live_document', invariant: 5, run: fromQuery(sql.ONE_LIVE_DOCUMENT) },
   { name: 'numbers_without_gaps', invariant: 6, run: fromQuery(sql.NUMBERS_WITHOUT_GAPS) },
   { name: 'documents_add_up', invariant: 7, run: fromQuery(sql.DOCUMENTS_ADD_UP) },
+  { name: 'voids_and_replacements', invariant: 7, run: fromQuery(sql.VOIDS_AND_REPLACEMENTS) },
+  { name: 'balances_within_documents', invariant: 8, run: fromQuery(sql.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
   { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
   { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },

@@ -15,6 +15,12 @@ const ROWS = `rows AS NOT MATERIALIZED (
   WHERE CAST(:month AS text) IS NULL OR m.month = :month
 )`;
 
+const LIVE = `NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)`;
+
+// The documents of months as they bill rows: the last of each chain of replacements. One that is void leaves a gap, and
+// its rows unbilled, until it is replaced.
+const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
+
 const SIGN = `CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END`;
 
 const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
@@ -94,7 +100,10 @@ export const MONTHS_FOLLOW = `inspected AS (
              ELSE found_previous IS NULL OR month <> month_after(found_previous) END
 )`;
 
-/** Of each closed month, partner, currency and arrangement, the live document's sums are those of its rows. */
+/**
+ * Of each closed month, partner, currency and arrangement, the document's sums are those of its rows: the last of a
+ * chain covers them, and the void ones before it stood for the same.
+ */
 export const DOCUMENTS_ARE_THEIR_ROWS = `${ROWS}, billed AS (
   SELECT billed_month AS month, partner_id, currency, arrangement, count(*) AS entries,
          count(*) FILTER (WHERE kind = 'quote_accepted') AS enrollments, sum(spot_price) AS spot_price,
@@ -141,12 +150,12 @@ export const LINES_ARE_THEIR_ROWS = `${ROWS}, billed AS (
   FROM inspected WHERE by_rows IS DISTINCT FROM by_line
 )`;
 
-/** Every row is on exactly one live document of its closed month, or its month is open. */
+/** Every row is on exactly one document of its closed month, the last of its chain, or its month is open. */
 export const ROWS_ARE_BILLED_OR_OPEN = `${ROWS}, inspected AS (
   SELECT r.partner_id, r.entry_id, r.posted_month, r.billed_month,
          (SELECT count(*) FROM documents d
           WHERE d.purpose = 'month' AND d.month = r.billed_month AND d.partner_id = r.partner_id
-            AND d.currency = r.currency AND d.arrangement = r.arrangement) AS documents
+            AND d.currency = r.currency AND d.arrangement = r.arrangement AND ${LAST_OF_CHAIN}) AS documents
   FROM rows r
 ), differences AS (
   SELECT format('row %s of %s', entry_id, partner_id) AS subject,
@@ -157,7 +166,7 @@ export const ROWS_ARE_BILLED_OR_OPEN = `${ROWS}, inspected AS (
 
 export const ONE_LIVE_DOCUMENT = `inspected AS (
   SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
-  FROM documents WHERE purpose = 'month' AND (CAST(:month AS text) IS NULL OR month = :month)
+  FROM documents d WHERE purpose = 'month' AND ${LIVE} AND (CAST(:month AS text) IS NULL OR month = :month)
   GROUP BY partner_id, month, currency, arrangement
 ), differences AS (
   SELECT format('%s for %s in %s', partner_id, month, currency) AS subject,
@@ -182,8 +191,9 @@ export const NUMBERS_WITHOUT_GAPS = `inspected AS (
 export const DOCUMENTS_ADD_UP = `inspected AS (
   SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
          d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
-         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries
+         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries, replaced.due_on AS replaced_due_on
   FROM documents d
+  LEFT JOIN documents replaced ON replaced.document_id = d.replaces
   LEFT JOIN LATERAL (
     SELECT sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
            sum(count) AS entries
@@ -197,30 +207,85 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
   WHERE (spot_price, partner_cut, invoice_amount, entries)
         IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
      OR spot_price <> partner_cut + invoice_amount
-     OR due_on <> issued_on + terms_days
+     OR (due_on <> issued_on + terms_days AND due_on IS DISTINCT FROM replaced_due_on)
      OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > invoice_amount)
 )`;
 
-/** Credit used is credit given: of each note no more than its amount, of each invoice what it was issued with. */
-export const CREDIT_TIES = `notes AS (
-  SELECT d.number, d.invoice_amount AS amount, coalesce(sum(a.amount), 0) AS applied, d.invoice_amount AS most, 0 AS least
-  FROM documents d LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id
+/**
+ * Credit used is credit given: of each note no more than its amount, of each invoice what it was issued with. A void
+ * document uses none and gives none.
+ */
+export const CREDIT_TIES = `used AS (
+  SELECT a.*, r.credit_application_id IS NOT NULL AS released
+  FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
+), notes AS (
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, CASE WHEN ${LIVE} THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+  FROM documents d LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
   WHERE d.document = 'credit_note' GROUP BY d.document_id
-), invoices AS (
-  SELECT d.number, d.credit_applied AS amount, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most,
-         d.credit_applied AS least
-  FROM documents d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id
+), issued_with AS (
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most, d.credit_applied AS least
+  FROM documents d LEFT JOIN used a ON a.invoice_id = d.document_id AND a.at_issue
   WHERE d.document <> 'credit_note' GROUP BY d.document_id
+), given_back AS (
+  SELECT d.number || ', void,' AS number, coalesce(sum(a.amount), 0) AS applied, 0 AS most, 0 AS least
+  FROM documents d JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN used a ON a.invoice_id = d.document_id AND NOT a.released
+  GROUP BY d.document_id
 ), strangers AS (
-  SELECT n.number || ' on ' || i.number AS number, a.amount, a.amount AS applied, 0 AS most, 0 AS least
-  FROM credit_applications a
+  SELECT n.number || ' on ' || i.number AS number, a.amount AS applied, 0 AS most, 0 AS least
+  FROM used a
   JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
   WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
 ), inspected AS (
-  SELECT * FROM notes UNION ALL SELECT * FROM invoices WHERE amount <> 0 OR applied <> 0 UNION ALL SELECT * FROM strangers
+  SELECT * FROM notes UNION ALL SELECT * FROM issued_with WHERE most <> 0 OR applied <> 0
+  UNION ALL SELECT * FROM given_back UNION ALL SELECT * FROM strangers
 ), differences AS (
-  SELECT number AS subject, format('%s of credit %s is applied', applied, amount) AS detail
+  SELECT number AS subject, format('%s of credit %s is applied', applied, most) AS detail
   FROM inspected WHERE applied > most OR applied < least
+)`;
+
+/** Nothing is owed below zero, and credits and write-offs never exceed their invoice, whatever it replaced. */
+export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
+  SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
+  UNION ALL
+  SELECT d.replaces, c.head FROM chains c JOIN documents d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL
+), lowered AS (
+  SELECT c.head AS document_id,
+         coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n
+                       WHERE n.credits = c.document_id
+                         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id))), 0)
+         + coalesce(sum((SELECT sum(w.amount) FROM write_offs w WHERE w.document_id = c.document_id)), 0) AS amount
+  FROM chains c GROUP BY c.head
+), inspected AS (
+  SELECT d.number, d.invoice_amount, b.*, coalesce(l.amount, 0) AS lowered
+  FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN lowered l USING (document_id)
+  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+), differences AS (
+  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; %s of %s credited or written off',
+                                   amount_due, credited, amount_paid, balance, lowered, invoice_amount) AS detail
+  FROM inspected
+  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR lowered > invoice_amount
+     OR (status <> 'void' AND balance <> amount_due - credited - amount_paid)
+)`;
+
+/** A replacement stands for what its void one stood for and came after it; nothing of a void document is on its way. */
+export const VOIDS_AND_REPLACEMENTS = `inspected AS (
+  SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
+         (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
+           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
+                             later.spot_price, later.partner_cut, later.invoice_amount) AS other,
+         (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS held
+  FROM documents d
+  LEFT JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN documents later ON later.replaces = d.document_id
+  WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), differences AS (
+  SELECT number AS subject,
+         format('issued %s, void %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'never'),
+                coalesce(replaced_by, 'nothing'), replaced_on) AS detail
+  FROM inspected
+  WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0
+     OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
 )`;
 
 /** A sending that was sent has a time, recipients and the hash of what was sent; one in flight has its bytes. */

@@ -23,3 +23,11 @@ export function dateArgument(argument: string): (value: string) => string {
     throw refuse('argument_invalid', { argument, value, reason: 'is not a date such as 2026-10-31' });
   };
 }
+
+/** A reason is kept for good and read by others: it must say something, on one line. */
+export function reasonArgument(value: string): string {
+  const reason = value.trim();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
+  throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
+}

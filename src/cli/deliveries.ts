@@ -15,7 +15,7 @@ export async function deliverWithProgress(context: Context, output: Output): Pro
       },
       onDelivery: (delivery) => {
         progress?.advance();
-        if (delivery.status !== 'sent') remarks.push(delivery);
+        if (delivery.status !== 'sent' && delivery.status !== 'withdrawn') remarks.push(delivery);
       },
     });
   } finally {

@@ -113,3 +113,14 @@ export function printable(text: string): string {
 export function short(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
+
+/** Breaks a text into lines of at most that many characters, at spaces where it can. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else for (let from = 0; from === 0 || from < word.length; from += width) lines.push(word.slice(from, from + width));
+  }
+  return lines;
+}

@@ -3,8 +3,9 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { choiceArgument, dateArgument, monthArgument } from './arguments.ts';
+import { choiceArgument, dateArgument, monthArgument, reasonArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
+import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
 import { type Output, openOutput, reportError } from './output.ts';
@@ -16,6 +17,7 @@ const ledgerCommands = () => import('./commands/ledger.ts');
 const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
+const correctCommands = () => import('./commands/correct.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
@@ -112,7 +114,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--watch', 'stay as a worker')
     .action(act(async (output, options: { watch?: boolean }) => (await deliverCommands()).deliver(output, options)));
 
-  const invoice = program.command('invoice').description('documents: list, show, pdf');
+  const invoice = program.command('invoice').description('documents: list, show, pdf, and what corrects them');
   invoice
     .command('list')
     .description('documents in number order')
@@ -131,6 +133,77 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .action(
       act(async (output, number: string, options: { output?: string }) =>
         (await invoiceCommands()).invoicePdf(output, number, options),
+      ),
+    );
+
+  const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
+  const REASON = ['--reason <reason>', 'why; it is kept'] as const;
+  invoice
+    .command('rerun [number]')
+    .description('compute it again; where its face would differ, void it and issue a replacement')
+    .option('--month <month>', 'all of a month, and what is void there without a replacement', monthArgument('--month'))
+    .option('--new-terms', "due by today's terms, counted from today, instead of on the old due date")
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, number: string | undefined, options: RerunArguments) =>
+        (await correctCommands()).invoiceRerun(output, number, options),
+      ),
+    );
+  invoice
+    .command('resend <number>')
+    .description('send it once more')
+    .option('--to <address>', "to this address instead of the partner's contacts")
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, number: string, options: { to?: string } & DeliverOption) =>
+        (await correctCommands()).invoiceResend(output, number, options),
+      ),
+    );
+  invoice
+    .command('void <number>')
+    .description('void it: a fact dated today; its number stays')
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, number: string, options: { reason: string }) =>
+        (await correctCommands()).invoiceVoid(output, number, options),
+      ),
+    );
+  invoice
+    .command('credit <number>')
+    .description('issue a credit note against an invoice')
+    .requiredOption('--amount <amount>', "in the invoice's currency")
+    .requiredOption(...REASON, reasonArgument)
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, number: string, options: { amount: string; reason: string } & DeliverOption) =>
+        (await correctCommands()).invoiceCredit(output, number, options),
+      ),
+    );
+  invoice
+    .command('write-off <number>')
+    .description('give up what is still open on an invoice')
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, number: string, options: { reason: string }) =>
+        (await correctCommands()).invoiceWriteOff(output, number, options),
+      ),
+    );
+  invoice
+    .command('hold <number>')
+    .description('send nothing of it until it is released')
+    .option('--reason <reason>', 'why; it is kept')
+    .action(
+      act(async (output, number: string, options: { reason?: string }) =>
+        (await correctCommands()).invoiceHold(output, number, options),
+      ),
+    );
+  invoice
+    .command('release <number>')
+    .description('end a hold')
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, number: string, options: DeliverOption) =>
+        (await correctCommands()).invoiceRelease(output, number, options),
       ),
     );
 

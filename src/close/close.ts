@@ -5,26 +5,20 @@
  * settings_incomplete.
  */
 import type { DateTime } from 'luxon';
-import { type Environment, missingSettings, type Settings, settingsFile } from '../config.ts';
+import { missingSettings, type Settings, settingsFile } from '../config.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { beginIssue, type Issuing, issueDocuments } from './issue.ts';
 import {
-  applyOpenCredit,
-  type Issue,
-  insertDocumentLines,
-  insertDocuments,
   type LedgerState,
-  queueSendings,
-  readConservation,
-  readLatestDocument,
   readLedgerState,
   readOpenMonthsWithRows,
   readPartnerZones,
   recordClosedMonth,
-  recordIssuerVersion,
   totalRows,
 } from './queries.ts';
 
@@ -35,11 +29,6 @@ export interface CloseRequest {
   readonly firstMonth?: Month | undefined;
   /** A preview may look at a month that still runs. */
   readonly preview: boolean;
-}
-
-export interface Issuing {
-  readonly environment: Environment;
-  readonly settings: Settings;
 }
 
 /** What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. */
@@ -75,31 +64,15 @@ export async function closeNext(tx: Transaction, issuing: Issuing, request: Clos
   failpoint('close.locked');
   const [month] = await planClose(tx, issuing, request);
   if (month === undefined) return undefined;
-  const { environment, settings } = issuing;
   const { last_closed: previous } = await readLedgerState(tx);
-  const now = environment.now();
-  const issuedOn = now.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-  const latest = await readLatestDocument(tx);
-  if (latest !== undefined && issuedOn < latest.issued_on) {
-    throw refuse('clock_behind', { today: issuedOn, latest: latest.issued_on, number: latest.number });
-  }
-  const issue: Issue = {
-    month,
-    issuedOn,
-    termsDays: settings.payment_terms_days,
-    issuerVersionId: await recordIssuerVersion(tx, settings.issuer, now.toISO()),
-    sandbox: environment.name === 'sandbox',
-    now: now.toISO(),
-  };
+  const issue = await beginIssue(tx, issuing, month, 'close', (now) =>
+    recordEvent(tx, issuing.actor, { action: 'month.close', subject: month, details: {}, now }),
+  );
   await totalRows(tx, month, previous);
-  await insertDocuments(tx, issue);
-  await insertDocumentLines(tx, month);
-  await applyOpenCredit(tx, issue);
+  await issueDocuments(tx, issue);
   failpoint('close.issued');
-  await assertConservation(tx, month);
   await recordClosedMonth(tx, issue, previous);
-  await queueSendings(tx, month, mailDomain(settings), issue.now);
-  failpoint('close.queued');
+  failpoint('close.recorded');
   return month;
 }
 
@@ -155,19 +128,4 @@ async function refuseOpenRows(
   if (first === undefined) return;
   const entries = open.filter((each) => each.month === first).reduce((count, each) => count + each.entries, 0);
   throw refuse('earlier_month_open', { month: before, open: first, entries });
-}
-
-async function assertConservation(tx: Transaction, month: Month): Promise<void> {
-  const { rows, lines, documents, differences } = await readConservation(tx, month);
-  if (rows !== lines || rows !== documents || differences !== 0) {
-    throw new Error(
-      `the documents of ${month} do not add up to its rows: ${rows} rows, ${lines} on lines, ${documents} on ` +
-        `documents, ${differences} documents with other sums`,
-    );
-  }
-}
-
-/** The right-hand side of the Message-IDs: the sender's mail domain. */
-function mailDomain(settings: Settings): string {
-  return settings.mail_from.split('@').at(-1) || 'reckoner.invalid';
 }

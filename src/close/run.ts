@@ -3,7 +3,8 @@ import type { Database } from '../database/database.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
-import { type CloseRequest, closeNext, type Issuing, planClose } from './close.ts';
+import { type CloseRequest, closeNext, planClose } from './close.ts';
+import type { Issuing } from './issue.ts';
 import { type MonthFacts, readMonthFacts } from './queries.ts';
 
 export interface PreviewedClose {

@@ -26,6 +26,7 @@ import {
   recordPaymentLink,
   type SendingRow,
   settleSending,
+  withdrawSending,
 } from './queries.ts';
 import { rowsCsv } from './rows.ts';
 import { type SendOutcome, sandboxAllows, type Transport } from './transport.ts';
@@ -43,7 +44,7 @@ export interface Deliverer {
 /** How a look at one document ended; `deferred` is tried again later. */
 export interface Delivery {
   readonly number: string;
-  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere';
+  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere' | 'withdrawn';
   readonly detail: string;
 }
 
@@ -61,10 +62,17 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
   ]);
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number } = document;
-  if (sending.status === 'sent' || sending.status === 'failed' || sending.status === 'uncertain') {
+  if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
+    await database.transaction((tx) => withdrawSending(tx, sending.sending_id));
+    return { number, status: 'withdrawn', detail: 'it was voided before it was sent' };
+  }
+  if (sending.status !== 'queued' && sending.status !== 'held' && sending.status !== 'sending') {
     return { number, status: sending.status, detail: sending.reason ?? '' };
   }
   try {
+    if (document.held_at !== null && sending.status !== 'sending') {
+      throw new Held(`on hold since ${document.held_at}${document.hold_reason ? `: ${document.hold_reason}` : ''}`);
+    }
     const paymentLink = await completeDrawing(deliverer, document);
     return await send(deliverer, document, paymentLink, sending, worker);
   } catch (error) {
@@ -221,8 +229,14 @@ async function compose(
   paymentLink: string | null,
   sending: SendingRow,
 ): Promise<{ raw: Buffer; envelope: { from: string; to: string[] } }> {
-  const recipients = [sending.contact_email, ...sending.contact_cc];
-  if (sending.contact_email === '') {
+  const { addressed_to: addressedTo } = sending;
+  const to =
+    addressedTo === null
+      ? { name: sending.contact_name, address: sending.contact_email }
+      : { name: '', address: addressedTo };
+  const cc = addressedTo === null ? sending.contact_cc : [];
+  const recipients = [to.address, ...cc];
+  if (to.address === '') {
     throw new Held(`partner ${document.partner_id} has no invoicing contact's e-mail address`);
   }
   if (settings.mail_from === '') throw new Held('settings.json has no mail_from');
@@ -273,8 +287,8 @@ async function compose(
     date: ISO(environment),
     from: { name: document.issuer.legal_name, address: settings.mail_from },
     ...(settings.reply_to === '' ? {} : { replyTo: settings.reply_to }),
-    to: { name: sending.contact_name, address: sending.contact_email },
-    cc: sending.contact_cc,
+    to,
+    cc,
     letter,
     attachments: attachments.map(({ filename, contentType, content }) => ({ filename, contentType, content })),
   };

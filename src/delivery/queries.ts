@@ -5,7 +5,7 @@ import type { EmailStatus } from '../documents/queries.ts';
 
 export interface SendingRow {
   readonly sending_id: number;
-  readonly status: EmailStatus;
+  readonly status: EmailStatus | 'withdrawn';
   readonly reason: string | null;
   readonly message_id: string;
   readonly message: Buffer | null;
@@ -18,6 +18,8 @@ export interface SendingRow {
   readonly contact_name: string;
   readonly contact_email: string;
   readonly contact_cc: string[];
+  /** Whom a person named instead of these contacts. */
+  readonly addressed_to: string | null;
   readonly entries: number;
 }
 
@@ -36,7 +38,7 @@ export function readSending(tx: Transaction, documentId: number): Promise<Sendin
     tx,
     `SELECT s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
             s.attempts, s.unclear_attempts, s.worker, ${workerLives('s.worker')} AS worker_lives,
-            p.contact_name, p.contact_email, p.contact_cc, d.entries
+            p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
      FROM sendings s
      JOIN documents d ON d.document_id = s.document_id
      JOIN partners p ON p.partner_id = d.partner_id
@@ -240,7 +242,17 @@ export async function enqueueUnfinished(
   return documents;
 }
 
-/** How the deliveries of all documents stand. */
+/** Takes back what of a void document has not gone out. */
+export async function withdrawSending(tx: Transaction, sendingId: number): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'withdrawn', reason = 'the document was voided before it was sent', message = NULL
+     WHERE sending_id = :sendingId AND status IN ('queued', 'held')`,
+    { sendingId },
+  );
+}
+
+/** How the deliveries of all live documents stand. */
 export function countDeliveries(
   tx: Transaction,
 ): Promise<{ sent: number; pending: number; held: number; failed: number; uncertain: number }> {
@@ -251,6 +263,8 @@ export function countDeliveries(
             count(*) FILTER (WHERE status = 'held') AS held,
             count(*) FILTER (WHERE status = 'failed') AS failed,
             count(*) FILTER (WHERE status = 'uncertain') AS uncertain
-     FROM (SELECT DISTINCT ON (document_id) status FROM sendings ORDER BY document_id, sending_id DESC) AS latest`,
+     FROM (SELECT DISTINCT ON (document_id) status FROM sendings s
+           WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
+           ORDER BY document_id, sending_id DESC) AS latest`,
   );
 }

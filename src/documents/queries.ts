@@ -1,7 +1,7 @@
 /** SQL over issued documents. */
 
 import type { Issuer } from '../config.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind } from './face.ts';
 
@@ -60,6 +60,10 @@ export interface DocumentRow {
   readonly void_reason: string | null;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly voided_on: string | null;
+  readonly written_off: string;
+  /** Since when it is on hold, and why; null where it is not. */
+  readonly held_at: string | null;
+  readonly hold_reason: string | null;
 }
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain';
@@ -95,7 +99,8 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
-            credited.number AS credits
+            credited.number AS credits, h.held_at, h.reason AS hold_reason,
+            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
@@ -111,6 +116,9 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
        SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
      LEFT JOIN voids v ON v.document_id = d.document_id
+     LEFT JOIN LATERAL (
+       SELECT h.held_at, h.reason FROM holds h
+       WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id)) AS h ON true
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces
      LEFT JOIN documents successor ON successor.replaces = d.document_id
      LEFT JOIN documents credited ON credited.document_id = d.credits
@@ -136,4 +144,315 @@ export async function readPdf(tx: Transaction, documentId: number): Promise<Buff
     documentId,
   });
   return rows[0]?.pdf;
+}
+
+// --- Voids ------------------------------------------------------------------------------------------------------------
+
+export interface VoidFacts {
+  readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly today: string;
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+}
+
+/**
+ * Voids documents: the credit that they had used is open again, and what of theirs has not gone out stays here. A look
+ * of delivery at each takes their payment links back.
+ */
+export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
+  const ids = facts.documents.map((each) => each.document_id);
+  const bindings = { ...facts, documents: JSON.stringify(facts.documents), ids };
+  await execute(
+    tx,
+    `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
+     SELECT d.document_id, d.partner_id, d.month, d.currency, d.arrangement, v.reason, CAST(:today AS date),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:documents AS json)) AS v (document_id bigint, reason text)
+     JOIN documents d ON d.document_id = v.document_id`,
+    bindings,
+  );
+  await execute(
+    tx,
+    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
+     SELECT credit_application_id, invoice_id, CAST(:today AS date), CAST(:now AS timestamptz)
+     FROM credit_applications WHERE invoice_id = ANY (CAST(:ids AS bigint[]))`,
+    bindings,
+  );
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'withdrawn', reason = 'the document was voided before it was sent', message = NULL
+     WHERE document_id = ANY (CAST(:ids AS bigint[])) AND status IN ('queued', 'held')`,
+    bindings,
+  );
+  await enqueueLook(tx, ids);
+}
+
+/** Has delivery look at documents: their payment links must follow what is owed. */
+export async function enqueueLook(tx: Transaction, documentIds: readonly number[]): Promise<void> {
+  await execute(tx, `SELECT enqueue_deliveries(CAST(:ids AS bigint[]))`, { ids: documentIds });
+}
+
+// --- Rerun ------------------------------------------------------------------------------------------------------------
+
+export interface RerunCandidate {
+  readonly document_id: number;
+  readonly number: string;
+  readonly document: DocumentKind;
+  readonly currency: string;
+  readonly void: boolean;
+  readonly amount_paid: string;
+  readonly credited: string;
+  readonly written_off: string;
+  readonly held_at: string | null;
+  readonly hold_reason: string | null;
+  /** What its face would say differently now, in words. */
+  readonly differences: string[];
+}
+
+export interface RerunQuestion {
+  readonly month: Month;
+  readonly issuerVersionId: number;
+  /** The instructions of each currency, as the settings have them now. */
+  readonly instructions: Readonly<Record<string, unknown>>;
+  readonly termsDays: number;
+  readonly newTerms: boolean;
+}
+
+/**
+ * The last document of each chain in `month_lines`, compared with what would be issued now. The ledger is compared too:
+ * rows of a closed month cannot change, and if they did this is where it must show.
+ */
+export function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
+  return query(
+    tx,
+    `WITH by_rows AS (
+       SELECT l.partner_id, l.currency, l.arrangement,
+              CASE WHEN sum(l.invoice_amount) < 0 AND l.arrangement = 'invoicing' THEN -1 ELSE 1 END AS sign,
+              jsonb_object_agg(l.policy_id, o.name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut, l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM pg_temp.month_lines l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+       GROUP BY l.partner_id, l.currency, l.arrangement
+     ), by_document AS (
+       SELECT d.document_id, jsonb_object_agg(l.policy_id, l.policy_name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
+                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM documents d
+       JOIN document_lines l USING (document_id)
+       CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+       WHERE d.month = :month AND d.purpose = 'month' GROUP BY d.document_id
+     )
+     SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid, b.credited,
+            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
+            h.held_at, h.reason AS hold_reason,
+            array_remove(ARRAY[
+              CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,
+              CASE WHEN f.names IS DISTINCT FROM r.names THEN 'the policies'' names' END,
+              CASE WHEN d.partner_name <> p.name THEN 'the partner''s name' END,
+              CASE WHEN (d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
+                         d.address_country) IS DISTINCT FROM (p.address_line1, p.address_line2, p.address_city,
+                         p.address_region, p.address_postal_code, p.address_country) THEN 'the partner''s address' END,
+              CASE WHEN d.tax_id <> p.tax_id THEN 'the tax id' END,
+              CASE WHEN d.purchase_order <> p.purchase_order THEN 'the purchase order' END,
+              CASE WHEN d.legal_note <> p.legal_note THEN 'the legal note' END,
+              CASE WHEN d.issuer_version_id <> CAST(:issuerVersionId AS bigint) THEN 'the issuer''s details' END,
+              CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (CAST(:instructions AS jsonb) -> d.currency)
+                   THEN 'the payment instructions' END,
+              CASE WHEN CAST(:newTerms AS boolean) AND d.document = 'invoice'
+                    AND d.terms_days <> coalesce(p.payment_terms_days, CAST(:termsDays AS integer))
+                   THEN 'the payment terms' END], NULL) AS differences
+     FROM by_rows r
+     JOIN documents d ON d.partner_id = r.partner_id AND d.month = :month AND d.currency = r.currency
+       AND d.arrangement = r.arrangement AND d.purpose = 'month'
+       AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
+     JOIN by_document f ON f.document_id = d.document_id
+     JOIN document_balances b ON b.document_id = d.document_id
+     JOIN partners p ON p.partner_id = d.partner_id
+     LEFT JOIN voids v ON v.document_id = d.document_id
+     LEFT JOIN drawings w ON w.document_id = d.document_id
+     LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
+     LEFT JOIN LATERAL (
+       SELECT h.held_at, h.reason FROM holds h
+       WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases x WHERE x.hold_id = h.hold_id)) AS h ON true
+     ORDER BY d.series, d.sequence`,
+    { ...question, instructions: JSON.stringify(question.instructions) },
+  );
+}
+
+/** Leaves in `month_lines` what these void documents stood for, so that it is issued again in their place. */
+export async function planReplacements(
+  tx: Transaction,
+  documentIds: readonly number[],
+  newTerms: boolean,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.replaced
+     SELECT document_id, partner_id, currency, arrangement, CASE WHEN CAST(:newTerms AS boolean) THEN NULL ELSE due_on END,
+            CASE WHEN CAST(:newTerms AS boolean) THEN NULL ELSE terms_days END
+     FROM documents WHERE document_id = ANY (CAST(:documentIds AS bigint[]))`,
+    { documentIds, newTerms },
+  );
+  await execute(
+    tx,
+    `DELETE FROM pg_temp.month_lines l WHERE NOT EXISTS (
+       SELECT FROM pg_temp.replaced r
+       WHERE r.partner_id = l.partner_id AND r.currency = l.currency AND r.arrangement = l.arrangement)`,
+  );
+}
+
+/** The numbers that replace void documents. */
+export function readReplacements(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; replaced_by: string }[]> {
+  return query(
+    tx,
+    `SELECT d.number, later.number AS replaced_by
+     FROM documents d JOIN documents later ON later.replaces = d.document_id
+     WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) ORDER BY later.series, later.sequence`,
+    { documentIds },
+  );
+}
+
+// --- Credit, write-off, hold ------------------------------------------------------------------------------------------
+
+/** What of an invoice and the void ones that it replaces is credited by live credit notes against them. */
+export async function readCreditsAgainst(tx: Transaction, documentId: number): Promise<string> {
+  const { credited } = await queryOne<{ credited: string }>(
+    tx,
+    `WITH RECURSIVE chain AS (
+       SELECT document_id, replaces FROM documents WHERE document_id = :documentId
+       UNION ALL
+       SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
+     )
+     SELECT coalesce(sum(n.invoice_amount), 0) AS credited
+     FROM chain c JOIN documents n ON n.credits = c.document_id
+     WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id)`,
+    { documentId },
+  );
+  return credited;
+}
+
+export interface Adjustment {
+  readonly documentId: number;
+  readonly amount: string;
+  /** What of it is used for the invoice at once; the rest is open credit. */
+  readonly applied: string;
+  readonly reason: string;
+  readonly today: string;
+  readonly now: string;
+  readonly issuerVersionId: number;
+  readonly mailDomain: string;
+  readonly eventId: number;
+}
+
+/** Issues a credit note against an invoice, uses it there, queues its e-mail, and gives its number. */
+export async function insertAdjustment(tx: Transaction, adjustment: Adjustment): Promise<string> {
+  const issued = await queryOne<{ document_id: number; number: string }>(
+    tx,
+    `INSERT INTO documents (
+       series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, enrollments, entries,
+       spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1, address_line2, address_city,
+       address_region, address_postal_code, address_country, tax_id, purchase_order, legal_note, issuer_version_id,
+       sandbox, issued_at, credits, reason)
+     SELECT series.series, coalesce((SELECT max(x.sequence) FROM documents x WHERE x.series = series.series), 0) + 1,
+            'credit_note', 'adjustment', d.partner_id, d.month, d.currency, d.arrangement, CAST(:today AS date), 0, 0,
+            CAST(:amount AS numeric), 0, CAST(:amount AS numeric), 0, p.name, p.address_line1, p.address_line2,
+            p.address_city, p.address_region, p.address_postal_code, p.address_country, p.tax_id, p.purchase_order,
+            p.legal_note, CAST(:issuerVersionId AS bigint), d.sandbox, CAST(:now AS timestamptz), d.document_id, :reason
+     FROM documents d
+     JOIN partners p ON p.partner_id = d.partner_id
+     CROSS JOIN (SELECT 'CN-' || left(:today, 4) COLLATE "C" AS series) AS series
+     WHERE d.document_id = :documentId
+     RETURNING document_id, number`,
+    { ...adjustment },
+  );
+  const bindings = { ...adjustment, noteId: issued.document_id };
+  await execute(
+    tx,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue)
+     SELECT :noteId, :documentId, CAST(:applied AS numeric), CAST(:today AS date), CAST(:now AS timestamptz), false
+     WHERE CAST(:applied AS numeric) > 0`,
+    bindings,
+  );
+  await queueSending(tx, {
+    documentId: issued.document_id,
+    askedFor: 'credit',
+    addressedTo: null,
+    eventId: adjustment.eventId,
+    mailDomain: adjustment.mailDomain,
+    now: adjustment.now,
+  });
+  await enqueueLook(tx, [adjustment.documentId]);
+  return issued.number;
+}
+
+export interface QueuedSending {
+  readonly documentId: number;
+  readonly askedFor: 'credit' | 'resend';
+  /** An address in place of the partner's contacts. */
+  readonly addressedTo: string | null;
+  readonly eventId: number;
+  readonly mailDomain: string;
+  readonly now: string;
+}
+
+/** Queues one more sending of a document, under a Message-ID that is fixed from now on. */
+export async function queueSending(tx: Transaction, sending: QueuedSending): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO sendings (document_id, asked_for, message_id, status, queued_at, event_id, addressed_to)
+     SELECT d.document_id, :askedFor,
+            format('<%s.%s.%s@%s>', d.number,
+                   (SELECT count(*) + 1 FROM sendings s WHERE s.document_id = d.document_id), i.installation_id,
+                   CAST(:mailDomain AS text)),
+            'queued', CAST(:now AS timestamptz), CAST(:eventId AS bigint), :addressedTo
+     FROM documents d CROSS JOIN installation i WHERE d.document_id = :documentId`,
+    { ...sending },
+  );
+  await enqueueLook(tx, [sending.documentId]);
+}
+
+export async function insertWriteOff(
+  tx: Transaction,
+  facts: { documentId: number; amount: string; reason: string; today: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id)
+     VALUES (:documentId, CAST(:amount AS numeric), :reason, CAST(:today AS date), CAST(:now AS timestamptz), :eventId)`,
+    facts,
+  );
+  await enqueueLook(tx, [facts.documentId]);
+}
+
+export async function insertHold(
+  tx: Transaction,
+  facts: { documentId: number; reason: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
+     SELECT :documentId, (SELECT max(hold_id) FROM holds WHERE document_id = :documentId), :reason,
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)`,
+    facts,
+  );
+}
+
+export async function insertRelease(
+  tx: Transaction,
+  facts: { documentId: number; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)
+     SELECT max(hold_id), document_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM holds WHERE document_id = :documentId GROUP BY document_id`,
+    facts,
+  );
+  await enqueueLook(tx, [facts.documentId]);
 }

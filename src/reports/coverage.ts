@@ -35,6 +35,7 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined): P
        FROM billed b
        LEFT JOIN documents d ON d.purpose = 'month' AND d.month = b.month AND d.partner_id = b.partner_id
          AND d.currency = b.currency AND d.arrangement = b.arrangement
+         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
        GROUP BY b.month, b.partner_id
      )
      SELECT p.partner_id, m.month::text AS month, coalesce(c.entries, 0)::bigint AS entries,

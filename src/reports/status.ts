@@ -29,6 +29,8 @@ export interface Status {
     readonly status: string;
     readonly reason: string | null;
   }[];
+  /** Void documents of closed months that nothing replaces: their rows are unbilled. */
+  readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** One sentence for each thing that needs a person; empty when all is well. */
   readonly attention: readonly string[];
@@ -61,6 +63,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     tx,
     `SELECT count(*) AS delayed FROM sendings s
      WHERE status IN ('queued', 'sending') AND queued_at < CAST(:since AS timestamptz)
+       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
        AND NOT EXISTS (
          SELECT FROM sendings later WHERE later.document_id = s.document_id AND later.sending_id > s.sending_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
@@ -70,8 +73,14 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     `SELECT d.number, d.partner_id, s.status, s.reason
      FROM (SELECT DISTINCT ON (document_id) * FROM sendings ORDER BY document_id, sending_id DESC) AS s
      JOIN documents d USING (document_id)
-     WHERE s.status <> 'sent' ORDER BY d.series, d.sequence LIMIT :listed`,
+     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id) ORDER BY d.series, d.sequence LIMIT :listed`,
     { listed: LISTED },
+  );
+  const gaps = await query<Status['gaps'][number]>(
+    tx,
+    `SELECT d.number, d.partner_id, d.month FROM documents d JOIN voids v ON v.document_id = d.document_id
+     WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
+     ORDER BY d.series, d.sequence`,
   );
   const jobs = await query<Status['jobs'][number]>(
     tx,
@@ -85,8 +94,9 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     open_entries,
     deliveries,
     waiting,
+    gaps,
     jobs,
-    attention: attentionOf(overdue, deliveries, delayed, jobs),
+    attention: attentionOf(overdue, deliveries, delayed, gaps, jobs),
   };
 }
 
@@ -94,6 +104,7 @@ function attentionOf(
   overdue: Status['months']['overdue'],
   deliveries: Status['deliveries'],
   delayed: number,
+  gaps: Status['gaps'],
   jobs: Status['jobs'],
 ): string[] {
   const documents = (count: number) => (count === 1 ? '1 document' : `${count} documents`);
@@ -118,6 +129,13 @@ function attentionOf(
   if (deliveries.uncertain > 0) {
     needed.push(
       `${documents(deliveries.uncertain)} may or may not have arrived: ask the partner before sending again.`,
+    );
+  }
+  for (const month of new Set(gaps.map((gap) => gap.month))) {
+    const numbers = gaps.filter((gap) => gap.month === month).map((gap) => gap.number);
+    needed.push(
+      `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so their rows are ` +
+        `unbilled. 'reckoner invoice rerun --month ${month}' issues one.`,
     );
   }
   for (const { job, finished_at, exit_status } of jobs) {

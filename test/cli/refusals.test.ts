@@ -10,7 +10,7 @@ import { refuseOldServer } from '../../src/database/database.ts';
 import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/errors.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
 let empty: { url: string; drop: () => Promise<void> };
@@ -25,6 +25,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world.end();
+  await corrected?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -63,6 +64,31 @@ function homeWith(settings: string): string {
   const home = mkdtempSync(join(folder, 'home-'));
   writeFileSync(join(home, 'settings.json'), settings);
   return home;
+}
+
+/**
+ * A world of its own for what corrects documents: July's invoices of p-1 and p-2 and August's credit note of p-2, used
+ * by nothing yet, all sent.
+ */
+let corrected: World | undefined;
+const inCorrected = async (...args: string[]): Promise<Ran> => {
+  corrected ??= await correctedWorld();
+  return reckoner(['--json', ...args], {
+    env: { RECKONER_HOME: corrected.home, DATABASE_URL: corrected.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' },
+  });
+};
+
+async function correctedWorld(): Promise<World> {
+  const own = await openWorld();
+  const sold = quote({ partner_id: 'p-2' });
+  await own.partners([partner(), partner({ partner_id: 'p-2' })]);
+  await own.rows([quote(), sold]);
+  await own.close();
+  own.at('2026-09-02T10:00:00Z');
+  await own.rows([reversal(sold, { accepted_at: '2026-08-05T12:00:00Z' })]);
+  await own.close();
+  await own.deliver();
+  return own;
 }
 
 interface Case {
@@ -324,6 +350,101 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     run: async () => {
       expect((await inWorld(['close', '--no-deliver'])).status).toBe(0);
       return inWorld(['invoice', 'pdf', 'INV-2026-000001']);
+    },
+  },
+  recipient_refused: {
+    when: "sandbox mail is to go to an address that is nobody's test address",
+    exit: 3,
+    says: /sandbox_recipients.*boss@partner\.com/,
+    run: () => inCorrected('invoice', 'resend', 'INV-2026-000001', '--to', 'boss@partner.com'),
+  },
+  sending_unfinished: {
+    when: 'a document whose e-mail waits is to be sent again',
+    exit: 3,
+    says: /CN-2026-000002 has not gone out yet: it is queued/,
+    run: async () => {
+      await inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x', '--no-deliver');
+      return inCorrected('invoice', 'resend', 'CN-2026-000002');
+    },
+  },
+  document_on_hold: {
+    when: 'a document is put on hold twice',
+    exit: 3,
+    says: /INV-2026-000002 is on hold since 2026-09-03.*\(disputed\).*invoice release/,
+    run: async () => {
+      await inCorrected('invoice', 'hold', 'INV-2026-000002', '--reason', 'disputed');
+      return inCorrected('invoice', 'hold', 'INV-2026-000002');
+    },
+  },
+  document_not_on_hold: {
+    when: 'a document is released that nobody holds',
+    exit: 3,
+    says: /INV-2026-000001 is not on hold/,
+    run: () => inCorrected('invoice', 'release', 'INV-2026-000001'),
+  },
+  not_an_invoice: {
+    when: 'a credit note is to be written off',
+    exit: 3,
+    says: /CN-2026-000001 is a credit note: only an invoice can be written off/,
+    run: () => inCorrected('invoice', 'write-off', 'CN-2026-000001', '--reason', 'x'),
+  },
+  not_of_the_ledger: {
+    when: 'a credit against an invoice is to be run again',
+    exit: 3,
+    says: /CN-2026-000002 is no month's document/,
+    run: () => inCorrected('invoice', 'rerun', 'CN-2026-000002'),
+  },
+  credit_exceeds_invoice: {
+    when: 'credits would come to more than the invoice',
+    exit: 3,
+    says: /USD 6\.01 is more than INV-2026-000001 can still be credited: USD 6\.00/,
+    run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '6.01', '--reason', 'x'),
+  },
+  credit_used: {
+    when: 'a credit note is to be voided that is used already',
+    exit: 3,
+    says: /CN-2026-000002 cannot be voided: USD 1\.00 of its credit is used/,
+    run: () => inCorrected('invoice', 'void', 'CN-2026-000002', '--reason', 'x'),
+  },
+  payment_applied: {
+    when: 'an invoice is to be voided that is paid in part',
+    exit: 3,
+    says: /INV-2026-000001 cannot be voided while a payment is applied to it \(USD 2\.00\)/,
+    run: async () => {
+      await inCorrected('status');
+      const [view] =
+        (await corrected?.sql<{ text: string }>(`SELECT pg_get_viewdef('document_balances') AS text`)) ?? [];
+      const paid = String(view?.text).replace('(0)::numeric AS amount_paid', '(2)::numeric AS amount_paid');
+      await corrected?.sql(`CREATE OR REPLACE VIEW document_balances AS ${paid}`);
+      try {
+        return await inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
+      } finally {
+        await corrected?.sql(`CREATE OR REPLACE VIEW document_balances AS ${view?.text}`);
+      }
+    },
+  },
+  document_written_off: {
+    when: 'an invoice is to be voided that is written off',
+    exit: 3,
+    says: /INV-2026-000001 cannot be voided: USD 6\.00 of it is written off/,
+    run: async () => {
+      await inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'gone');
+      return inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
+    },
+  },
+  nothing_to_write_off: {
+    when: 'nothing is open on the invoice',
+    exit: 3,
+    says: /Nothing is open on INV-2026-000001/,
+    run: () => inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'again'),
+  },
+  document_void: {
+    when: 'a void document is to be voided',
+    exit: 3,
+    says: /CN-2026-000001 is void since 2026-09-03\. It has no replacement: 'reckoner invoice rerun --month 2026-08'/,
+    run: async () => {
+      await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
+      return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
     },
   },
   first_month_fixed: {

@@ -17,6 +17,7 @@ import { deliverPending } from '../../src/delivery/deliver.ts';
 import type { Delivery } from '../../src/delivery/document.ts';
 import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/queries.ts';
+import type { Actor } from '../../src/events.ts';
 import { type ImportReport, importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { parsePartners } from '../../src/partners/file.ts';
@@ -29,6 +30,7 @@ export interface World {
   readonly databaseUrl: string;
   environment: Environment;
   settings: Settings;
+  readonly actor: Actor;
   readonly database: Database;
   /** Moves the clock to an instant, `2026-08-01T10:00:00Z`. */
   readonly at: (instant: string) => void;
@@ -82,6 +84,7 @@ export async function openWorld(
     databaseUrl: url,
     environment,
     settings: readSettings(environment),
+    actor: { claimedBy: 'Ada', osUser: 'ada', host: 'desk', via: 'command' },
     database,
     at(instant) {
       const moved = DateTime.fromISO(instant, { zone: 'utc' });

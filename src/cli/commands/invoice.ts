@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import type { Transaction } from '../../database/transaction.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
+import { readStory, type StoryLine } from '../../documents/story.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { withContext } from '../context.ts';
-import { type Output, printable, short, table } from '../output.ts';
+import { type Output, printable, short, table, wrapped } from '../output.ts';
 
 export interface InvoiceListOptions {
   readonly month?: Month;
@@ -51,13 +52,16 @@ const amount = (text: string, currency: string): string => groupThousands(Amount
 
 export async function invoiceShow(output: Output, number: string): Promise<number> {
   return withContext(async ({ database }) => {
-    const row = await database.reading((tx) => documentNumbered(tx, number));
-    output.print(documentJson(row), () => described(row));
+    const [row, story] = await database.reading(async (tx) => {
+      const document = await documentNumbered(tx, number);
+      return [document, await readStory(tx, document.document_id)] as const;
+    });
+    output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${told(story)}`);
     return EXIT.done;
   });
 }
 
-async function documentNumbered(tx: Transaction, number: string): Promise<DocumentRow> {
+export async function documentNumbered(tx: Transaction, number: string): Promise<DocumentRow> {
   const [row] = await readDocuments(tx, { number });
   if (row === undefined) throw refuse('document_unknown', { number });
   return row;
@@ -66,18 +70,22 @@ async function documentNumbered(tx: Transaction, number: string): Promise<Docume
 const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
 const KINDS = { quote_accepted: 'quotes', requote_accepted: 'requotes', reversal: 'reversals' } as const;
 
+/** `1,234.50 USD`. */
+export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
+
 function described(row: DocumentRow): string {
-  const money = (text: string) => `${amount(text, row.currency)} ${row.currency}`;
   const facts: [string, string][] = [
     ['partner', `${row.partner_name} (${row.partner_id})`],
     ['month', row.month],
     ['issued on', row.issued_on],
     ['due on', row.due_on ?? 'nothing is due'],
-    ['status', row.status],
-    ['amount', money(row.invoice_amount)],
-    ['credit applied', money(row.credit_applied)],
-    ['amount due', money(row.amount_due)],
-    ['balance', money(row.balance)],
+    ['status', statusStory(row)],
+    ['amount', money(row.invoice_amount, row.currency)],
+    ['credit applied', money(row.credit_applied, row.currency)],
+    ['amount due', money(row.amount_due, row.currency)],
+    ['credited', money(row.credited, row.currency)],
+    ['paid', money(row.amount_paid, row.currency)],
+    ['balance', money(row.balance, row.currency)],
     ['payment link', row.payment_link ?? 'none'],
     [
       'PDF',
@@ -102,7 +110,30 @@ function described(row: DocumentRow): string {
   ].join('\n');
 }
 
-function emailStory(row: DocumentRow): string {
+function statusStory({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {
+  const remarks = [
+    ...(voided_on === null
+      ? []
+      : [`since ${voided_on}, ${replaced_by === null ? 'not replaced' : `replaced by ${replaced_by}`}`]),
+    ...(replaces === null ? [] : [`replaces ${replaces}`]),
+    ...(credits === null ? [] : [`against ${credits}`]),
+    ...(held_at === null ? [] : ['on hold']),
+  ];
+  return [status, ...remarks].join(', ');
+}
+
+/** Each happening with its instant; texts are broken into lines of a terminal. */
+function told(story: readonly StoryLine[]): string {
+  const lines = story.flatMap(({ at, says, by }) => {
+    const who = by === null ? '' : ` (${by.claimed === null ? '' : `${by.claimed}, as `}${by.user} on ${by.host})`;
+    return wrapped(printable(says + who), 57).map(
+      (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
+    );
+  });
+  return ['Story', ...lines].join('\n');
+}
+
+export function emailStory(row: DocumentRow): string {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
   if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;

@@ -1,0 +1,45 @@
+/**
+ * Sending a document once more: a new sending with a Message-ID of its own, logged beside the ones before.
+ * Refusals: document_unknown, document_void, document_on_hold, sending_unfinished, argument_invalid, recipient_refused.
+ */
+import { type Issuing, mailDomain } from '../close/issue.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { queueSending } from '../documents/queries.ts';
+import { documentToCorrect } from '../documents/void.ts';
+import { refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { isOneAddress } from './message.ts';
+import { readSending } from './queries.ts';
+import { sandboxAllows } from './transport.ts';
+
+/** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */
+export async function resendDocument(
+  tx: Transaction,
+  { environment, settings, actor }: Issuing,
+  { number, to }: { number: string; to?: string | undefined },
+): Promise<void> {
+  if (to !== undefined) {
+    if (!isOneAddress(to)) {
+      throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
+    }
+    if (environment.name === 'sandbox' && !sandboxAllows(to, settings.sandbox_recipients)) {
+      throw refuse('recipient_refused', { address: to });
+    }
+  }
+  const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
+  if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
+  const latest = await readSending(tx, documentId);
+  if (latest !== undefined && ['queued', 'sending', 'held'].includes(latest.status)) {
+    throw refuse('sending_unfinished', { number, status: latest.status, reason: latest.reason ?? '' });
+  }
+  const now = environment.now().toISO();
+  const details = to === undefined ? {} : { to };
+  await queueSending(tx, {
+    documentId,
+    askedFor: 'resend',
+    addressedTo: to ?? null,
+    eventId: await recordEvent(tx, actor, { action: 'invoice.resend', subject: number, details, now }),
+    mailDomain: mailDomain(settings),
+    now,
+  });
+}

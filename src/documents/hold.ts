@@ -1,0 +1,32 @@
+/**
+ * Holding a document back: its e-mail, where it has not gone out, and reminders of it wait until it is released. What
+ * is owed stays owed. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ */
+import type { Issuing } from '../close/issue.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { insertHold, insertRelease } from './queries.ts';
+import { documentToCorrect } from './void.ts';
+
+type Holding = Pick<Issuing, 'environment' | 'actor'>;
+
+export async function holdDocument(
+  tx: Transaction,
+  { environment, actor }: Holding,
+  { number, reason }: { number: string; reason: string },
+): Promise<void> {
+  const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
+  if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
+  const now = environment.now().toISO();
+  const eventId = await recordEvent(tx, actor, { action: 'invoice.hold', subject: number, details: { reason }, now });
+  await insertHold(tx, { documentId, reason, now, eventId });
+}
+
+export async function releaseDocument(tx: Transaction, { environment, actor }: Holding, number: string): Promise<void> {
+  const { document_id: documentId, held_at } = await documentToCorrect(tx, number);
+  if (held_at === null) throw refuse('document_not_on_hold', { number });
+  const now = environment.now().toISO();
+  const eventId = await recordEvent(tx, actor, { action: 'invoice.release', subject: number, details: {}, now });
+  await insertRelease(tx, { documentId, now, eventId });
+}

@@ -1,0 +1,153 @@
+/**
+ * Running documents again: computed anew from the ledger and the partners' present details, and where their faces
+ * differ, voided and replaced (contract, `invoice rerun`). Refusals: document_unknown, document_void, not_of_the_ledger,
+ * payment_applied, credit_used, document_written_off, document_on_hold, month_not_closed, clock_behind.
+ */
+import { beginIssue, type Issuing, issueDocuments } from '../close/issue.ts';
+import { readClosedMonth, readCurrencies, recordIssuerVersion, totalRows } from '../close/queries.ts';
+import { instructionsFor } from '../config.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal, refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { failpoint } from '../failpoint.ts';
+import { lockLedgerWhole } from '../ledger/lock.ts';
+import type { Month } from '../month.ts';
+import {
+  planReplacements,
+  type RerunCandidate,
+  readReplacements,
+  readRerunCandidates,
+  voidDocuments,
+} from './queries.ts';
+import { documentToCorrect, refuseSettled } from './void.ts';
+
+export interface RerunOptions {
+  /** Due by the terms of today, counted from today, instead of on the old due date. */
+  readonly newTerms: boolean;
+}
+
+export interface Rerun {
+  readonly month: Month;
+  /** Documents on whose faces nothing differs. */
+  readonly unchanged: number;
+  readonly replaced: readonly {
+    readonly number: string;
+    readonly replaced_by: string;
+    readonly why: readonly string[];
+  }[];
+  /** Documents issued for those that were void without a replacement. */
+  readonly issued: readonly { readonly number: string; readonly replaces: string }[];
+  /** Documents that differ and may not be replaced, with the reason. */
+  readonly refused: readonly { readonly number: string; readonly code: string; readonly message: string }[];
+}
+
+/** Runs one document again. Where it may not be replaced although it differs, that is refused. */
+export async function rerunDocument(
+  tx: Transaction,
+  issuing: Issuing,
+  number: string,
+  options: RerunOptions,
+): Promise<Rerun> {
+  const document = await documentToCorrect(tx, number);
+  const { month, purpose } = document;
+  if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
+  const candidates = await readCandidates(tx, issuing, month, options, document.partner_id);
+  const own = candidates.filter((each) => each.number === number);
+  for (const each of own.filter(differs)) refuseReplacing(each);
+  return rerun(tx, issuing, month, options, own, number);
+}
+
+/** Runs a whole month again, and issues what is void there without a replacement. */
+export async function rerunMonth(
+  tx: Transaction,
+  issuing: Issuing,
+  month: Month,
+  options: RerunOptions,
+): Promise<Rerun> {
+  await lockLedgerWhole(tx);
+  return rerun(tx, issuing, month, options, await readCandidates(tx, issuing, month, options), month);
+}
+
+const differs = (candidate: RerunCandidate): boolean => !candidate.void && candidate.differences.length > 0;
+
+async function readCandidates(
+  tx: Transaction,
+  { environment, settings }: Issuing,
+  month: Month,
+  { newTerms }: RerunOptions,
+  partnerId?: string,
+): Promise<RerunCandidate[]> {
+  const closed = await readClosedMonth(tx, month);
+  if (closed === undefined) throw refuse('month_not_closed', { month });
+  await totalRows(tx, month, closed.previous, partnerId);
+  const currencies = await readCurrencies(tx);
+  return readRerunCandidates(tx, {
+    month,
+    issuerVersionId: await recordIssuerVersion(tx, settings.issuer, environment.now().toISO()),
+    instructions: Object.fromEntries(currencies.map((each) => [each, instructionsFor(settings, each) ?? null])),
+    termsDays: settings.payment_terms_days,
+    newTerms,
+  });
+}
+
+async function rerun(
+  tx: Transaction,
+  issuing: Issuing,
+  month: Month,
+  options: RerunOptions,
+  candidates: readonly RerunCandidate[],
+  subject: string,
+): Promise<Rerun> {
+  failpoint('rerun.compared');
+  const gaps = candidates.filter((each) => each.void);
+  const different = candidates.filter(differs);
+  const refusals = new Map(different.map((each) => [each.number, refusalOf(each)]));
+  const replacing = different.filter((each) => refusals.get(each.number) === undefined);
+  const again = [...gaps, ...replacing].map((each) => each.document_id);
+  let successors = new Map<string, string>();
+  if (again.length > 0) {
+    const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, ...options };
+    const issue = await beginIssue(tx, issuing, month, 'rerun', (now) =>
+      recordEvent(tx, issuing.actor, { action: 'invoice.rerun', subject, details, now }),
+    );
+    const documents = replacing.map(({ document_id, differences }) => ({
+      document_id,
+      reason: `run again because of a change of ${differences.join(', ')}`,
+    }));
+    await voidDocuments(tx, { documents, today: issue.issuedOn, now: issue.now, eventId: issue.eventId });
+    await planReplacements(tx, again, options.newTerms);
+    await issueDocuments(tx, issue);
+    successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
+  }
+  const successorOf = (number: string) => successors.get(number) as string;
+  failpoint('rerun.issued');
+  return {
+    month,
+    unchanged: candidates.length - gaps.length - different.length,
+    replaced: replacing.map(({ number, differences }) => ({
+      number,
+      replaced_by: successorOf(number),
+      why: differences,
+    })),
+    issued: gaps.map(({ number }) => ({ number: successorOf(number), replaces: number })),
+    refused: [...refusals].flatMap(([number, refusal]) =>
+      refusal === undefined ? [] : [{ number, code: refusal.code, message: refusal.message }],
+    ),
+  };
+}
+
+function refuseReplacing(candidate: RerunCandidate): void {
+  refuseSettled(candidate, 'run again');
+  const { number, held_at, hold_reason } = candidate;
+  if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
+}
+
+function refusalOf(candidate: RerunCandidate): Refusal | undefined {
+  try {
+    refuseReplacing(candidate);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
