@@ -264,7 +264,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; %s of %s credited or written off',
                                    amount_due, credited, amount_paid, balance, lowered, invoice_amount) AS detail
   FROM inspected
-  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR lowered > invoice_amount
+  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (lowered > 0 AND lowered > invoice_amount)
      OR (status <> 'void' AND balance <> amount_due - credited - amount_paid)
 )`;
 

@@ -10,7 +10,7 @@ export interface StoryLine {
   /** The same for people. */
   readonly says: string;
   /** Who asked for it: what `--by` claimed, and the user and host that the machine tells. */
-  readonly by: { readonly claimed: string | null; readonly user: string; readonly host: string } | null;
+  readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 
 type Act = keyof typeof SENTENCES;
@@ -121,7 +121,7 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
       at,
       act,
       says: SENTENCES[act](told),
-      by: os_user === null || host === null ? null : { claimed: claimed_by, user: os_user, host },
+      by: os_user === null || host === null ? null : { claimed_by, os_user, host },
     };
   });
 }

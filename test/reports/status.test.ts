@@ -40,6 +40,7 @@ const ran = (job: string, finishedAt: string, exitStatus: number) =>
 test('on the first day there is nothing, and nothing needs a person', async () => {
   expect(await status()).toEqual({
     environment: 'sandbox',
+    gaps: [],
     append_only: 'role_and_triggers',
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },
