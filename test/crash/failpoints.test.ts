@@ -1,6 +1,7 @@
 /** kill -9 at every transaction boundary and every call to the outside: run again, and it ends the same. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
+import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, outcome, type Story } from './story.ts';
 
 /** The command that passes a failpoint, by the first word of its name. */
@@ -22,7 +23,7 @@ function step(story: Story, command: (typeof COMMANDS)[number], env: Record<stri
 }
 
 let undisturbed: unknown;
-let reached = 0;
+let survived = 0;
 beforeAll(async () => {
   const story = await beginStory();
   for (const command of COMMANDS) expect((await step(story, command)).status).toBe(0);
@@ -38,7 +39,6 @@ for (const failpoint of FAILPOINTS) {
       if (command === commandOf(failpoint)) {
         const killed = await step(story, command, { RECKONER_FAILPOINT: failpoint });
         expect({ status: killed.status, signal: killed.signal }).toEqual({ status: null, signal: 'SIGKILL' });
-        reached += 1;
       }
       const ran = await step(story, command);
       expect({ command, status: ran.status, stderr: ran.stderr }).toMatchObject({ command, status: 0 });
@@ -46,11 +46,12 @@ for (const failpoint of FAILPOINTS) {
     expect(await outcome(story)).toEqual(undisturbed);
     await assertNothingLostOrDoubled(story, 1);
     await story.end();
+    survived += 1;
   });
 }
 
 afterAll(() => {
-  process.stdout.write(`kills at failpoints survived: ${reached} of ${FAILPOINTS.length}\n`);
+  tally('kills survived', 'at failpoints', survived);
 });
 
 test('a sending killed twice on the way is uncertain, and left to a person', async () => {
@@ -64,6 +65,7 @@ test('a sending killed twice on the way is uncertain, and left to a person', asy
   expect({ status: ran.status, some: uncertain.length > 0 }).toEqual({ status: 4, some: true });
   const status = await story.run(['status']);
   expect(status.stdout).toContain('may or may not have arrived');
+  survived += 2;
   await story.end();
 });
 
