@@ -245,7 +245,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     if (error.exitCode === 0) {
       const text = told.join('');
       const what = error.code === 'commander.version' ? 'version' : 'help';
-      openOutput(wantsJson).print({ [what]: text.trimEnd() }, () => text);
+      openOutput(wantsJson, null).print({ [what]: text.trimEnd() }, () => text);
       return EXIT.done;
     }
     // commander's help for a command group without a command is all there is to say.
