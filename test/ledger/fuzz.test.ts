@@ -282,7 +282,7 @@ test(
         const [after] = await world.sql<{ spot: string }>(`SELECT sum(spot_price) AS spot FROM entries`);
         expect(new Decimal(after?.spot ?? 0).minus(books?.spot ?? 0).toFixed()).toBe(spot.toFixed());
         // The same file again is nothing new. (A reversal that came too early is no longer too early then.)
-      if (rejected > 0) return;
+        if (rejected > 0) return;
         const again = await world.importFiles([name], { skipInvalid });
         expect(again).toMatchObject({ accepted: 0, duplicates: rows.length });
       });
