@@ -57,7 +57,7 @@ for (const failpoint of FAILPOINTS) {
     await assertNothingLostOrDoubled(story, 1);
     await story.end();
     survived += 1;
-  });
+  }, 120_000);
 }
 
 afterAll(() => {
@@ -77,7 +77,7 @@ test('a sending killed twice on the way is uncertain, and left to a person', asy
   expect(status.stdout).toContain('may or may not have arrived');
   survived += 2;
   await story.end();
-});
+}, 120_000);
 
 test('production knows no failpoints', async () => {
   const story = await beginStory();

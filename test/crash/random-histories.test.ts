@@ -178,5 +178,5 @@ test(
     tally('kills survived', 'in random histories', kills);
     tally('sequences run', `of the real program, ${commands} commands`, HISTORIES);
   },
-  60_000 + HISTORIES * 120_000,
+  60_000 + HISTORIES * 300_000,
 );
