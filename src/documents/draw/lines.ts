@@ -1,5 +1,4 @@
 /** The table of lines: what was sold, month by month, and how it adds up to what is owed. */
-import { groupThousands } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import type { DocumentFace, FaceLine } from '../face.ts';
 import {
@@ -170,7 +169,7 @@ function numberCell(sheet: Sheet, text: string, place: Place, style: Style): Cel
 
 function amountCells({ sheet, columns }: Table, amounts: Amounts, style: Style): Cell[] {
   const sized = { ...style, size: columns.numberSize };
-  return AMOUNTS.map((name) => numberCell(sheet, groupThousands(amounts[name]), columns[name], sized));
+  return AMOUNTS.map((name) => numberCell(sheet, sheet.locale.number(amounts[name]), columns[name], sized));
 }
 
 function lineCells(table: Table, line: FaceLine): Cell[] {
@@ -185,7 +184,7 @@ function lineCells(table: Table, line: FaceLine): Cell[] {
   return [
     { tag: 'TH', scope: 'Row', ...left(names.get(line.policy_id) ?? line.policy_id, columns.policy) },
     { tag: 'TD', ...left(sheet.labels.lines.kind[line.kind], columns.what) },
-    numberCell(sheet, groupThousands(String(line.count)), columns.count, number),
+    numberCell(sheet, sheet.locale.number(String(line.count)), columns.count, number),
     ...amountCells(table, line, style),
   ];
 }
@@ -290,7 +289,7 @@ function drawStep({ sheet }: Table, foot: Element, step: Total, isResult: boolea
   const right = sheet.left + sheet.width;
   const left = right - width;
   const style = sheet.style(isResult ? 'total' : 'cell');
-  const amount = isResult ? step.amount.forPeople() : groupThousands(step.amount.toString());
+  const amount = isResult ? sheet.locale.amount(step.amount) : sheet.locale.number(step.amount.toString());
   const fitted = shrunk(style, [{ text: `${step.label}${amount}`, width: width - TOTAL_GAP }], sheet.measure);
   if (isResult) sheet.rule(left, sheet.y, width, 'strong_rule', TOTALS_RULE);
   sheet.y += sheet.space(STEP_SPACE);
