@@ -4,13 +4,15 @@ import type { Box } from './ink.ts';
 
 /** Light squares that a reader needs around the code. */
 const QUIET_ZONE = 4;
-/** The side of one square: 0.46 mm. Phones read 0.33 mm from paper that is not new any more, and no less. */
+/** The side of one square, 0.46 mm, or less in a code of many. */
 const SQUARE = 1.3;
-const LEAST_SQUARE = 0.94;
 /** The most that a code may take of a page, quiet zone included. */
 const MOST_SIDE = 110;
-/** Longer texts give more squares than fit: 857 bytes make a code of 109 squares a side, without its quiet zone. */
-const MOST_BYTES = 857;
+/**
+ * Version 20, of 105 squares with the quiet zone: 0.37 mm each, when phones need 0.33 on paper that is not new any
+ * more. Beyond it zbar, for one, reads nothing at any resolution.
+ */
+const MOST_BYTES = 666;
 
 export interface Code {
   /** With the quiet zone, in points. */
@@ -19,13 +21,12 @@ export interface Code {
   readonly boxesAt: (x: number, y: number) => Box[];
 }
 
-/** Undefined where a text is too long for a code that can be read at this size. */
+/** Undefined where a text is too long for a code that phones read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
   // A creased or stained sheet still reads with a seventh of it gone.
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_ZONE });
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
-  if (square < LEAST_SQUARE) return undefined;
   return {
     side: rows.length * square,
     boxesAt: (x, y) =>
