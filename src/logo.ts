@@ -19,9 +19,9 @@ export interface Logo {
 const MOST_BYTES = 200_000;
 /** A line of text is smaller than this in any print. */
 const LEAST_PIXELS = 16;
-/** Every drawing takes it apart once more; a print of 60 mm at 600 dots an inch is 1,400 wide. */
 const MOST_PIXELS_A_SIDE = 2_000;
-const MOST_PIXELS = 1_000_000;
+/** Each drawing takes a transparent image apart once more, at 75 ms a million; 1,000 by 400 prints sharply. */
+const MOST_PIXELS = 400_000;
 
 /** A logo, or why the file can be none. */
 export function readLogo(path: string): Logo | { readonly problem: string } {

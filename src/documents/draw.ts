@@ -4,6 +4,7 @@
  */
 import { monthName } from '../month.ts';
 import { drawAdjustment } from './draw/adjustment.ts';
+import type { Code } from './draw/code.ts';
 import { Column } from './draw/column.ts';
 import { DRAWING_VERSION, type Edition, editionOf, localeIn } from './draw/edition.ts';
 import { ownFonts } from './draw/fonts.ts';
@@ -11,7 +12,7 @@ import { type Ink, PdfInk, TrialInk } from './draw/ink.ts';
 import { drawAddressee, drawHeadline, drawNames } from './draw/letterhead.ts';
 import { drawLines } from './draw/lines.ts';
 import { noticePart } from './draw/notice.ts';
-import { drawPayment } from './draw/payment.ts';
+import { codeOfLink, drawPayment } from './draw/payment.ts';
 import { type Mark, type Running, Sheet } from './draw/sheet.ts';
 import { fill, readTemplate, type Template } from './draw/template.ts';
 import { drawable } from './draw/text.ts';
@@ -44,6 +45,8 @@ interface Plan {
   readonly edition: Edition;
   readonly locale: Locale;
   readonly void: FaceVoid | undefined;
+  /** Of the payment link. */
+  readonly code: Code | undefined;
   readonly wording: Wording;
   readonly template: Template;
   readonly size: readonly [width: number, height: number];
@@ -85,6 +88,7 @@ function planOf(face: DocumentFace, { version = DRAWING_VERSION, void: voided }:
     edition,
     locale,
     void: voided,
+    code: edition.qrCode ? codeOfLink(face.payment_link) : undefined,
     wording,
     template,
     size: theme.paper[paper],
@@ -130,7 +134,7 @@ function drawWith(ink: Ink, plan: Plan, air: number): Sheet {
   else drawLines(sheet, face, wording);
   drawNote(sheet, drawable(face.partner.legal_note));
   // What is void is not to be paid, and its link leads nowhere by now.
-  if (situationOf(face) === 'due' && plan.void === undefined) drawPayment(sheet, face, wording, template, edition);
+  if (situationOf(face) === 'due' && plan.void === undefined) drawPayment(sheet, face, wording, template, plan.code);
   if (edition.seal && face.seal !== null) {
     const month = monthName(face.seal.month);
     drawNote(sheet, fill(template.labels.seal, { month, root: drawable(face.seal.root) }));

@@ -133,7 +133,10 @@ function scanned(pdf: Buffer, resolution: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'scan-'));
   try {
     execFileSync('pdftoppm', ['-r', resolution, '-png', '-singlefile', '-', join(folder, 'page')], { input: pdf });
-    const output = execFileSync('zbarimg', ['--quiet', '--raw', join(folder, 'page.png')], { encoding: 'utf8' });
+    const output = execFileSync('zbarimg', ['--quiet', '--raw', join(folder, 'page.png')], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     return output.trim().split('\n');
   } finally {
     rmSync(folder, { recursive: true });

@@ -3,7 +3,6 @@ import type { AchInstructions, Address, WireInstructions } from '../../config.ts
 import type { DocumentFace } from '../face.ts';
 import { type Code, codeOf } from './code.ts';
 import { Column, drawBeside } from './column.ts';
-import type { Edition } from './edition.ts';
 import type { Box, Tag } from './ink.ts';
 import { noticePart, type Part } from './notice.ts';
 import type { Sheet } from './sheet.ts';
@@ -34,7 +33,7 @@ const REFERENCE_SPACE = 8;
 interface Context {
   readonly sheet: Sheet;
   readonly template: Template;
-  readonly edition: Edition;
+  readonly code: Code | undefined;
   readonly currency: string;
   readonly reference: string;
 }
@@ -44,9 +43,9 @@ export function drawPayment(
   face: DocumentFace,
   wording: Wording,
   template: Template,
-  edition: Edition,
+  code: Code | undefined,
 ): void {
-  const context = { sheet, template, edition, currency: face.currency, reference: wording.number };
+  const context = { sheet, template, code, currency: face.currency, reference: wording.number };
   const { changed_title, changed } = sheet.labels.payment;
   const { payment_link, instructions, instructions_changed } = face;
   const cards = cardsOf(context, instructions ?? {});
@@ -90,10 +89,9 @@ function columnPart(sheet: Sheet, column: Column, after: number): Part {
 // --- Online ---------------------------------------------------------------------------------------------------------
 
 /** A code to scan, a button, and the address in full for who reads on paper without a phone. */
-function onlinePart({ sheet, reference, edition }: Context, link: string): Part {
+function onlinePart({ sheet, reference, code }: Context, link: string): Part {
   const { online, online_contents, scan, scan_contents } = sheet.labels.payment;
   const url = webAddress(link);
-  const code = edition.qrCode && url !== undefined ? codeOf(url) : undefined;
   const button: Run = { text: online, style: sheet.style('button') };
   const buttonWidth = sheet.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
@@ -152,6 +150,12 @@ function onlinePart({ sheet, reference, edition }: Context, link: string): Part 
     sheet.y = top + height + sheet.space(AFTER_PART);
   };
   return { height: height + sheet.space(AFTER_PART), draw };
+}
+
+/** The code of a link; undefined where it is none to open, or too long. */
+export function codeOfLink(link: string | null): Code | undefined {
+  const url = link === null ? undefined : webAddress(link);
+  return url === undefined ? undefined : codeOf(url);
 }
 
 /** The address as a reader may open it: ASCII only, and nothing but the web. */
