@@ -1,6 +1,7 @@
 /** The issuer's logo: a small PNG or JPEG file, known by its content and kept as it is. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { reasonOf } from './errors.ts';
 
 /** Ready for JSON: a face travels to the threads that draw. */
@@ -58,11 +59,24 @@ function pngSize(bytes: Buffer): ImageSize | string | undefined {
   if (bytes.length < 57 || bytes.toString('latin1', 12, 16) !== 'IHDR' || bytes.lastIndexOf(PNG_END) < 0) {
     return 'is a PNG image that is cut off';
   }
+  if (!isWholePng(bytes)) return 'is a PNG image that is damaged';
   const [depth, colour, interlace] = [bytes[24], bytes[25], bytes[28]];
   // What drawing can't take apart: interlaced images, and transparency at 16 bits a colour.
   if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
   if (depth === 16 && (colour === 4 || colour === 6)) return 'is a PNG image of 16 bits a colour; save it with 8';
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
+
+/** Every chunk ends where the next begins, and is what its checksum says; the last one ends the file. */
+function isWholePng(bytes: Buffer): boolean {
+  let at = PNG_BEGIN.length;
+  while (at + 12 <= bytes.length) {
+    const end = at + 8 + bytes.readUInt32BE(at);
+    if (end + 4 > bytes.length || bytes.readUInt32BE(end) !== crc32(bytes.subarray(at + 4, end))) return false;
+    if (bytes.toString('latin1', at + 4, at + 8) === 'IEND') return true;
+    at = end + 4;
+  }
+  return false;
 }
 
 /** The markers that begin a frame, in the kinds that PDF readers decode: baseline, extended, progressive. */

@@ -259,7 +259,7 @@ async function compose(
       content: drawing.pdf,
       note: NOTES[document.document],
     },
-    ...(rows === undefined
+    ...(rows === undefined || rows.length === 0
       ? []
       : [
           {

@@ -48,6 +48,7 @@ export interface DocumentRow {
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
+  readonly drawing_version: number | null;
   readonly email_status: EmailStatus | null;
   readonly email_reason: string | null;
   readonly email_to: string[] | null;
@@ -101,7 +102,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
-            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
+            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.drawing_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
             credited.number AS credits, h.held_at, h.reason AS hold_reason,

@@ -22,7 +22,7 @@ export async function startOver(world: World): Promise<void> {
       FOR name IN
         SELECT c.oid FROM pg_class c
         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
-          AND c.relname <> 'installation' AND c.relname NOT LIKE 'knex%'
+          AND c.relname <> 'installation' AND c.relname NOT LIKE 'migrations%'
       LOOP
         EXECUTE format('DELETE FROM %s', name);
       END LOOP;

@@ -57,3 +57,17 @@ export function pngLogo(options: PngOptions = {}): Logo {
     content: bytes.toString('base64'),
   };
 }
+
+/** A JPEG file's beginning up to its frame, and a scan of nothing: enough to tell what it is. */
+export function jpeg({ width, height, channels = 3 }: { width: number; height: number; channels?: 1 | 3 | 4 }): Buffer {
+  const frame = Buffer.alloc(10 + channels * 3);
+  frame.set([0xff, 0xc0]);
+  frame.writeUInt16BE(8 + channels * 3, 2);
+  frame[4] = 8;
+  frame.writeUInt16BE(height, 5);
+  frame.writeUInt16BE(width, 7);
+  frame[9] = channels;
+  for (let channel = 0; channel < channels; channel += 1) frame.set([channel + 1, 0x11, 0], 10 + channel * 3);
+  const begin = [0xff, 0xd8, 0xff, 0xe0, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0];
+  return Buffer.concat([Buffer.from(begin), frame, Buffer.from([0xff, 0xd9])]);
+}
