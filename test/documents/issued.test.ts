@@ -21,10 +21,7 @@ beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world.end());
-beforeEach(async () => {
-  await startOver(world);
-  world.at('2026-08-01T10:00:00Z');
-});
+beforeEach(() => startOver(world));
 
 const withLogo = (logo: ReturnType<typeof pngLogo> | null) => {
   world.settings = { ...world.settings, issuer: { ...world.settings.issuer, logo } };
