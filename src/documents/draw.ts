@@ -146,7 +146,7 @@ function drawVoidNotice(sheet: Sheet, face: DocumentFace, { on, reason, replaced
   const labels = sheet.labels.void;
   const after = replacedBy === null ? labels.not_replaced : fill(labels.replaced, { number: drawable(replacedBy) });
   const text = fill(labels.text, { on: sheet.locale.date(on), after, reason: drawable(reason) });
-  noticePart(sheet, labels.title[face.document], text, AFTER_NOTICE).draw();
+  noticePart(sheet, { title: labels.title[face.document], level: 'H2', text }, AFTER_NOTICE).draw();
 }
 
 function drawNote(sheet: Sheet, text: string): void {

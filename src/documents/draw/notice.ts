@@ -12,9 +12,16 @@ export interface Part {
   readonly draw: () => void;
 }
 
-export function noticePart(sheet: Sheet, title: string, text: string, after: number): Part {
+export interface Notice {
+  readonly title: string;
+  /** The title's level among the headings around it. */
+  readonly level: 'H2' | 'H3';
+  readonly text: string;
+}
+
+export function noticePart(sheet: Sheet, { title, level, text }: Notice, after: number): Part {
   const column = new Column(sheet, sheet.width - 2 * PADDING_X);
-  column.text(title, sheet.style('warning_strong'), { tag: 'H3' });
+  column.text(title, sheet.style('warning_strong'), { tag: level });
   column.text(text, sheet.style('warning'));
   const height = column.height + 2 * sheet.space(PADDING_Y);
   return {

@@ -4,7 +4,7 @@ import type { DocumentFace } from '../face.ts';
 import { type Code, codeOf } from './code.ts';
 import { Column, drawBeside } from './column.ts';
 import type { Box, Tag } from './ink.ts';
-import { noticePart, type Part } from './notice.ts';
+import { type Notice, noticePart, type Part } from './notice.ts';
 import type { Sheet } from './sheet.ts';
 import { fill, type Template } from './template.ts';
 import { drawable, type Line, type Run } from './text.ts';
@@ -47,12 +47,13 @@ export function drawPayment(
 ): void {
   const context = { sheet, template, code, currency: face.currency, reference: wording.number };
   const { changed_title, changed } = sheet.labels.payment;
+  const notice: Notice = { title: changed_title, level: 'H3', text: changed };
   const { payment_link, instructions, instructions_changed } = face;
   const cards = cardsOf(context, instructions ?? {});
   const parts: Part[] = [
     headingPart(sheet),
     // Changed bank details are the classic invoice fraud: this stands before them, and says how to make sure.
-    ...(instructions_changed && cards.length > 0 ? [noticePart(sheet, changed_title, changed, AFTER_PART)] : []),
+    ...(instructions_changed && cards.length > 0 ? [noticePart(sheet, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(sheet, cards)]),
   ];
