@@ -25,10 +25,6 @@ export { undrawable } from './draw/text.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
-/** Parts of the usual space between things. With less, many a second page turns out not to be needed. */
-const ALL_AIR = 1;
-const LESS_AIR = 0.75;
-const LEAST_AIR = 0.45;
 /** More lines than this fit no single page, and read well when they are close. */
 const LONG_TABLE = 24;
 
@@ -118,9 +114,10 @@ function markOf(face: DocumentFace, { labels }: Template, locale: Locale, voided
 
 /** The most air with which the document fits one page; all of it where none makes it fit. */
 function airFor(plan: Plan, trial: TrialInk): number {
-  if (plan.face.lines.length > LONG_TABLE) return LEAST_AIR;
+  const { airs } = plan.edition;
+  if (plan.face.lines.length > LONG_TABLE) return Math.min(...airs);
   const fits = (air: number) => drawWith(trial, plan, air).pageCount === 1;
-  return [ALL_AIR, LESS_AIR, LEAST_AIR].find(fits) ?? ALL_AIR;
+  return airs.find(fits) ?? Math.max(...airs);
 }
 
 function drawWith(ink: Ink, plan: Plan, air: number): Sheet {
@@ -131,7 +128,7 @@ function drawWith(ink: Ink, plan: Plan, air: number): Sheet {
   drawHeadline(sheet, wording);
   drawAddressee(sheet, face, wording, template);
   if (situationOf(face) === 'adjustment') drawAdjustment(sheet, face, wording);
-  else drawLines(sheet, face, wording);
+  else drawLines(sheet, face, wording, edition);
   drawNote(sheet, drawable(face.partner.legal_note));
   // What is void is not to be paid, and its link leads nowhere by now.
   if (situationOf(face) === 'due' && plan.void === undefined) drawPayment(sheet, face, wording, template, plan.code);

@@ -799,6 +799,16 @@ describe('pages', () => {
     }
   }, 60_000);
 
+  test('never carry totals without the subtotal and the line above them', async () => {
+    const late = (count: number) => [...manyLines.slice(0, count), ...manyLines.slice(90, 93)];
+    for (let count = 8; count <= 30; count += 1) {
+      const { pages } = await drawn(face({ lines: late(count) }));
+      const page = pages.find(({ text }) => /\nTotal\s*[\d,]+\.\d\d/.test(text));
+      expect(page?.text).toContain('Subtotal for August 2026');
+      expect(page?.text).toContain('Policy 093 Cover');
+    }
+  }, 60_000);
+
   test('never split how to pay', async () => {
     for (let count = 2; count <= 20; count += 3) {
       const { pages } = await drawn(face({ lines: manyLines.slice(0, count), instructions_changed: true }));

@@ -19,11 +19,15 @@ export interface Edition {
   readonly logo: boolean;
   /** The last seal. */
   readonly seal: boolean;
+  /** Totals that go to a new page take the last month's subtotal with them, as they take its last line. */
+  readonly totalsTakeSubtotal: boolean;
+  /** Parts of the usual space between things, tried in order until the document fits one page. */
+  readonly airs: readonly number[];
 }
 
 const EDITIONS: Readonly<Record<number, Edition>> = {
-  1: { localised: false, qrCode: false, logo: false, seal: false },
-  2: { localised: true, qrCode: true, logo: true, seal: true },
+  1: { localised: false, qrCode: false, logo: false, seal: false, totalsTakeSubtotal: false, airs: [1, 0.75, 0.45] },
+  2: { localised: true, qrCode: true, logo: true, seal: true, totalsTakeSubtotal: true, airs: [1, 0.75, 0.6, 0.45] },
 };
 
 /** Goes up whenever the bytes of any document would change; a document remembers the version that drew it. */

@@ -12,6 +12,7 @@ import {
   type Section,
   sectionsOf,
 } from './columns.ts';
+import type { Edition } from './edition.ts';
 import type { Element } from './ink.ts';
 import type { Sheet } from './sheet.ts';
 import { fill, type Style } from './template.ts';
@@ -47,7 +48,7 @@ interface Table {
   readonly headings: readonly Cell[];
 }
 
-export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording): void {
+export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording, edition: Edition): void {
   const sections = sectionsOf(face);
   const columns = layOutColumns(sheet, face, sections);
   const table: Table = {
@@ -60,13 +61,15 @@ export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording): v
   drawHeading(table);
   const element = sheet.open(sheet.root, 'Table');
   drawColumnHeadings(table, sheet.open(sheet.open(element, 'THead'), 'TR'));
+  const subtotal = sections.length > 1 && edition.totalsTakeSubtotal ? rowHeight(sheet) : 0;
+  const closing = subtotal + totalsHeight(table, wording);
   for (const section of sections) {
     const body = sheet.open(element, 'TBody');
     const isLast = section === sections.at(-1);
     if (section.late) drawSectionHeading(table, body, section);
     for (const line of section.lines) {
       // The last line goes to a new page with the totals, lest they stand there alone.
-      const company = isLast && line === section.lines.at(-1) ? totalsHeight(table, wording) : 0;
+      const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(table, body, lineCells(table, line), section, company);
     }
     if (sections.length > 1) drawSubtotal(table, body, section);
