@@ -1,7 +1,8 @@
 /** Issued documents drawn again: with the logo they had, under the version that drew them, and as void copies. */
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { simpleParser } from 'mailparser';
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
@@ -174,8 +175,7 @@ test('a void copy of every document says what voided it, and the issued PDF stay
     return drawVoidCopy(row as NonNullable<typeof row>);
   });
   expect(copy.equals(readFileSync(file))).toBe(true);
-  writeFileSync(file, '');
-});
+}, 120_000);
 
 test('an adjustment says what it credits, and its e-mail attaches no rows', async () => {
   await closeJuly();
@@ -187,4 +187,9 @@ test('an adjustment says what it credits, and its e-mail attaches no rows', asyn
   expect(text).toContain('Credit against invoice INV-2026-000001');
   expect(text).toContain('Reason: A goodwill credit');
   expect(await differences()).toEqual([]);
-});
+  const outbox = join(world.home, 'outbox');
+  const mail = readdirSync(outbox).find((name) => name.startsWith('CN-2026-000001')) ?? '';
+  const { attachments, subject } = await simpleParser(readFileSync(join(outbox, mail)));
+  expect(attachments.map(({ filename }) => filename)).toEqual(['CN-2026-000001.pdf']);
+  expect(subject).toContain('USD 2.00 credited against invoice INV-2026-000001');
+}, 120_000);

@@ -92,6 +92,7 @@ test.each(BY_VERSION)('version %i draws what it drew', async (version, faces) =>
     kept[version] = drawn;
     writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
   }
+  expect(new Set(Object.values(drawn)).size).toBe(Object.keys(faces).length);
   expect(Object.keys(drawn).length).toBeGreaterThan(10);
   expect(drawn).toEqual(kept[version]);
 });
