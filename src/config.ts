@@ -9,6 +9,7 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { type FieldProblem, reasonOf, refuse } from './errors.ts';
 import { repeatedName } from './json.ts';
+import { type Logo, readLogo } from './logo.ts';
 import { isCurrency } from './money.ts';
 import { isTimeZone } from './month.ts';
 import { firstSettings } from './sandbox.ts';
@@ -175,6 +176,7 @@ const settingsSchema = z.strictObject({
     email: optional(emailAddress).default(''),
     phone: line(40).default(''),
     tax_id: line(60).default(''),
+    /** The path of a PNG or JPEG file, from RECKONER_HOME on. */
     logo: line(1000).default(''),
   }),
   time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
@@ -197,10 +199,17 @@ const settingsSchema = z.strictObject({
     .default('X-Service-Partner-Id'),
 });
 
-export type Settings = z.output<typeof settingsSchema>;
+type Written = z.output<typeof settingsSchema>;
 /** The shape of settings.json as a person writes it. */
 export type SettingsFile = z.input<typeof settingsSchema>;
-export type Issuer = Settings['issuer'];
+
+/** Who issues the documents, with the content of the logo that the settings name. */
+export interface Issuer extends Omit<Written['issuer'], 'logo'> {
+  readonly logo: Logo | null;
+}
+export interface Settings extends Omit<Written, 'issuer'> {
+  readonly issuer: Issuer;
+}
 
 export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');
 
@@ -225,7 +234,20 @@ export function readSettings(environment: Environment): Settings {
   }
   const parsed = settingsSchema.safeParse(json);
   if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });
-  return parsed.data;
+  return withLogo(parsed.data, environment, file);
+}
+
+/** The settings with the logo's content, checked with the rest: a document must not find out that it can't be drawn. */
+function withLogo(settings: Written, { home }: Environment, file: string): Settings {
+  const { issuer } = settings;
+  const logo = issuer.logo === '' ? null : readLogo(resolve(home, issuer.logo));
+  if (logo !== null && 'problem' in logo) {
+    throw refuse('settings_invalid', {
+      file,
+      problems: [{ path: 'issuer.logo', reason: `is no logo: ${logo.problem}` }],
+    });
+  }
+  return { ...settings, issuer: { ...issuer, logo } };
 }
 
 /** A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest. */
@@ -260,7 +282,9 @@ export interface MissingSetting {
 /** What the issuer's own settings lack for a close in production. */
 export function missingSettings(settings: Settings): MissingSetting[] {
   const fictitious = settingsSchema.parse(firstSettings('sandbox'));
-  const values = (of: Settings): ReadonlyArray<readonly [path: string, value: string]> => [
+  const values = (
+    of: Pick<Settings, 'issuer' | 'public_url' | 'mail_from'> | Written,
+  ): ReadonlyArray<readonly [path: string, value: string]> => [
     ['issuer.legal_name', of.issuer.legal_name],
     ['issuer.address.line1', of.issuer.address.line1],
     ['issuer.address.city', of.issuer.address.city],

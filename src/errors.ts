@@ -152,6 +152,10 @@ const CATALOGUE = {
         ? `It has no replacement: 'reckoner invoice rerun --month ${f.month}' issues one.`
         : `${f.replaced_by} replaces it: use that.`),
   ),
+  document_not_void: entry<{ number: string }>(
+    EXIT.refused,
+    (f) => `${f.number} is not void, so it has no void copy. Without --void-copy you get the PDF that was issued.`,
+  ),
   not_an_invoice: entry<{ number: string; document: string; act: string }>(
     EXIT.refused,
     (f) => `${f.number} is a ${f.document.replace('_', ' ')}: only an invoice can be ${f.act}.`,

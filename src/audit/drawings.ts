@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Instructions } from '../config.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { drawnWith, openStudio } from '../delivery/drawing.ts';
+import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing.ts';
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
@@ -13,6 +13,7 @@ interface KeptDrawing {
   readonly pdf: Buffer;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
+  readonly drawing_version: number;
   readonly drawn_by_these: boolean;
 }
 
@@ -30,7 +31,10 @@ export async function findChangedDrawings(tx: Transaction, { month }: Scope): Pr
       if (drawings.length === 0) break;
       after = drawings.at(-1)?.document_id ?? after;
       inspected += drawings.length;
-      const documents = await readDocuments(tx, { ids: drawings.map((drawing) => drawing.document_id) });
+      const documents = await readDocuments(tx, {
+        ids: drawings.map((drawing) => drawing.document_id),
+        withLogos: true,
+      });
       const byId = new Map(documents.map((document) => [document.document_id, document]));
       const found = await Promise.all(
         drawings.map((drawing) => judge(drawing, byId.get(drawing.document_id) as DocumentRow, studio.draw)),
@@ -47,26 +51,28 @@ function readDrawingsAfter(tx: Transaction, after: number, month: string | null)
   return query(
     tx,
     `SELECT w.document_id, w.sha256, w.pdf, v.content AS instructions, w.instructions_changed,
-            w.drawing_version = :version AND w.libraries = CAST(:libraries AS jsonb) AS drawn_by_these
+            w.drawing_version,
+            -- No such version here: not drawn by these.
+            coalesce(w.libraries = CAST(:libraries AS jsonb) -> w.drawing_version::text, false) AS drawn_by_these
      FROM drawings w
      JOIN documents d USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
      WHERE w.document_id > :after AND (CAST(:month AS text) IS NULL OR d.month = :month)
      ORDER BY w.document_id LIMIT :batch`,
-    { after, month, batch: BATCH, version: drawnWith.version, libraries: JSON.stringify(drawnWith.libraries) },
+    { after, month, batch: BATCH, libraries: JSON.stringify(librariesByVersion) },
   );
 }
 
 async function judge(
   drawing: KeptDrawing,
   document: DocumentRow,
-  draw: (face: ReturnType<typeof documentFace>) => Promise<Buffer>,
+  draw: Studio['draw'],
 ): Promise<Difference | undefined> {
   const sha256 = createHash('sha256').update(drawing.pdf).digest('hex');
   if (sha256 !== drawing.sha256) {
     return { subject: document.number, detail: `its PDF hashes to ${sha256} and was kept as ${drawing.sha256}` };
   }
-  // What other libraries drew can't be drawn again here; its hash still shows that it is what was sent.
+  // What other libraries, or a later program, drew can't be drawn again here; its hash still shows that it is what was sent.
   if (!drawing.drawn_by_these) return undefined;
   const again = await draw(
     documentFace(document, {
@@ -74,6 +80,7 @@ async function judge(
       instructions: drawing.instructions,
       instructionsChanged: drawing.instructions_changed,
     }),
+    { version: drawing.drawing_version },
   );
   return again.equals(drawing.pdf)
     ? undefined

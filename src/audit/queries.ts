@@ -57,6 +57,7 @@ const APPEND_ONLY = [
   'installation',
   'closed_months',
   'entries',
+  'logos',
   'issuer_versions',
   'documents',
   'document_lines',

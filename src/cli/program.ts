@@ -6,7 +6,7 @@ import { packageVersion } from '../package.ts';
 import { choiceArgument, dateArgument, monthArgument, reasonArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
-import type { InvoiceListOptions } from './commands/invoice.ts';
+import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
@@ -132,8 +132,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .command('pdf <number>')
     .description('the PDF that was issued')
     .option('-o, --output <file>', "where to; '-' is stdout")
+    .option('--void-copy', 'of a void document: marked void on each page, with the reason and its replacement')
     .action(
-      act(async (output, number: string, options: { output?: string }) =>
+      act(async (output, number: string, options: InvoicePdfOptions) =>
         (await invoiceCommands()).invoicePdf(output, number, options),
       ),
     );

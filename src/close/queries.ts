@@ -4,6 +4,7 @@
  */
 import type { Issuer } from '../config.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 
 export interface LedgerState {
@@ -57,8 +58,12 @@ export async function readLatestDocument(tx: Transaction): Promise<{ number: str
   return rows[0];
 }
 
+/** The issuer as it is printed; its logo is kept apart, once, and named here by its hash. */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
-  const bindings = { content: JSON.stringify(issuer), now };
+  const { logo } = issuer;
+  if (logo !== null) await recordLogo(tx, logo, now);
+  // Without a logo the content is what it was before there were any, and so the same version.
+  const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
     tx,
     `INSERT INTO issuer_versions (content, first_used_at) VALUES (CAST(:content AS jsonb), CAST(:now AS timestamptz))
@@ -71,6 +76,16 @@ export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: 
     bindings,
   );
   return id;
+}
+
+async function recordLogo(tx: Transaction, logo: Logo, now: string): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO logos (sha256, media_type, width, height, content, first_used_at)
+     VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), CAST(:now AS timestamptz))
+     ON CONFLICT ON CONSTRAINT logo_once DO NOTHING`,
+    { ...logo, now },
+  );
 }
 
 /**

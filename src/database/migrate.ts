@@ -8,6 +8,7 @@ import * as ledger from '../../migrations/003_ledger.ts';
 import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
+import * as logos from '../../migrations/009_logos.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -23,6 +24,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '004_documents', ...documents },
   { name: '005_delivery', ...delivery },
   { name: '006_corrections', ...corrections },
+  { name: '009_logos', ...logos },
 ];
 
 /** Our migrations in their order. */

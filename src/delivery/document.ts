@@ -57,7 +57,7 @@ class Held extends Error {}
 export async function deliverDocument(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
   const { database } = deliverer;
   const [document, sending] = await database.reading(async (tx) => [
-    (await readDocuments(tx, { ids: [documentId] }))[0],
+    (await readDocuments(tx, { ids: [documentId], withLogos: true }))[0],
     await readSending(tx, documentId),
   ]);
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
@@ -259,7 +259,7 @@ async function compose(
       content: drawing.pdf,
       note: NOTES[document.document],
     },
-    ...(rows === undefined
+    ...(rows === undefined || rows.length === 0
       ? []
       : [
           {

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import Handlebars from 'handlebars';
 import type { AchInstructions, Address, WireInstructions } from '../config.ts';
 import type { DocumentFace, DocumentKind } from '../documents/face.ts';
-import { reasonOf, refuse } from '../errors.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName, monthName } from '../month.ts';
+import { localeOf } from '../documents/locale.ts';
+import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { Amount } from '../money.ts';
+import { monthName } from '../month.ts';
 
 export interface Letter {
   readonly subject: string;
@@ -40,6 +41,15 @@ interface LetterView {
   readonly issuedOn: string;
   readonly sandbox: boolean;
   readonly contactName: string;
+  /** A credit against an invoice, and not that of a month. */
+  readonly adjustment: boolean;
+  /** The invoice that an adjustment credits, and why; both empty on anything else. */
+  readonly credits: string;
+  readonly reason: string;
+  /** An invoice for what the processor did not route, and not for a month's sales. */
+  readonly missingShares: boolean;
+  /** The void document that this one replaces, or empty. */
+  readonly replaces: string;
   /** There is something to pay. */
   readonly due: boolean;
   readonly dueOn: string;
@@ -105,26 +115,32 @@ export function writeLetter(face: DocumentFace, facts: LetterFacts, templates: T
 }
 
 function viewOf(face: DocumentFace, facts: LetterFacts): LetterView {
-  const amount = (text: string) => Amount.of(text, face.currency);
-  const due = face.document === 'invoice' && !amount(face.amount_due).isZero();
-  const credit = amount(face.credit_applied);
+  const locale = localeOf(face.partner.address.country);
+  const isZero = (text: string) => Amount.of(text, face.currency).isZero();
+  const amount = (text: string) => locale.amount(Amount.of(text, face.currency));
+  const due = face.document === 'invoice' && !isZero(face.amount_due);
   const rows = face.lines.length > 0;
   return {
     subject: '',
     number: oneLine(face.number),
     month: monthName(face.month),
     currency: face.currency,
-    issuedOn: dateName(face.issued_on),
+    issuedOn: locale.date(face.issued_on),
     sandbox: face.sandbox,
     contactName: oneLine(facts.contactName),
+    adjustment: face.purpose === 'adjustment',
+    credits: oneLine(face.credits ?? ''),
+    reason: face.purpose === 'adjustment' ? oneLine(face.reason ?? '') : '',
+    missingShares: face.purpose === 'missing_shares',
+    replaces: oneLine(face.replaces ?? ''),
     due,
-    dueOn: due && face.due_on !== null ? dateName(face.due_on) : '',
-    amount: amount(face.document === 'invoice' ? face.amount_due : face.invoiceAmount).forPeople(),
-    enrollments: rows ? groupThousands(String(face.enrollments)) : '',
-    spotPrice: rows ? amount(face.spotPrice).forPeople() : '',
-    partnerCut: rows ? amount(face.partnerCut).forPeople() : '',
-    invoiceAmount: amount(face.invoiceAmount).forPeople(),
-    creditApplied: credit.isZero() ? '' : credit.forPeople(),
+    dueOn: due && face.due_on !== null ? locale.date(face.due_on) : '',
+    amount: amount(face.document === 'invoice' ? face.amount_due : face.invoiceAmount),
+    enrollments: rows ? locale.number(String(face.enrollments)) : '',
+    spotPrice: rows ? amount(face.spotPrice) : '',
+    partnerCut: rows ? amount(face.partnerCut) : '',
+    invoiceAmount: amount(face.invoiceAmount),
+    creditApplied: isZero(face.credit_applied) ? '' : amount(face.credit_applied),
     paymentLink: due ? oneLine(face.payment_link ?? '') : '',
     paymentReference: oneLine(face.number),
     instructionsChanged: due && face.instructions_changed,
@@ -178,12 +194,14 @@ function addressLine({ line1, line2, city, region, postal_code, country }: Addre
 }
 
 /**
- * A text as one line: control characters, line separators and marks that turn the reading direction become spaces, so
- * that no name can end a header, begin a line of its own in a letter, or show its letters in another order.
+ * A text as one line: control characters, line separators and what turns the reading direction become spaces, so that no
+ * name can end a header, begin a line of its own in a letter, or show its letters in another order; invisible marks of
+ * direction are dropped.
  */
 export function oneLine(text: string): string {
   return text
     .replace(/\p{Cs}/gu, '\u{fffd}')
+    .replace(/[\u{61c}\u{200e}\u{200f}]/gu, '')
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\u{202a}-\u{202e}\u{2066}-\u{2069}\s]+/gu, ' ')
     .trim();
 }
@@ -196,12 +214,19 @@ const KINDS: readonly DocumentKind[] = ['invoice', 'credit_note', 'statement'];
 
 /** The templates in use, each compiled once. */
 export interface TemplateFolder {
+  /** Refuses where this letter's template, or a part of it, cannot be used. */
   render(kind: DocumentKind, channel: Channel, view: object): string;
 }
 
+type Render = (view: object) => string;
+
+/** Handlebars' default, said aloud: else it prints a warning whenever a template reaches for more. */
+const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
+
 /**
  * Reads the templates of several folders; of files with the same name that of the first folder wins. Folders that are
- * not there are passed over: nobody needs to override anything.
+ * not there are passed over: nobody needs to override anything. A template that cannot be used is refused when a letter
+ * needs it, and not before: it holds the letters that it belongs to, and no others.
  */
 export function loadTemplates(folders: readonly string[]): TemplateFolder {
   const files = new Map<string, string>();
@@ -232,10 +257,12 @@ function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
-): ReadonlyMap<DocumentKind, (view: object) => string> {
+): ReadonlyMap<DocumentKind, Render> {
   // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
   // never borrow what was compiled for HTML or the other way round.
   const environment = Handlebars.create();
+  // A template says what is in a letter: it looks nothing up, and writes to no log.
+  for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
     // HTML is escaped; a subject and a text are no markup, and escaping would only spoil them.
     noEscape: channel !== 'html',
@@ -247,7 +274,7 @@ function compileChannel(
   const ending = `.${channel}.hbs`;
   for (const [name, path] of files) {
     if (name.startsWith('_') && name.endsWith(ending)) {
-      environment.registerPartial(name.slice(0, -ending.length), readTemplate(path));
+      environment.registerPartial(name.slice(0, -ending.length), partial(path));
     }
   }
   return new Map(
@@ -257,28 +284,41 @@ function compileChannel(
       if (path === undefined) {
         throw refuse('file_unreadable', { file: name, reason: `is in none of ${folders.join(', ')}` });
       }
-      const render = environment.compile<object>(readTemplate(path), options);
-      return [kind, (view: object) => used(path, () => render(view))];
+      const source = readTemplate(path);
+      if (source instanceof Refusal) return [kind, refusing(source)];
+      const render = environment.compile<object>(source, options);
+      return [kind, (view: object) => used(path, () => render(view, OWN_FIELDS_ONLY))];
     }),
   );
 }
 
-function readTemplate(path: string): string {
-  let source: string;
-  try {
-    source = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
-  }
-  // Parsed at once, so that a slip in an override is told when the templates are loaded and not on the first letter.
-  used(path, () => Handlebars.parse(source));
-  return source;
+/** What Handlebars takes for a partial: its source, or where that cannot be used, something that says so by name. */
+function partial(path: string): string | Handlebars.TemplateDelegate {
+  const source = readTemplate(path);
+  return source instanceof Refusal ? refusing(source) : source;
 }
 
+const refusing = (refusal: Refusal) => (): never => {
+  throw refusal;
+};
+
+/** A template's source, read once, so that a run is not of two minds; or why it cannot be used. */
+function readTemplate(path: string): string | Refusal {
+  try {
+    const source = readFileSync(path, 'utf8');
+    used(path, () => Handlebars.parse(source));
+    return source;
+  } catch (error) {
+    return error instanceof Refusal ? error : refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
+  }
+}
+
+/** A slip in a template is a person's to mend: told with the file's name, that of the part where it lies in one. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();
   } catch (error) {
+    if (error instanceof Refusal) throw error;
     throw refuse('settings_invalid', { file, problems: [{ path: '', reason: reasonOf(error) }] }, error);
   }
 }

@@ -137,7 +137,7 @@ export function readDrawing(
   ).then((rows) => rows[0]);
 }
 
-/** Rows that a document bills, in ledger order. */
+/** Rows that a document bills, in ledger order; none for a credit against an invoice, which bills nothing. */
 export function readDocumentRows(tx: Transaction, documentId: number): Promise<Record<string, string | null>[]> {
   return query(
     tx,
@@ -149,7 +149,7 @@ export function readDocumentRows(tx: Transaction, documentId: number): Promise<R
      JOIN closed_months m ON m.month = d.month
      JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
        AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-     WHERE d.document_id = :documentId
+     WHERE d.document_id = :documentId AND d.purpose <> 'adjustment'
      ORDER BY e.entry_id`,
     { documentId },
   );

@@ -111,6 +111,7 @@ export function documentFace(row: DocumentRow, additions: FaceAdditions): Docume
   const { issuer } = row;
   return {
     document: row.document,
+    purpose: row.purpose,
     number: row.number,
     month: row.month,
     currency: row.currency,
@@ -124,6 +125,7 @@ export function documentFace(row: DocumentRow, additions: FaceAdditions): Docume
       email: issuer.email,
       phone: issuer.phone,
       tax_id: issuer.tax_id,
+      logo: row.logo,
     },
     partner: {
       partner_id: row.partner_id,
@@ -152,6 +154,11 @@ export function documentFace(row: DocumentRow, additions: FaceAdditions): Docume
     ...sums(row, text),
     credit_applied: text(row.credit_applied),
     amount_due: text(row.amount_due),
+    replaces: row.replaces,
+    credits: row.credits,
+    reason: row.reason || null,
+    // The ledger is not sealed yet.
+    seal: null,
     payment_link: additions.paymentLink,
     instructions: additions.instructions,
     instructions_changed: additions.instructionsChanged,

@@ -3,10 +3,12 @@
  * same face under the same drawing version gives the same bytes.
  */
 import type { Address, Instructions } from '../config.ts';
+import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
+export type Purpose = 'month' | 'adjustment' | 'missing_shares';
 
 /** A sum of ledger rows that share policy, kind and month. Amounts are texts with exactly the currency's digits. */
 export interface FaceLine {
@@ -21,8 +23,16 @@ export interface FaceLine {
   readonly invoiceAmount: string;
 }
 
+/** The seal of a closed month: by it a stranger can tell whether the ledger up to that month is still the same. */
+export interface FaceSeal {
+  readonly month: Month;
+  /** The Merkle root, 64 hexadecimal digits. */
+  readonly root: string;
+}
+
 export interface DocumentFace {
   readonly document: DocumentKind;
+  readonly purpose: Purpose;
   readonly number: string;
   readonly month: Month;
   readonly currency: string;
@@ -38,6 +48,7 @@ export interface DocumentFace {
     readonly email: string;
     readonly phone: string;
     readonly tax_id: string;
+    readonly logo: Logo | null;
   };
   readonly partner: {
     readonly partner_id: string;
@@ -47,7 +58,7 @@ export interface DocumentFace {
     readonly purchase_order: string;
     readonly legal_note: string;
   };
-  /** This month's lines first, then those of earlier months. A credit note's are already negated. */
+  /** This month's lines first, then those of earlier months. A credit note's are already negated; an adjustment has none. */
   readonly lines: readonly FaceLine[];
   readonly enrollments: number;
   readonly spotPrice: string;
@@ -55,10 +66,27 @@ export interface DocumentFace {
   readonly invoiceAmount: string;
   readonly credit_applied: string;
   readonly amount_due: string;
+  /** The number of the void document that this one replaces. */
+  readonly replaces: string | null;
+  /** The number of the invoice that an adjustment is against. */
+  readonly credits: string | null;
+  /** Why an adjustment was made. */
+  readonly reason: string | null;
+  /** The last seal before the document was issued. */
+  readonly seal: FaceSeal | null;
   /** Null where nothing is due. */
   readonly payment_link: string | null;
   /** Null where nothing is due, and on credit notes and statements. */
   readonly instructions: Instructions | null;
   /** The instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
+}
+
+/** That a document is void, as its void copy says it. */
+export interface FaceVoid {
+  /** `YYYY-MM-DD`, the day of the void. */
+  readonly on: string;
+  readonly reason: string;
+  /** The number of the document that replaces it, if there is one by now. */
+  readonly replacedBy: string | null;
 }

@@ -2,6 +2,7 @@
 
 import type { Issuer } from '../config.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind } from './face.ts';
 
@@ -39,12 +40,15 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
-  readonly issuer: Issuer;
+  readonly issuer: Omit<Issuer, 'logo'>;
+  /** Null where there is none, or where it was not asked for. */
+  readonly logo: Logo | null;
   readonly sandbox: boolean;
   readonly lines: readonly LineRow[];
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
+  readonly drawing_version: number | null;
   readonly email_status: EmailStatus | null;
   readonly email_reason: string | null;
   readonly email_to: string[] | null;
@@ -85,6 +89,8 @@ export interface DocumentFilter {
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
   readonly status?: string | undefined;
+  /** With the issuer's logo, for a drawing. Each document brings it along, so ask for a few at a time. */
+  readonly withLogos?: boolean | undefined;
 }
 
 /** Documents with their lines, balances and the state of their delivery, in number order. */
@@ -95,8 +101,8 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
-            d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, d.sandbox,
-            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
+            d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
+            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.drawing_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
             credited.number AS credits, h.held_at, h.reason AS hold_reason,
@@ -104,6 +110,10 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
+     LEFT JOIN LATERAL (
+       SELECT json_build_object('sha256', sha256, 'media_type', media_type, 'width', width, 'height', height,
+                'content', translate(encode(content, 'base64'), E'\\n', '')) AS logo
+       FROM logos WHERE sha256 = i.logo_sha256 AND CAST(:withLogos AS boolean)) AS g ON true
      CROSS JOIN LATERAL (
        SELECT coalesce(json_agg(json_build_object(
                 'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
@@ -134,6 +144,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
       months: filter.months ?? null,
       partnerId: filter.partnerId ?? null,
       status: filter.status ?? null,
+      withLogos: filter.withLogos ?? false,
     },
   );
 }

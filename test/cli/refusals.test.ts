@@ -438,6 +438,12 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     says: /Nothing is open on INV-2026-000001/,
     run: () => inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'again'),
   },
+  document_not_void: {
+    when: 'a void copy of a document that is not void is asked for',
+    exit: 3,
+    says: /INV-2026-000002 is not void/,
+    run: () => inCorrected('invoice', 'pdf', 'INV-2026-000002', '--void-copy'),
+  },
   document_void: {
     when: 'a void document is to be voided',
     exit: 3,

@@ -23,6 +23,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { databaseUrl } from '../support/server.ts';
@@ -60,7 +61,9 @@ async function anotherWorld(): Promise<World> {
 const AWKWARD = 'tab\tno, but "quotes", \\N, \\ and\n\\.\n株式会社 & Söhne';
 
 /** May's sale, undone in June: a credit note, used in July. PDFs, e-mails, a statement, late rows and requotes. */
-async function tradeForThreeMonths({ partners, rows, close, deliver, sql, at }: World): Promise<void> {
+async function tradeForThreeMonths(world: World): Promise<void> {
+  const { partners, rows, close, deliver, sql, at } = world;
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, logo: pngLogo() } };
   at('2026-08-01T11:00:00Z');
   const connected = { connected_account_id: 'acct_1', merchant_of_record: 'platform', split: 'real_time' };
   await partners([
@@ -100,7 +103,7 @@ async function tradeForThreeMonths({ partners, rows, close, deliver, sql, at }: 
 
 const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
-  ...['issuer_versions', 'documents', 'document_lines', 'credit_applications'],
+  ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
 ];
 

@@ -167,3 +167,27 @@ test('a template of the house that names a field which does not exist: held, and
   expect(await deliver()).toMatchObject({ status: 'sent' });
   expect(recipients()).toEqual(['ap@partner.example', 'two@partner.example']);
 });
+
+test('with a malformed template of the house: held with the file and the reason, and sent once it is mended', async () => {
+  const folder = join(world.home, 'templates', 'email');
+  const file = join(folder, 'invoice.html.hbs');
+  mkdirSync(folder, { recursive: true });
+  try {
+    writeFileSync(file, '{{#if due}} never closed');
+    await closeJuly({});
+    const held = await deliver();
+    expect(held.status).toBe('held');
+    expect(held.reason).toContain(file);
+    expect(held.reason).toContain('Parse error');
+    expect(recipients()).toEqual([]);
+    // The drawing needs no letter, and is there already.
+    expect((await world.documents())[0]).toMatchObject({ pdf: { bytes: expect.any(Number) } });
+    writeFileSync(file, '<p>Please pay {{amount}} by {{dueOn}}, {{partner.name}}.</p>');
+    expect(await deliver()).toMatchObject({ status: 'sent' });
+    const [mail] = server.mails;
+    expect(mail?.parsed.html).toContain('<p>Please pay USD 7.00 by August 31, 2026, Harbour Lights Ticketing.</p>');
+    expect(mail?.parsed.text).toContain('USD 7.00 is due by August 31, 2026.');
+  } finally {
+    rmSync(join(world.home, 'templates'), { recursive: true });
+  }
+});

@@ -1,11 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/delivery/letter.ts';
 import type { DocumentFace } from '../../src/documents/face.ts';
 import { Refusal } from '../../src/errors.ts';
-import { ach, creditNote, face, instructions, internationalWire, statement, zeroInvoice } from '../support/faces.ts';
+import {
+  ach,
+  adjustment,
+  creditNote,
+  face,
+  instructions,
+  internationalWire,
+  statement,
+  zeroInvoice,
+} from '../support/faces.ts';
 
 const SHIPPED = join(import.meta.dirname, '..', '..', 'templates', 'email');
 const shipped = loadTemplates([SHIPPED]);
@@ -35,17 +44,17 @@ describe('a letter with an invoice', () => {
 
   it('says what is due, and when, in its subject', () => {
     expect(subject).toBe(
-      'Invoice INV-2026-000042 from Fairweather Protection, Inc.: USD 19,907.85 due 1 December 2026',
+      'Invoice INV-2026-000042 from Fairweather Protection, Inc.: USD 19,907.85 due December 1, 2026',
     );
   });
 
   it('says what is due, when, and for what in the first two lines', () => {
     expect(text.split('\n').slice(0, 2)).toEqual([
-      'USD 19,907.85 is due by 1 December 2026.',
+      'USD 19,907.85 is due by December 1, 2026.',
       'Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing',
     ]);
     expect(words(html)).toMatch(
-      /^USD 19,907.85 is due by 1 December 2026 Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing Hello Accounts Payable,/,
+      /^USD 19,907.85 is due by December 1, 2026 Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing Hello Accounts Payable,/,
     );
   });
 
@@ -102,7 +111,7 @@ describe('a letter with an invoice', () => {
   });
 
   it('leaves no blank where a field is empty', () => {
-    for (const document of [face(), creditNote(), statement(), zeroInvoice()]) {
+    for (const document of [face(), creditNote(), adjustment(), statement(), zeroInvoice()]) {
       const bare = letter(
         {
           ...document,
@@ -189,6 +198,23 @@ describe('a letter with nothing to pay', () => {
     expect(text).toContain('Owed to you: USD 50.00');
   });
 
+  it('says what an adjustment credits, why, and how the credit is used', () => {
+    const { subject, text, html } = letter(adjustment());
+    expect(subject).toBe(
+      'Credit note CN-2026-000004 from Fairweather Protection, Inc.: USD 1,250.00 credited against invoice INV-2026-000042',
+    );
+    expect(text.split('\n').slice(0, 2)).toEqual([
+      'USD 1,250.00 is credited to you.',
+      'Credit note CN-2026-000004 against invoice INV-2026-000042, from Fairweather Protection, Inc. to Harbour Lights Ticketing',
+    ]);
+    expect(words(html)).toMatch(/^USD 1,250\.00 is credited to you Credit note CN-2026-000004 against invoice/);
+    for (const version of [text.replace(/\n/g, ' '), words(html)]) {
+      expect(version).toContain('Reason: Enrollments of the cancelled harbour festival, as agreed on 12 November');
+      expect(version).toContain('It lowers what is open on that invoice; anything beyond that we will apply');
+      expect(version).not.toMatch(unpayable);
+    }
+  });
+
   it('says on a statement that the processor routes the money', () => {
     const { subject, text, html } = letter(statement());
     expect(subject).toBe('Statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due');
@@ -206,6 +232,40 @@ describe('a letter with nothing to pay', () => {
     expect(text).not.toMatch(unpayable);
     expect(html).not.toContain('https://pay.example');
   });
+});
+
+describe('a letter with a replacement', () => {
+  it('says which void document it replaces', () => {
+    for (const [document, says] of [
+      [face, 'It replaces invoice INV-2026-000040, which is void. Please do not pay that one.'],
+      [creditNote, 'It replaces INV-2026-000040, which is void.'],
+      [statement, 'It replaces statement INV-2026-000040, which is void.'],
+    ] as const) {
+      const { text, html } = letter(document({ replaces: 'INV-2026-000040' }));
+      expect(text.replace(/\n/g, ' ')).toContain(says);
+      expect(words(html)).toContain(says);
+      expect(letter(document()).text).not.toContain('replaces');
+    }
+  });
+});
+
+it('a letter with an invoice for missing shares says what it is for', () => {
+  const { text, html } = letter(face({ purpose: 'missing_shares' }));
+  for (const version of [text.replace(/\n/g, ' '), words(html)]) {
+    expect(version).toContain('our share of payments that the processor did not route to us, for October 2026');
+    expect(version).not.toContain('protection products');
+  }
+});
+
+it('amounts and dates in a letter are written as in the partner’s country', () => {
+  const { partner } = face();
+  const { subject, text, html } = letter(
+    face({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
+  );
+  expect(subject).toContain('EUR 19.907,85 due 1 December 2026');
+  expect(text).toMatch(/^EUR 19\.907,85 is due by 1 December 2026\.\n/);
+  expect(text).toContain('Enrollments: 1.592\nSales: EUR 27.773,50\n');
+  expect(words(html)).toContain('Pay EUR 19.907,85');
 });
 
 describe('a sandbox letter', () => {
@@ -248,10 +308,10 @@ describe('names in a letter', () => {
       face({ issuer: { ...face().issuer, legal_name: name }, partner: { ...bold, name } }),
     );
     expect(subject).toBe(
-      'Invoice INV-2026-000042 from Fair Bcc: everyone@evil.example Ltd: USD 19,907.85 due 1 December 2026',
+      'Invoice INV-2026-000042 from Fair Bcc: everyone@evil.example Ltd: USD 19,907.85 due December 1, 2026',
     );
     expect(text).not.toMatch(/^Bcc|\r|\u2028/m);
-    expect(oneLine('  a\t\n b\ud800\u202eevil ')).toBe('a b\ufffd evil');
+    expect(oneLine('  a\t\n b\ud800\u202eevil \u200fx\u061c')).toBe('a b\ufffd evil x');
   });
 
   it('may be in any script', () => {
@@ -318,10 +378,37 @@ describe('templates', () => {
     expect(refusal.message).toContain('.subject.hbs cannot be read');
   });
 
-  it('that are malformed are told when they are loaded', () => {
-    const refusal = refusalOf(() => withOverrides({ 'statement.html.hbs': '<p>\n{{#if due}}' }));
+  it('that are malformed, in themselves or in a part, hold their own letters and no others', () => {
+    const templates = withOverrides({
+      'statement.html.hbs': '<p>\n{{#if due}}',
+      '_instructions.txt.hbs': 'Pay by {{#each}',
+    });
+    expect(refusalOf(() => writeLetter(statement(), facts, templates)).message).toMatch(/statement\.html\.hbs/);
+    const refusal = refusalOf(() => writeLetter(face(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
-    expect(refusal.message).toContain('statement.html.hbs');
+    expect(refusal.message).toContain('_instructions.txt.hbs');
+    expect(writeLetter(creditNote(), facts, templates)).toEqual(letter(creditNote()));
+  });
+
+  it('that cannot be read, or include themselves, are refused by name', () => {
+    const unreadable = withOverrides({});
+    mkdirSync(join(folder, 'invoice.txt.hbs'));
+    expect(unreadable).toBeDefined();
+    const refusal = refusalOf(() => writeLetter(face(), facts, loadTemplates([folder, SHIPPED])));
+    expect(refusal.code).toBe('file_unreadable');
+    expect(refusal.message).toContain('invoice.txt.hbs');
+    const endless = withOverrides({ '_opening.txt.hbs': '{{> _opening}}' });
+    expect(refusalOf(() => writeLetter(face(), facts, endless)).code).toBe('settings_invalid');
+  });
+
+  it('can reach nothing but the fields of a letter', () => {
+    for (const reach of ['{{lookup this "constructor"}}', '{{log number}}', '{{#with issuer}}{{name}}{{/with}}']) {
+      const templates = withOverrides({ 'invoice.txt.hbs': reach });
+      expect(refusalOf(() => writeLetter(face(), facts, templates)).code).toBe('settings_invalid');
+    }
+    // What every object has is no field: it comes to nothing.
+    const templates = withOverrides({ 'invoice.txt.hbs': '[{{__proto__}}{{constructor}}{{toString}}]' });
+    expect(writeLetter(face(), facts, templates).text).toBe('[]');
   });
 
   it('that misspell a field are refused, and leave no hole where an amount should be', () => {

@@ -4,14 +4,16 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { getDocument, type PDFDocumentProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
+import { getDocument, OPS, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readTemplate } from '../../src/documents/draw/template.ts';
 import { drawDocument, undrawable } from '../../src/documents/draw.ts';
-import type { DocumentFace } from '../../src/documents/face.ts';
+import type { DocumentFace, FaceVoid } from '../../src/documents/face.ts';
 import { Amount, groupThousands } from '../../src/money.ts';
+import type { Month } from '../../src/month.ts';
 import {
   ach,
+  adjustment,
   creditNote,
   face,
   hugeAmount,
@@ -25,6 +27,7 @@ import {
   wire,
   zeroInvoice,
 } from '../support/faces.ts';
+import { pngLogo } from '../support/logos.ts';
 
 // --- Reading a PDF back ---------------------------------------------------------------------------------------------
 
@@ -47,6 +50,10 @@ interface Page {
   readonly text: string;
   readonly links: readonly string[];
   readonly roles: readonly string[];
+  /** What figures say to who can't see them. */
+  readonly alts: readonly string[];
+  /** What is content of the page, and not decoration, in pieces. */
+  readonly tagged: readonly string[];
 }
 
 interface Read {
@@ -56,10 +63,14 @@ interface Read {
   readonly creator: string;
   readonly tagged: boolean;
   readonly showsTitle: boolean;
+  readonly images: readonly { readonly width: number; readonly height: number }[];
 }
 
 interface StructureNode {
   readonly role?: string;
+  readonly alt?: string;
+  /** Of content: which piece it is. */
+  readonly id?: string;
   readonly children?: readonly StructureNode[];
 }
 
@@ -67,6 +78,8 @@ const rolesIn = (node: StructureNode): string[] => [
   ...(node.role === undefined ? [] : [node.role]),
   ...(node.children ?? []).flatMap(rolesIn),
 ];
+
+const nodesIn = (node: StructureNode): StructureNode[] => [node, ...(node.children ?? []).flatMap(nodesIn)];
 
 async function readPage(pdf: PDFDocumentProxy, number: number): Promise<Page> {
   const page = await pdf.getPage(number);
@@ -77,6 +90,7 @@ async function readPage(pdf: PDFDocumentProxy, number: number): Promise<Page> {
     const [a = 0, b = 0, , , x = 0, y = 0] = item.transform as number[];
     return [{ text: item.str, x, y, width: item.width, size: Math.hypot(a, b), askew: Math.abs(b) > 0.01 }];
   });
+  const structure = (await page.getStructTree()) as StructureNode;
   const annotations = (await page.getAnnotations()) as { url?: string }[];
   const upright = items.filter((item) => 'str' in item && Math.abs((item.transform as number[])[1] ?? 0) <= 0.01);
   return {
@@ -85,9 +99,53 @@ async function readPage(pdf: PDFDocumentProxy, number: number): Promise<Page> {
     words,
     text: upright.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join(''),
     links: annotations.flatMap(({ url }) => (url === undefined ? [] : [url])),
-    roles: rolesIn((await page.getStructTree()) as StructureNode),
+    roles: rolesIn(structure),
+    alts: nodesIn(structure).flatMap(({ alt }) => (alt === undefined ? [] : [alt])),
+    tagged: await taggedText(page, new Set(nodesIn(structure).flatMap(({ id }) => (id === undefined ? [] : [id])))),
   };
 }
+
+async function taggedText(page: PDFPageProxy, contentIds: ReadonlySet<string>): Promise<string[]> {
+  const { items } = await page.getTextContent({ includeMarkedContent: true, disableNormalization: true });
+  const texts: string[] = [];
+  const open: boolean[] = [];
+  for (const item of items) {
+    if ('str' in item) {
+      if (open.at(-1) === true && item.str.trim() !== '') texts.push(item.str);
+    } else if (item.type === 'endMarkedContent') open.pop();
+    else open.push(item.id !== undefined && contentIds.has(item.id));
+  }
+  return texts;
+}
+
+/** The sizes of the images that a page shows. */
+async function imagesOf(pdf: PDFDocumentProxy): Promise<{ width: number; height: number }[]> {
+  const { fnArray, argsArray } = await (await pdf.getPage(1)).getOperatorList();
+  return fnArray.flatMap((operation, index) => {
+    if (operation !== OPS.paintImageXObject) return [];
+    const [, width, height] = argsArray[index] as [string, number, number];
+    return [{ width, height }];
+  });
+}
+
+/** What a reader of codes finds on the first page, printed at that many dots an inch. */
+function scanned(pdf: Buffer, resolution: string): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'scan-'));
+  try {
+    execFileSync('pdftoppm', ['-r', resolution, '-png', '-singlefile', '-', join(folder, 'page')], { input: pdf });
+    const output = execFileSync('zbarimg', ['--quiet', '--raw', join(folder, 'page.png')], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return output.trim().split('\n');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A tool that CI must have and a workplace may lack. */
+const has = (tool: string): boolean =>
+  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
 
 async function read(bytes: Buffer): Promise<Read> {
   const pdf = await getDocument({ data: new Uint8Array(bytes), verbosity: 0, useSystemFonts: false }).promise;
@@ -95,8 +153,10 @@ async function read(bytes: Buffer): Promise<Read> {
   const { info, metadata } = await pdf.getMetadata();
   const marks = await pdf.getMarkInfo();
   const preferences = (await pdf.getViewerPreferences()) as { DisplayDocTitle?: boolean } | null;
+  const images = await imagesOf(pdf);
   await pdf.destroy();
   return {
+    images,
     pages,
     text: pages.map((page) => page.text).join('\n'),
     info: info as Record<string, unknown>,
@@ -159,7 +219,7 @@ describe('an invoice', () => {
     const { text } = await drawn(face());
     expect(text).toContain('Invoice');
     expect(text).toContain('INV-2026-000042');
-    expect(text).toContain('Amount due USD 19,907.85, by 1 December 2026');
+    expect(text).toContain('Amount due USD 19,907.85, by December 1, 2026');
     expect(text).toContain(
       'Harbour Lights Ticketing owes Fairweather Protection, Inc. USD 19,907.85 for October 2026.',
     );
@@ -189,8 +249,8 @@ describe('an invoice', () => {
       'Toronto, ON M5J 2Y9',
       'Canada',
       'Tax ID CA 123456789 RT0001',
-      '1 November 2026',
-      '1 December 2026',
+      'November 1, 2026',
+      'December 1, 2026',
       '30 days',
       'October 2026',
       '1,592',
@@ -277,6 +337,106 @@ describe('a credit note', () => {
   });
 });
 
+describe('an adjustment', () => {
+  test('says which invoice it credits, why, and how the credit is used', async () => {
+    const { text } = await drawn(adjustment());
+    expect(text).toContain('Credit note');
+    expect(text).toContain('USD 1,250.00 credited to you');
+    expect(tight(text)).toContain(
+      tight('credits Harbour Lights Ticketing USD 1,250.00 against invoice INV-2026-000042. It lowers what is open on'),
+    );
+    expect(tight(text)).toContain(tight('applied to your next invoice in USD'));
+    expect(text).toMatch(/Against invoice\s*INV-2026-000042/);
+    expect(text).toContain('Reason: Enrollments of the cancelled harbour festival, as agreed on 12 November');
+    expect(text).toMatch(/Credit against invoice INV-2026-000042\s*1,250\.00\s*Credited to you\s*USD 1,250\.00/);
+    // It stands for no rows.
+    expect(text).not.toMatch(/Enrollments\s*\d|Your share|How to pay/);
+  });
+
+  test('of a long reason and a huge amount stays within its pages', async () => {
+    const { pages, text } = await drawn(
+      adjustment({ reason: 'Why? '.repeat(1500), invoiceAmount: '999999999999999.99' }),
+    );
+    expect(pages.length).toBeGreaterThan(1);
+    expect(text.match(/Why\?/g)).toHaveLength(1500);
+    expectWithinMargins(pages);
+    expectNoOverlap(pages);
+  });
+});
+
+describe('a replacement', () => {
+  test.each([face, creditNote, statement])('names the void document that it replaces', async (make) => {
+    const { text } = await drawn(make({ replaces: 'INV-2026-000040' }));
+    expect(text).toMatch(/Replaces\s*INV-2026-000040/);
+    expect(tight(text)).toContain(tight('It replaces INV-2026-000040, which is void.'));
+  });
+});
+
+test('an invoice for missing shares says what it is for', async () => {
+  const { text } = await drawn(face({ purpose: 'missing_shares' }));
+  expect(tight(text)).toContain(
+    tight('for October 2026: our share of payments that the processor did not route to us.'),
+  );
+});
+
+test('the last seal stands at the end, in full', async () => {
+  const root = '9f2c4e1ab8d07e65c3f1a2b4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708';
+  const { text } = await drawn(face({ seal: { month: '2026-09' as Month, root } }));
+  expect(text).toContain(`The ledger is sealed up to September 2026, SHA-256: ${root}`);
+  expect((await drawn(face())).text).not.toContain('sealed');
+});
+
+describe('a void copy', () => {
+  const voided = { on: '2026-11-12', reason: 'Billed to the wrong entity', replacedBy: 'INV-2026-000050' };
+  const drawnVoid = async (document: DocumentFace, facts: FaceVoid = voided) =>
+    read(await drawDocument(document, { void: facts }));
+
+  test('says on every page, aloud and across, that it is void', async () => {
+    for (const sandbox of [false, true]) {
+      const { pages, info } = await drawnVoid(face({ lines: manyLines, sandbox }));
+      expect(pages.length).toBeGreaterThan(2);
+      for (const page of pages) {
+        const banner = `VOID SINCE November 12, 2026${sandbox ? ' · SANDBOX · NOT A REAL INVOICE' : ''}`;
+        expect(page.text.trimStart().slice(0, banner.length)).toBe(banner);
+        expect(page.words.filter((word) => word.askew).map((word) => word.text)).toEqual(['VOID']);
+        // As content of the page and not as decoration: it has a paragraph on each.
+        expect(page.tagged.join(' ')).toContain(banner);
+      }
+      expect(info).toMatchObject({ Title: 'VOID: Invoice INV-2026-000042' });
+    }
+  });
+
+  test('says since when, why, and what replaces it, above what it said', async () => {
+    const { text } = await drawnVoid(face());
+    expect(text).toContain('This invoice is void. Do not pay it.');
+    expect(text).toContain(
+      'Voided on November 12, 2026. INV-2026-000050 replaces it. Reason: Billed to the wrong entity',
+    );
+    expect(text.indexOf('Do not pay it')).toBeLessThan(text.indexOf('Amount due'));
+    for (const each of usualLines) expect(text).toContain(groupThousands(each.invoiceAmount));
+  });
+
+  test('offers no way to pay', async () => {
+    const { text, pages } = await drawnVoid(face());
+    expect(text).not.toContain('How to pay');
+    expect(text).not.toContain(ach.account_number);
+    expect(pages.flatMap((page) => page.links)).toEqual([]);
+    expect(pages.flatMap((page) => page.roles)).not.toContain('Figure');
+  });
+
+  test('without a replacement says so', async () => {
+    const { text } = await drawnVoid(creditNote(), { ...voided, replacedBy: null });
+    expect(text).toContain('This credit note is void. It gives no credit.');
+    expect(text).toContain('Nothing replaces it so far.');
+  });
+
+  test('of a document that version 1 drew is drawn by version 1', async () => {
+    const { text } = await read(await drawDocument(face(), { version: 1, void: voided }));
+    expect(text).toContain('VOID SINCE 12 November 2026');
+    expect(text).toContain('by 1 December 2026');
+  });
+});
+
 describe('a statement', () => {
   test('says that nothing is due because the processor routes our share', async () => {
     const { text } = await drawn(statement());
@@ -322,6 +482,25 @@ describe('how to pay', () => {
     const link = face().payment_link as string;
     expect(text).toContain(link);
     expect(new Set(pages.flatMap((page) => page.links))).toEqual(new Set([link]));
+  });
+
+  test.skipIf(!has('zbarimg'))('prints the link as a code that a reader reads from the page', async () => {
+    const long = `https://pay.example/i/${'a1'.repeat(300)}`.padEnd(666, '-');
+    for (const link of [face().payment_link as string, 'https://x.example/1', long, 'https://zürich.example/ü']) {
+      // As it comes from a fax or a copier, and from a printer.
+      for (const resolution of ['150', '300']) {
+        expect(scanned(await drawDocument(face({ payment_link: link })), resolution)).toEqual([new URL(link).href]);
+      }
+    }
+  });
+
+  test('prints no code where there is nothing to open or the link is too long for one', async () => {
+    for (const link of ['javascript:alert(1)', `https://x.example/${'a'.repeat(660)}`]) {
+      const { text, pages } = await drawn(face({ payment_link: link }));
+      expect(text).not.toContain('Scan the code');
+      expect(pages.flatMap((page) => page.roles)).not.toContain('Figure');
+      expectWithinMargins(pages);
+    }
   });
 
   test('never makes anything but a web address clickable', async () => {
@@ -442,7 +621,51 @@ describe('undrawable', () => {
   });
 });
 
+describe('a logo', () => {
+  test('stands above the issuer’s name, which a reader by ear gets for it', async () => {
+    for (const colour of [2, 6] as const) {
+      const logo = pngLogo({ colour });
+      const { text, pages, images } = await drawn(face({ issuer: { ...issuer, logo } }));
+      expect(text).toContain('Fairweather Protection, Inc.');
+      expect(pages[0]?.alts).toContain('Fairweather Protection, Inc.');
+      expect(images).toEqual([{ width: 240, height: 60 }]);
+      expect(pages).toHaveLength(1);
+      expectWithinMargins(pages);
+    }
+    expect((await drawn(face())).images).toEqual([]);
+  });
+
+  test('of any shape leaves room for the rest', async () => {
+    for (const [width, height] of [
+      [1900, 100],
+      [100, 1900],
+      [16, 16],
+    ] as const) {
+      const { pages } = await drawn(face({ issuer: { ...issuer, logo: pngLogo({ width, height }) } }));
+      expect(pages).toHaveLength(1);
+      expectNoOverlap(pages);
+    }
+  });
+});
+
 describe('amounts', () => {
+  test.each([
+    ['DE', 'EUR 19.907,85', '1 December 2026', '18.540,00', '1.592'],
+    ['FR', 'EUR 19 907,85', '1 December 2026', '18 540,00', '1 592'],
+    ['CH', 'EUR 19’907.85', '1 December 2026', '18’540.00', '1’592'],
+    ['US', 'EUR 19,907.85', 'December 1, 2026', '18,540.00', '1,592'],
+  ])('and dates are written as in the partner’s country: %s', async (country, due, date, sales, enrollments) => {
+    const lines = usualLines.map((each) => ({ ...each }));
+    const address = { ...german, country };
+    const { text, pages } = await drawn(
+      face({ currency: 'EUR', lines, partner: { ...partner, address }, instructions: { wire: internationalWire } }),
+    );
+    // A narrow space that nothing breaks comes out of a PDF as one space or another.
+    const spaced = text.replace(/[\u00a0\u202f]/g, ' ');
+    for (const shown of [`Amount due ${due}, by ${date}`, sales, enrollments]) expect(spaced).toContain(shown);
+    expectNoOverlap(pages);
+  });
+
   test.each([
     ['JPY', '1854000', 'JPY 1,854,000'],
     ['USD', '1854.10', 'USD 1,854.10'],
@@ -451,7 +674,7 @@ describe('amounts', () => {
   ])('in %s have that currency’s digits and its code', async (currency, amount, shown) => {
     const lines = [line('Ticket Protection', 'quote_accepted', 412, amount, '0', { currency })];
     const { text } = await drawn(face({ currency, lines, instructions: { wire: internationalWire } }));
-    expect(text).toContain(`Amount due ${shown}, by 1 December 2026`);
+    expect(text).toContain(`Amount due ${shown}, by December 1, 2026`);
     expect(text).toContain(`All amounts in ${currency}`);
   });
 
@@ -576,6 +799,16 @@ describe('pages', () => {
     }
   }, 60_000);
 
+  test('never carry totals without the subtotal and the line above them', async () => {
+    const late = (count: number) => [...manyLines.slice(0, count), ...manyLines.slice(90, 93)];
+    for (let count = 8; count <= 30; count += 1) {
+      const { pages } = await drawn(face({ lines: late(count) }));
+      const page = pages.find(({ text }) => /\nTotal\s*[\d,]+\.\d\d/.test(text));
+      expect(page?.text).toContain('Subtotal for August 2026');
+      expect(page?.text).toContain('Policy 093 Cover');
+    }
+  }, 60_000);
+
   test('never split how to pay', async () => {
     for (let count = 2; count <= 20; count += 3) {
       const { pages } = await drawn(face({ lines: manyLines.slice(0, count), instructions_changed: true }));
@@ -611,16 +844,14 @@ describe('a sandbox document', () => {
 
 // --- The file -------------------------------------------------------------------------------------------------------
 
-/** A tool that CI must have and a workplace may lack. */
-const has = (tool: string): boolean =>
-  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
-
 describe('the file', () => {
   const every: ReadonlyArray<readonly [string, DocumentFace]> = [
     ['usual invoice', face()],
     ['long sandbox invoice', face({ lines: manyLines, sandbox: true })],
     ['credit note', creditNote()],
     ['statement', statement()],
+    ['adjustment', adjustment()],
+    ['invoice with a logo', face({ issuer: { ...issuer, logo: pngLogo() } })],
     ['invoice of a partner with a difficult name', face({ partner: { ...partner, name: '<b>&</b> 株 Nguyễn' } })],
   ];
 
@@ -651,6 +882,8 @@ describe('the file', () => {
       expect(roles).toContain(role);
     }
     expect(count('Link')).toBe(2);
+    expect(count('Figure')).toBe(1);
+    expect(pages.flatMap((page) => page.alts)).toContain('QR code of the payment page of INV-2026-000042');
   });
 
   test('has as many cells in each row of the table as it has columns', async () => {
@@ -677,6 +910,16 @@ describe('the file', () => {
     }
   });
 
+  test.skipIf(!has('pdfinfo')).each(every)('has a structure that poppler reads: %s', async (_, document) => {
+    const { stdout, stderr } = spawnSync('pdfinfo', ['-struct-text', '-'], {
+      input: await drawDocument(document),
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^Document\n {2}(P|H1)/);
+    expect(stdout).toMatch(/\n {6}TH \(inline\)|\n {6,8}TH/);
+  });
+
   test.skipIf(!has('pdffonts'))('embeds subsets of its two fonts, with their characters', async () => {
     const listed = execFileSync('pdffonts', ['-'], { input: await drawDocument(face()), encoding: 'utf8' });
     const fonts = listed.trim().split('\n').slice(2);
@@ -696,6 +939,9 @@ describe('the same face', () => {
     face({ lines: manyLines, sandbox: true }),
     creditNote(),
     statement(),
+    adjustment(),
+    face({ issuer: { ...issuer, logo: pngLogo() }, seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) } }),
+    face({ partner: { ...partner, address: { ...german, country: 'IN' } }, replaces: 'INV-2026-000040' }),
     face({ currency: 'KWD', lines: hugeLines('KWD'), instructions: { wire: internationalWire } }),
   ];
   const first: string[] = [];

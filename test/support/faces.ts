@@ -131,6 +131,7 @@ export function face(overrides: Partial<DocumentFace> = {}): DocumentFace {
   const totals = totalsOf(lines, currency, overrides.credit_applied ?? zero);
   return {
     document: 'invoice',
+    purpose: 'month',
     number: 'INV-2026-000042',
     month: '2026-10' as Month,
     currency,
@@ -144,6 +145,7 @@ export function face(overrides: Partial<DocumentFace> = {}): DocumentFace {
       email: 'billing@fairweather.example',
       phone: '+1 617 555 0142',
       tax_id: '04-1234567',
+      logo: null,
     },
     partner: {
       partner_id: 'p-harbour-lights',
@@ -163,6 +165,10 @@ export function face(overrides: Partial<DocumentFace> = {}): DocumentFace {
     lines,
     ...totals,
     credit_applied: zero,
+    replaces: null,
+    credits: null,
+    reason: null,
+    seal: null,
     payment_link: 'https://billing.fairweather.example/pay/Zk3vQ9mXb27LrTn0cYw5HdPe8sUaJf41',
     instructions,
     instructions_changed: false,
@@ -193,6 +199,24 @@ export function creditNote(overrides: Partial<DocumentFace> = {}): DocumentFace 
 
 export function statement(overrides: Partial<DocumentFace> = {}): DocumentFace {
   return face({ document: 'statement', number: 'ST-2026-000007', ...nothingToPay, ...overrides });
+}
+
+/** A credit against an invoice, for a reason and no ledger rows. */
+export function adjustment(overrides: Partial<DocumentFace> = {}): DocumentFace {
+  return face({
+    document: 'credit_note',
+    purpose: 'adjustment',
+    number: 'CN-2026-000004',
+    lines: [],
+    spotPrice: '0.00',
+    partnerCut: '0.00',
+    invoiceAmount: '1250.00',
+    amount_due: '1250.00',
+    credits: 'INV-2026-000042',
+    reason: 'Enrollments of the cancelled harbour festival, as agreed on 12 November',
+    ...nothingToPay,
+    ...overrides,
+  });
 }
 
 /** An invoice of a month that came to zero. */

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Transaction } from '../../database/transaction.ts';
 import { documentJson } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
 import { readStory, type StoryLine } from '../../documents/story.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
@@ -61,8 +61,12 @@ export async function invoiceShow(output: Output, number: string): Promise<numbe
   });
 }
 
-export async function documentNumbered(tx: Transaction, number: string): Promise<DocumentRow> {
-  const [row] = await readDocuments(tx, { number });
+export async function documentNumbered(
+  tx: Transaction,
+  number: string,
+  filter: Pick<DocumentFilter, 'withLogos'> = {},
+): Promise<DocumentRow> {
+  const [row] = await readDocuments(tx, { ...filter, number });
   if (row === undefined) throw refuse('document_unknown', { number });
   return row;
 }
@@ -125,7 +129,8 @@ function statusStory({ status, voided_on, replaced_by, held_at, replaces, credit
 /** Each happening with its instant; texts are broken into lines of a terminal. */
 function told(story: readonly StoryLine[]): string {
   const lines = story.flatMap(({ at, says, by }) => {
-    const who = by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
+    const who =
+      by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
     return wrapped(printable(says + who), 57).map(
       (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
     );
@@ -140,7 +145,12 @@ export function emailStory(row: DocumentRow): string {
   return reason === null ? status : `${status}: ${reason}`;
 }
 
-export async function invoicePdf(output: Output, number: string, options: { output?: string }): Promise<number> {
+export interface InvoicePdfOptions {
+  readonly output?: string;
+  readonly voidCopy?: boolean;
+}
+
+export async function invoicePdf(output: Output, number: string, options: InvoicePdfOptions): Promise<number> {
   if (options.output === '-' && output.json) {
     throw refuse('argument_invalid', {
       argument: '--output',
@@ -149,14 +159,15 @@ export async function invoicePdf(output: Output, number: string, options: { outp
     });
   }
   return withContext(async ({ database }) => {
-    const pdf = await database.reading(async (tx) => {
-      const row = await documentNumbered(tx, number);
-      const kept = await readPdf(tx, row.document_id);
-      if (kept === undefined)
-        throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
-      return kept;
+    const [row, kept] = await database.reading(async (tx) => {
+      const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
+      return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
-    const file = options.output ?? `${number}.pdf`;
+    // Drawing takes a while to load, and nothing else here draws.
+    const pdf = options.voidCopy ? await (await import('../../documents/void-copy.ts')).drawVoidCopy(row) : kept;
+    if (pdf === undefined)
+      throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
+    const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
     if (file === '-') {
       process.stdout.write(pdf);
       return EXIT.done;

@@ -1,5 +1,5 @@
 /** A column of paragraphs and of facts with their labels: measured before it is drawn, and broken only between lines. */
-import type { Element, Tag } from './ink.ts';
+import type { Box, Element, Tag } from './ink.ts';
 import type { Sheet } from './sheet.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
@@ -19,7 +19,16 @@ interface Fact {
   readonly emphasised: boolean;
 }
 
-type Item = Paragraph | Fact;
+/** A figure of that size, told in words. */
+interface Figure {
+  readonly before: number;
+  readonly width: number;
+  readonly figureHeight: number;
+  readonly says: string;
+  readonly paint: (box: Box) => void;
+}
+
+type Item = Paragraph | Fact | Figure;
 
 const LABEL_GAP = 8;
 /** How far the panel of an emphasised fact reaches beyond its text. */
@@ -28,16 +37,17 @@ const PANEL_Y = 3;
 
 const heightOf = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
 
-const rowsOf = (item: Item): number =>
+const rowsOf = (item: Paragraph | Fact): number =>
   'label' in item ? Math.max(item.label.length, item.value.length) : item.lines.length;
 
 /** The height of one row of lines: a label and its value share it. */
-const rowHeight = (item: Item, row: number): number =>
+const rowHeight = (item: Paragraph | Fact, row: number): number =>
   'label' in item
     ? Math.max(item.label[row]?.leading ?? 0, item.value[row]?.leading ?? 0)
     : (item.lines[row]?.leading ?? 0);
 
 function itemHeight(item: Item): number {
+  if ('figureHeight' in item) return item.figureHeight;
   if (!('label' in item)) return heightOf(item.lines);
   let height = item.emphasised ? 2 * PANEL_Y : 0;
   for (let row = 0; row < rowsOf(item); row += 1) height += rowHeight(item, row);
@@ -74,6 +84,12 @@ export class Column {
     return this;
   }
 
+  /** A figure, drawn into a box of that size. */
+  figure(size: { width: number; height: number }, says: string, paint: (box: Box) => void): this {
+    this.items.push({ before: 0, width: size.width, figureHeight: size.height, says, paint });
+    return this;
+  }
+
   get empty(): boolean {
     return this.items.length === 0;
   }
@@ -92,9 +108,17 @@ export class Column {
         this.drawFact(list, item, x);
       } else {
         list = undefined;
-        this.drawParagraph(parent, item, x);
+        if ('figureHeight' in item) this.drawFigure(parent, item, x);
+        else this.drawParagraph(parent, item, x);
       }
     }
+  }
+
+  private drawFigure(parent: Element, { width, figureHeight: height, says, paint }: Figure, x: number): void {
+    this.sheet.keepTogether(height);
+    const box = { x, y: this.sheet.y, width, height };
+    this.sheet.figure(parent, box, { says, draw: () => paint(box) });
+    this.sheet.y += height;
   }
 
   private drawParagraph(parent: Element, item: Paragraph, x: number): void {
@@ -150,7 +174,7 @@ export class Column {
   }
 
   /** Calls `draw` for each stretch of rows that one page holds. */
-  private eachPage(item: Item, draw: (from: number, to: number) => void): void {
+  private eachPage(item: Paragraph | Fact, draw: (from: number, to: number) => void): void {
     const { sheet } = this;
     const rows = rowsOf(item);
     let from = 0;

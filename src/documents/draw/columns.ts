@@ -1,5 +1,5 @@
 /** The columns of the lines table: numbers get the width that they need, policies what is left, never less than some. */
-import { Amount, groupThousands } from '../../money.ts';
+import { Amount } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { DocumentFace, FaceLine } from '../face.ts';
 import type { Sheet } from './sheet.ts';
@@ -85,10 +85,10 @@ export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readon
     Math.max(0, ...texts.map((text) => sheet.measure({ text, style })));
   const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], sheet.style('column')));
   const amountRows: readonly Amounts[] = [...face.lines, ...sections.map((section) => section.subtotal), face];
-  const amountTexts = (name: AmountName) => amountRows.map((row) => groupThousands(row[name]));
+  const amountTexts = (name: AmountName) => amountRows.map((row) => sheet.locale.number(row[name]));
   const strong = sheet.style('cell_strong');
   const numbers = [
-    { heading: headingWidth(labels.count), texts: face.lines.map((line) => groupThousands(String(line.count))) },
+    { heading: headingWidth(labels.count), texts: face.lines.map((line) => sheet.locale.number(String(line.count))) },
     { heading: headingWidth(labels.spotPrice), texts: amountTexts('spotPrice') },
     { heading: headingWidth(labels.partnerCut), texts: amountTexts('partnerCut') },
     { heading: headingWidth(labels.invoiceAmount[face.document]), texts: amountTexts('invoiceAmount') },

@@ -19,6 +19,7 @@ export type Tag =
   | 'Lbl'
   | 'LBody'
   | 'Link'
+  | 'Figure'
   | 'Table'
   | 'THead'
   | 'TBody'
@@ -42,6 +43,12 @@ export interface Box {
   readonly height: number;
 }
 
+export interface Picture {
+  /** What a screen reader says for it. */
+  readonly says: string;
+  readonly draw: () => void;
+}
+
 export interface Link {
   readonly url: string;
   /** What a screen reader says for it. */
@@ -60,10 +67,16 @@ export interface Ink {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, colour: Colour, thickness: number): void;
   fill(box: Box, colour: Colour, radius: number): void;
+  /** Fills many boxes as one shape, so that no seam shows where two of them touch. */
+  fillAll(boxes: readonly Box[], colour: Colour): void;
+  /** A PNG or JPEG file's bytes. */
+  image(bytes: Buffer, box: Box): void;
   frame(box: Box, colour: Colour, thickness: number, radius: number): void;
   /** Turns what is drawn around a point, counter-clockwise. */
   turned(degrees: number, x: number, y: number, draw: () => void): void;
   link(parent: Element, box: Box, link: Link): void;
+  /** Draws at once, as a figure on the present page. */
+  figure(parent: Element, box: Box, picture: Picture): void;
 }
 
 /** Takes the same steps and leaves no trace: for finding out how many pages a layout needs. */
@@ -95,6 +108,10 @@ export class TrialInk implements Ink {
     link.draw();
   }
 
+  figure(_parent: Element, _box: Box, picture: Picture): void {
+    picture.draw();
+  }
+
   open(): Element {
     return undefined;
   }
@@ -103,6 +120,8 @@ export class TrialInk implements Ink {
   text(): void {}
   rule(): void {}
   fill(): void {}
+  fillAll(): void {}
+  image(): void {}
   frame(): void {}
 }
 
@@ -178,6 +197,15 @@ export class PdfInk implements Ink {
     this.document.roundedRect(x, y, width, height, radius).fill(this.colours[colour]);
   }
 
+  fillAll(boxes: readonly Box[], colour: Colour): void {
+    for (const { x, y, width, height } of boxes) this.document.rect(x, y, width, height);
+    this.document.fill(this.colours[colour]);
+  }
+
+  image(bytes: Buffer, { x, y, width, height }: Box): void {
+    this.document.image(bytes, x, y, { width, height });
+  }
+
   frame({ x, y, width, height }: Box, colour: Colour, thickness: number, radius: number): void {
     this.document.lineWidth(thickness).roundedRect(x, y, width, height, radius).stroke(this.colours[colour]);
   }
@@ -195,6 +223,14 @@ export class PdfInk implements Ink {
     this.document.link(x, y, width, height, url, options);
     // Ended while its page is the present one: the reference to the annotation names the page.
     element.end();
+  }
+
+  figure(parent: Element, { x, y, width, height }: Box, { says, draw }: Picture): void {
+    // Without a box of its own a figure is no figure to those who check what screen readers need.
+    const options = { alt: says, bbox: [x, y, x + width, y + height] };
+    const element = this.document.struct('Figure', options);
+    (parent ?? this.root).add(element);
+    element.add(draw);
   }
 
   async finish(): Promise<Buffer> {

@@ -1,12 +1,13 @@
 /** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
-import { groupThousands } from '../../money.ts';
-import { dateName, monthName } from '../../month.ts';
+
+import type { Logo } from '../../logo.ts';
+import { monthName } from '../../month.ts';
 import type { DocumentFace } from '../face.ts';
 import { Column, drawBeside } from './column.ts';
 import type { Sheet } from './sheet.ts';
 import { filledWith, type Template } from './template.ts';
 import { drawable, type Run, scaled, widthOf } from './text.ts';
-import { addressLines, type Headline, type Wording } from './wording.ts';
+import { addressLines, type Headline, situationOf, type Wording } from './wording.ts';
 
 /** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
 const RIGHT_COLUMN = 0.58;
@@ -23,6 +24,10 @@ const HEADLINE_SPACE = 3;
 const AFTER_PANEL = 16;
 const AFTER_HEAD = 17;
 const BEFORE_DETAILS = 3;
+/** A logo keeps its proportions within these. */
+const MOST_LOGO_WIDTH = 190;
+const MOST_LOGO_HEIGHT = 44;
+const AFTER_LOGO = 6;
 /** The headline shrinks to this part of its size before it breaks into lines. */
 const LEAST_HEADLINE = 0.75;
 
@@ -48,7 +53,9 @@ export function drawNames(sheet: Sheet, face: DocumentFace, wording: Wording, te
   const { issuer } = face;
   right.text(wording.title, sheet.style('title'), { tag: 'H1' });
   right.text(wording.number, sheet.style('number'));
-  left.text(drawable(issuer.legal_name), sheet.style('issuer'));
+  const name = drawable(issuer.legal_name);
+  if (issuer.logo !== null) addLogo(sheet, left, issuer.logo, name);
+  left.text(name, sheet.style('issuer'), { before: AFTER_LOGO });
   const taxId = drawable(issuer.tax_id);
   const details = [issuer.email, issuer.phone].map(drawable).filter(Boolean);
   if (taxId !== '') details.push(`${sheet.labels.facts.tax_id} ${taxId}`);
@@ -63,6 +70,13 @@ export function drawNames(sheet: Sheet, face: DocumentFace, wording: Wording, te
     { column: left, x: sheet.left },
   ]);
   sheet.y += sheet.space(AFTER_NAMES);
+}
+
+function addLogo(sheet: Sheet, column: Column, { content, width, height }: Logo, says: string): void {
+  // An image of one pixel a point at most: a small one would only be blurred by enlarging it.
+  const scale = Math.min(MOST_LOGO_WIDTH / width, MOST_LOGO_HEIGHT / height, 1);
+  const bytes = Buffer.from(content, 'base64');
+  column.figure({ width: width * scale, height: height * scale }, says, (box) => sheet.image(bytes, box));
 }
 
 /** What is due in one line, and in a sentence who owes it to whom. */
@@ -108,11 +122,16 @@ export function drawAddressee(sheet: Sheet, face: DocumentFace, wording: Wording
   if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: sheet.space(BEFORE_DETAILS) });
 
   const facts: readonly (readonly [label: string, value: string | undefined])[] = [
-    [labels.facts.issued_on, dateName(face.issued_on)],
+    [labels.facts.credits, drawable(face.credits ?? '')],
+    [labels.facts.replaces, drawable(face.replaces ?? '')],
+    [labels.facts.issued_on, sheet.locale.date(face.issued_on)],
     [labels.facts.due_on, wording.dueOn],
     [labels.facts.terms, wording.terms],
     [labels.facts.month, monthName(face.month)],
-    [labels.facts.enrollments, groupThousands(String(face.enrollments))],
+    [
+      labels.facts.enrollments,
+      situationOf(face) === 'adjustment' ? undefined : sheet.locale.number(String(face.enrollments)),
+    ],
     [labels.facts.partner_id, drawable(partner.partner_id)],
     [labels.facts.purchase_order, drawable(partner.purchase_order)],
   ];

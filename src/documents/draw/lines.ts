@@ -1,5 +1,4 @@
 /** The table of lines: what was sold, month by month, and how it adds up to what is owed. */
-import { groupThousands } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import type { DocumentFace, FaceLine } from '../face.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type Section,
   sectionsOf,
 } from './columns.ts';
+import type { Edition } from './edition.ts';
 import type { Element } from './ink.ts';
 import type { Sheet } from './sheet.ts';
 import { fill, type Style } from './template.ts';
@@ -48,7 +48,7 @@ interface Table {
   readonly headings: readonly Cell[];
 }
 
-export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording): void {
+export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording, edition: Edition): void {
   const sections = sectionsOf(face);
   const columns = layOutColumns(sheet, face, sections);
   const table: Table = {
@@ -61,13 +61,15 @@ export function drawLines(sheet: Sheet, face: DocumentFace, wording: Wording): v
   drawHeading(table);
   const element = sheet.open(sheet.root, 'Table');
   drawColumnHeadings(table, sheet.open(sheet.open(element, 'THead'), 'TR'));
+  const subtotal = sections.length > 1 && edition.totalsTakeSubtotal ? rowHeight(sheet) : 0;
+  const closing = subtotal + totalsHeight(table, wording);
   for (const section of sections) {
     const body = sheet.open(element, 'TBody');
     const isLast = section === sections.at(-1);
     if (section.late) drawSectionHeading(table, body, section);
     for (const line of section.lines) {
       // The last line goes to a new page with the totals, lest they stand there alone.
-      const company = isLast && line === section.lines.at(-1) ? totalsHeight(table, wording) : 0;
+      const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(table, body, lineCells(table, line), section, company);
     }
     if (sections.length > 1) drawSubtotal(table, body, section);
@@ -170,7 +172,7 @@ function numberCell(sheet: Sheet, text: string, place: Place, style: Style): Cel
 
 function amountCells({ sheet, columns }: Table, amounts: Amounts, style: Style): Cell[] {
   const sized = { ...style, size: columns.numberSize };
-  return AMOUNTS.map((name) => numberCell(sheet, groupThousands(amounts[name]), columns[name], sized));
+  return AMOUNTS.map((name) => numberCell(sheet, sheet.locale.number(amounts[name]), columns[name], sized));
 }
 
 function lineCells(table: Table, line: FaceLine): Cell[] {
@@ -185,7 +187,7 @@ function lineCells(table: Table, line: FaceLine): Cell[] {
   return [
     { tag: 'TH', scope: 'Row', ...left(names.get(line.policy_id) ?? line.policy_id, columns.policy) },
     { tag: 'TD', ...left(sheet.labels.lines.kind[line.kind], columns.what) },
-    numberCell(sheet, groupThousands(String(line.count)), columns.count, number),
+    numberCell(sheet, sheet.locale.number(String(line.count)), columns.count, number),
     ...amountCells(table, line, style),
   ];
 }
@@ -290,7 +292,7 @@ function drawStep({ sheet }: Table, foot: Element, step: Total, isResult: boolea
   const right = sheet.left + sheet.width;
   const left = right - width;
   const style = sheet.style(isResult ? 'total' : 'cell');
-  const amount = isResult ? step.amount.forPeople() : groupThousands(step.amount.toString());
+  const amount = isResult ? sheet.locale.amount(step.amount) : sheet.locale.number(step.amount.toString());
   const fitted = shrunk(style, [{ text: `${step.label}${amount}`, width: width - TOTAL_GAP }], sheet.measure);
   if (isResult) sheet.rule(left, sheet.y, width, 'strong_rule', TOTALS_RULE);
   sheet.y += sheet.space(STEP_SPACE);

@@ -1,8 +1,10 @@
 /** How to pay, in order of ease: the link, ACH, wire; each in full, every number labelled with what it is for. */
 import type { AchInstructions, Address, WireInstructions } from '../../config.ts';
 import type { DocumentFace } from '../face.ts';
+import { type Code, codeOf } from './code.ts';
 import { Column, drawBeside } from './column.ts';
 import type { Box, Tag } from './ink.ts';
+import { type Notice, noticePart, type Part } from './notice.ts';
 import type { Sheet } from './sheet.ts';
 import { fill, type Template } from './template.ts';
 import { drawable, type Line, type Run } from './text.ts';
@@ -11,13 +13,13 @@ import { addressLines, type Wording } from './wording.ts';
 const BEFORE_PAYMENT = 17;
 const AFTER_HEADING = 6;
 const AFTER_PART = 10;
-const NOTICE_PADDING_X = 12;
-const NOTICE_PADDING_Y = 9;
-const NOTICE_BAR = 3;
 const CARD_PADDING_X = 10;
 const CARD_PADDING_Y = 11;
 const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
+/** Around the code, whose quiet zone is a margin of its own. */
+const CODE_MARGIN = 2;
+const CODE_GAP = 4;
 const CARD_GAP = 12;
 const LABEL_WIDTH = 76;
 const WIDE_LABEL_WIDTH = 112;
@@ -28,26 +30,30 @@ const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
 
-/** A part of the section, whose height is known before it is drawn. */
-interface Part {
-  readonly height: number;
-  readonly draw: () => void;
-}
-
 interface Context {
   readonly sheet: Sheet;
   readonly template: Template;
+  readonly code: Code | undefined;
   readonly currency: string;
   readonly reference: string;
 }
 
-export function drawPayment(sheet: Sheet, face: DocumentFace, wording: Wording, template: Template): void {
-  const context = { sheet, template, currency: face.currency, reference: wording.number };
+export function drawPayment(
+  sheet: Sheet,
+  face: DocumentFace,
+  wording: Wording,
+  template: Template,
+  code: Code | undefined,
+): void {
+  const context = { sheet, template, code, currency: face.currency, reference: wording.number };
+  const { changed_title, changed } = sheet.labels.payment;
+  const notice: Notice = { title: changed_title, level: 'H3', text: changed };
   const { payment_link, instructions, instructions_changed } = face;
   const cards = cardsOf(context, instructions ?? {});
   const parts: Part[] = [
     headingPart(sheet),
-    ...(instructions_changed && cards.length > 0 ? [noticePart(sheet)] : []),
+    // Changed bank details are the classic invoice fraud: this stands before them, and says how to make sure.
+    ...(instructions_changed && cards.length > 0 ? [noticePart(sheet, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(sheet, cards)]),
   ];
@@ -81,41 +87,27 @@ function columnPart(sheet: Sheet, column: Column, after: number): Part {
   };
 }
 
-/** Changed bank details are the classic invoice fraud: this stands before them, and says how to make sure. */
-function noticePart(sheet: Sheet): Part {
-  const { changed_title, changed } = sheet.labels.payment;
-  const column = new Column(sheet, sheet.width - 2 * NOTICE_PADDING_X);
-  column.text(changed_title, sheet.style('warning_strong'), { tag: 'H3' });
-  column.text(changed, sheet.style('warning'));
-  const height = column.height + 2 * sheet.space(NOTICE_PADDING_Y);
-  return {
-    height: height + sheet.space(AFTER_PART),
-    draw: () => {
-      sheet.keepTogether(height);
-      sheet.panel({ x: sheet.left, y: sheet.y, width: sheet.width, height }, 'warning_panel');
-      sheet.panel({ x: sheet.left, y: sheet.y, width: NOTICE_BAR, height }, 'warning_rule');
-      sheet.y += sheet.space(NOTICE_PADDING_Y);
-      column.draw(sheet.root, sheet.left + NOTICE_PADDING_X);
-      sheet.y += sheet.space(NOTICE_PADDING_Y) + sheet.space(AFTER_PART);
-    },
-  };
-}
-
 // --- Online ---------------------------------------------------------------------------------------------------------
 
-/** A button, and the address in full for who reads on paper. */
-function onlinePart({ sheet, reference }: Context, link: string): Part {
-  const { online, online_contents } = sheet.labels.payment;
+/** A code to scan, a button, and the address in full for who reads on paper without a phone. */
+function onlinePart({ sheet, reference, code }: Context, link: string): Part {
+  const { online, online_contents, scan, scan_contents } = sheet.labels.payment;
+  const url = webAddress(link);
   const button: Run = { text: online, style: sheet.style('button') };
   const buttonWidth = sheet.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
-  const addressIndent = CARD_PADDING_X + buttonWidth + CARD_GAP;
-  const address = sheet.lines(drawable(link), sheet.style('link'), sheet.width - addressIndent - CARD_PADDING_X);
-  const height = Math.max(buttonHeight, linesHeight(address)) + 2 * sheet.space(ONLINE_PADDING);
+  // Beside the code there is room to say what it is for above the address.
+  const buttonIndent = code === undefined ? CARD_PADDING_X : CODE_MARGIN + code.side + CODE_GAP;
+  const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
+  const addressWidth = sheet.width - addressIndent - CARD_PADDING_X;
+  const hint = code === undefined ? [] : sheet.lines(scan, sheet.style('small'), addressWidth);
+  const address = sheet.lines(drawable(link), sheet.style('link'), addressWidth);
+  const textHeight = linesHeight(hint) + linesHeight(address);
+  const codeHeight = code === undefined ? 0 : code.side + 2 * CODE_MARGIN;
+  const height = Math.max(codeHeight, Math.max(buttonHeight, textHeight) + 2 * sheet.space(ONLINE_PADDING));
   const says = fill(online_contents, { number: reference });
 
   const drawLinked = (tag: Tag, area: Box, draw: () => void) => {
-    const url = webAddress(link);
     const element = sheet.open(sheet.root, tag);
     if (url === undefined) sheet.content(element, draw);
     else sheet.link(element, area, { url, says, draw });
@@ -125,21 +117,46 @@ function onlinePart({ sheet, reference }: Context, link: string): Part {
     sheet.panel(area, 'accent', BUTTON_RADIUS);
     drawLinked('H3', area, () => sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y));
   };
-  const drawAddress = (x: number, top: number) => {
-    for (const [index, line] of address.entries()) {
-      const area = { x, y: top + index * line.leading, width: line.width, height: line.leading };
+  const drawCode = ({ side, boxesAt }: Code, x: number, y: number) => {
+    const area = { x, y, width: side, height: side };
+    const figure = sheet.open(sheet.root, 'P');
+    sheet.figure(figure, area, {
+      says: fill(scan_contents, { number: reference }),
+      draw: () => sheet.shape(boxesAt(x, y), 'code'),
+    });
+  };
+  const drawText = (x: number, top: number) => {
+    let y = top;
+    if (hint.length > 0) {
+      sheet.content(sheet.open(sheet.root, 'P'), () => {
+        for (const line of hint) {
+          sheet.line(line, x, y);
+          y += line.leading;
+        }
+      });
+    }
+    for (const line of address) {
+      const area = { x, y, width: line.width, height: line.leading };
       drawLinked('P', area, () => sheet.line(line, area.x, area.y));
+      y += line.leading;
     }
   };
   const draw = () => {
     sheet.keepTogether(height);
     const top = sheet.y;
     sheet.frame({ x: sheet.left, y: top, width: sheet.width, height }, CARD_RADIUS);
-    drawButton(sheet.left + CARD_PADDING_X, top + (height - buttonHeight) / 2);
-    drawAddress(sheet.left + addressIndent, top + (height - linesHeight(address)) / 2);
+    drawButton(sheet.left + buttonIndent, top + (height - buttonHeight) / 2);
+    if (code !== undefined) drawCode(code, sheet.left + CODE_MARGIN, top + (height - code.side) / 2);
+    drawText(sheet.left + addressIndent, top + (height - textHeight) / 2);
     sheet.y = top + height + sheet.space(AFTER_PART);
   };
   return { height: height + sheet.space(AFTER_PART), draw };
+}
+
+/** The code of a link; undefined where it is none to open, or too long. */
+export function codeOfLink(link: string | null): Code | undefined {
+  const url = link === null ? undefined : webAddress(link);
+  return url === undefined ? undefined : codeOf(url);
 }
 
 /** The address as a reader may open it: ASCII only, and nothing but the web. */

@@ -1,5 +1,6 @@
 /** The paper: its margins and pages, an explicit cursor, and the few marks that everything else is made of. */
-import type { ArtifactType, Box, Element, ElementOptions, Ink, Link, Tag } from './ink.ts';
+import type { Locale } from '../locale.ts';
+import type { ArtifactType, Box, Element, ElementOptions, Ink, Link, Picture, Tag } from './ink.ts';
 import { type Colour, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
@@ -10,8 +11,17 @@ export interface Running {
   readonly about: string;
   /** Said at the foot of each page. */
   readonly foot: string;
-  /** The sandbox mark, or null in production. */
-  readonly mark: string | null;
+  /** That it is void or from a sandbox, or null. */
+  readonly mark: Mark | null;
+}
+
+/** What sets a document apart on each page: a banner at its top, and large words across it. */
+export interface Mark {
+  readonly banner: string;
+  readonly across: string;
+  readonly style: 'watermark' | 'void_mark';
+  /** The banner is read aloud on the first page, or on every one. */
+  readonly spoken: 'first' | 'every';
 }
 
 export interface SheetOptions {
@@ -21,6 +31,7 @@ export interface SheetOptions {
   readonly air: number;
   readonly running: Running;
   readonly template: Template;
+  readonly locale: Locale;
 }
 
 const SIDE_MARGIN = 54;
@@ -41,10 +52,12 @@ const WATERMARK_ANGLE = 40;
 /** Below the headline, whose panel would hide a part of it: this part of the way down. */
 const WATERMARK_CENTRE = 0.6;
 const WATERMARK_SIDE = 34;
+const WATERMARK_MOST_SIZE = 170;
 
 export class Sheet {
   readonly theme: Theme;
   readonly labels: Labels;
+  readonly locale: Locale;
   readonly root: Element;
   readonly left = SIDE_MARGIN;
   readonly width: number;
@@ -58,9 +71,10 @@ export class Sheet {
   private readonly paperHeight: number;
   private pages = 0;
 
-  constructor({ ink, size, air, running, template }: SheetOptions) {
+  constructor({ ink, size, air, running, template, locale }: SheetOptions) {
     this.theme = template.theme;
     this.labels = template.labels;
+    this.locale = locale;
     this.ink = ink;
     this.root = ink.root;
     this.air = air;
@@ -134,6 +148,19 @@ export class Sheet {
     this.ink.link(parent, box, link);
   }
 
+  figure(parent: Element, box: Box, picture: Picture): void {
+    this.ink.figure(parent, box, picture);
+  }
+
+  /** Many boxes as one shape, within a figure. */
+  shape(boxes: readonly Box[], colour: Colour): void {
+    this.ink.fillAll(boxes, colour);
+  }
+
+  image(bytes: Buffer, box: Box): void {
+    this.ink.image(bytes, box);
+  }
+
   readonly measure = (run: Run): number => this.ink.measure(run);
 
   lines(text: string | readonly Run[], style: Style, width: number): Line[] {
@@ -198,22 +225,24 @@ export class Sheet {
   }
 
   /** The banner is content on the first page, so that a reader by ear is told too, and then repeated as decoration. */
-  private drawMark(mark: string): void {
+  private drawMark(mark: Mark): void {
     this.drawWatermark(mark);
     const style = this.style('banner');
     this.panel({ x: 0, y: 0, width: this.paperWidth, height: style.leading }, 'sandbox');
-    const run = { style, text: mark };
+    const run = { style, text: mark.banner };
     const draw = () => this.text(run, (this.paperWidth - this.measure(run)) / 2, 0);
-    if (this.pages === 1) this.content(this.open(this.root, 'P'), draw);
+    if (this.pages === 1 || mark.spoken === 'every') this.content(this.open(this.root, 'P'), draw);
     else this.artifact(draw, 'Pagination');
   }
 
   /** Drawn first, so that everything else stands on it. */
-  private drawWatermark(mark: string): void {
+  private drawWatermark(mark: Mark): void {
     const [x, y] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTRE];
-    const style = this.style('watermark');
+    const style = this.style(mark.style);
     const length = (this.paperWidth - 2 * WATERMARK_SIDE) / Math.cos((WATERMARK_ANGLE * Math.PI) / 180);
-    const run = { text: mark, style: scaled(style, length / this.measure({ style, text: mark })) };
+    const fitting = length / this.measure({ style, text: mark.across });
+    // A short word of that length would be so high that its corners leave the paper.
+    const run = { text: mark.across, style: scaled(style, Math.min(fitting, WATERMARK_MOST_SIZE / style.size)) };
     this.artifact(() => {
       this.ink.turned(WATERMARK_ANGLE, x, y, () => {
         this.text(run, x - this.measure(run) / 2, y - style.leading / 2);

@@ -1,22 +1,26 @@
 /** The labels and the theme of a drawing, read once from `templates/document.json` and checked whole. */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { packageRoot } from '../../package.ts';
 
 const text = z.string();
 const byDocument = z.strictObject({ invoice: text, credit_note: text, statement: text });
 
 const labelsSchema = z.strictObject({
   title: byDocument,
-  headline: z.strictObject({ due: text, due_undated: text, nothing_due: text, owed: text }),
+  headline: z.strictObject({ due: text, due_undated: text, nothing_due: text, owed: text, credited: text }),
   sentence: z.strictObject({
     due: text,
     nothing_due: text,
     covered_by_credit: text,
     credit_note: text,
     statement: text,
+    adjustment: text,
+    missing_shares: text,
   }),
+  /** Said after the sentence of a document that replaces another. */
+  replaces: text,
   addressee: byDocument,
   facts: z.strictObject({
     issued_on: text,
@@ -27,6 +31,8 @@ const labelsSchema = z.strictObject({
     purchase_order: text,
     enrollments: text,
     tax_id: text,
+    replaces: text,
+    credits: text,
   }),
   terms: z.strictObject({ days: text, one_day: text, immediately: text }),
   lines: z.strictObject({
@@ -50,13 +56,17 @@ const labelsSchema = z.strictObject({
     routed: text,
     amount_due: text,
     owed: text,
+    credited: text,
   }),
+  adjustment: z.strictObject({ heading: text, reason: text, what: text, amount: text, line: text }),
   payment: z.strictObject({
     heading: text,
     changed_title: text,
     changed: text,
     online: text,
     online_contents: text,
+    scan: text,
+    scan_contents: text,
     ach: text,
     ach_note: text,
     wire: text,
@@ -79,7 +89,17 @@ const labelsSchema = z.strictObject({
   contact: text,
   or: text,
   running: z.strictObject({ page: text, continued: text }),
+  seal: text,
   sandbox: byDocument,
+  void: z.strictObject({
+    mark: text,
+    banner: text,
+    title: byDocument,
+    text,
+    replaced: text,
+    not_replaced: text,
+    document_title: text,
+  }),
 });
 export type Labels = z.output<typeof labelsSchema>;
 
@@ -97,6 +117,8 @@ const COLOURS = [
   'warning_rule',
   'sandbox',
   'watermark',
+  'void_mark',
+  'code',
 ] as const;
 export type Colour = (typeof COLOURS)[number];
 
@@ -124,6 +146,7 @@ const STYLES = [
   'running_strong',
   'banner',
   'watermark',
+  'void_mark',
 ] as const;
 
 const points = z.number().positive();
@@ -157,18 +180,7 @@ const templateSchema = z.strictObject({
 });
 export type Template = z.output<typeof templateSchema>;
 
-/** The nearest folder with a package.json: the sources and the compiled program lie at different depths below it. */
-function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder);
-    if (parent === folder) throw new Error(`no package.json above ${import.meta.url}`);
-    folder = parent;
-  }
-  return folder;
-}
-
-export const readTemplateFile = (...path: string[]): Buffer => readFileSync(join(packageRoot(), 'templates', ...path));
+export const readTemplateFile = (...path: string[]): Buffer => readFileSync(join(packageRoot, 'templates', ...path));
 
 let template: Template | undefined;
 

@@ -1,16 +1,18 @@
 /** What a document says about itself, by its kind and by what is due: every sentence of it, ready to be drawn. */
 import type { Address } from '../../config.ts';
 import { Amount } from '../../money.ts';
-import { dateName, monthName } from '../../month.ts';
+import { monthName } from '../../month.ts';
 import type { DocumentFace } from '../face.ts';
+import type { Locale } from '../locale.ts';
 import { fill, type Labels, type Template } from './template.ts';
 import { drawable } from './text.ts';
 
 /** Why a document asks for money, or why not. */
-export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'statement';
+export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
 export function situationOf(face: DocumentFace): Situation {
-  if (face.document !== 'invoice') return face.document;
+  if (face.document === 'credit_note') return face.purpose === 'adjustment' ? 'adjustment' : 'credit_note';
+  if (face.document === 'statement') return 'statement';
   if (!isZero(face, face.amount_due)) return 'due';
   return isZero(face, face.credit_applied) ? 'nothing_due' : 'covered_by_credit';
 }
@@ -44,19 +46,21 @@ export interface Wording {
   readonly contact: string;
 }
 
-export function wordingOf(face: DocumentFace, { labels }: Template): Wording {
+export function wordingOf(face: DocumentFace, { labels }: Template, locale: Locale): Wording {
   const situation = situationOf(face);
   const amount = (text: string) => Amount.of(text, face.currency);
   const owed = amount(situation === 'due' ? face.amount_due : face.invoiceAmount);
   const values = {
-    amount: owed.forPeople(),
-    credit: amount(face.credit_applied).forPeople(),
+    amount: locale.amount(owed),
+    credit: locale.amount(amount(face.credit_applied)),
+    credits: drawable(face.credits ?? ''),
     currency: face.currency,
-    due_on: face.due_on === null ? '' : dateName(face.due_on),
+    due_on: face.due_on === null ? '' : locale.date(face.due_on),
     issuer: drawable(face.issuer.legal_name),
     month: monthName(face.month),
     number: drawable(face.number),
     partner: drawable(face.partner.name),
+    replaces: drawable(face.replaces ?? ''),
   };
   const title = labels.title[face.document];
   const reach = [face.issuer.email, face.issuer.phone].map(drawable).filter(Boolean).join(labels.or);
@@ -64,7 +68,9 @@ export function wordingOf(face: DocumentFace, { labels }: Template): Wording {
     title,
     number: values.number,
     headline: { label: headlineOf(face, situation, labels), amount: values.amount, values },
-    sentence: fill(labels.sentence[situation], values),
+    sentence: sentencesOf(face, situation, labels)
+      .map((sentence) => fill(sentence, values))
+      .join(' '),
     steps: stepsOf(face, situation, labels),
     dueOn: situation === 'due' && face.due_on !== null ? values.due_on : undefined,
     terms: situation === 'due' ? termsOf(face.terms_days, labels) : undefined,
@@ -73,12 +79,22 @@ export function wordingOf(face: DocumentFace, { labels }: Template): Wording {
   };
 }
 
+function sentencesOf(face: DocumentFace, situation: Situation, labels: Labels): string[] {
+  const missing = situation === 'due' && face.purpose === 'missing_shares';
+  return [
+    labels.sentence[missing ? 'missing_shares' : situation],
+    ...(face.replaces === null ? [] : [labels.replaces]),
+  ];
+}
+
 function headlineOf(face: DocumentFace, situation: Situation, { headline }: Labels): string {
   switch (situation) {
     case 'due':
       return face.due_on === null ? headline.due_undated : headline.due;
     case 'credit_note':
       return headline.owed;
+    case 'adjustment':
+      return headline.credited;
     case 'nothing_due':
     case 'covered_by_credit':
     case 'statement':
@@ -92,6 +108,8 @@ function stepsOf(face: DocumentFace, situation: Situation, { totals }: Labels): 
   switch (situation) {
     case 'credit_note':
       return [{ label: totals.owed, amount: amount(face.invoiceAmount) }];
+    case 'adjustment':
+      return [{ label: totals.credited, amount: amount(face.invoiceAmount) }];
     case 'statement':
       return [
         { label: totals.routed, amount: amount(face.invoiceAmount).negated() },

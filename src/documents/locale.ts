@@ -1,0 +1,94 @@
+/**
+ * Amounts and dates as a partner's country writes them; words stay English. The table is data of our own, in
+ * templates/locales.json: those of the JavaScript engine change with its version, and the bytes of a document with them.
+ *
+ * Minus signs are hyphens everywhere, which spreadsheets read; grouping is never left out, so that columns look alike;
+ * a month is always a word, so that no date can be read as another.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+import type { Amount } from '../money.ts';
+import { packageRoot } from '../package.ts';
+
+interface NumberForm {
+  readonly group: string;
+  readonly decimal: string;
+  /** Digits in each group but the last, which has three. */
+  readonly upperGroupSize: 2 | 3;
+}
+
+export class Locale {
+  private readonly form: NumberForm;
+  private readonly monthFirst: boolean;
+
+  constructor(form: NumberForm, monthFirst: boolean) {
+    this.form = form;
+    this.monthFirst = monthFirst;
+  }
+
+  /** `-1234567.50` as `-1.234.567,50`, whatever digits it has. */
+  number(plain: string): string {
+    const { group, decimal, upperGroupSize } = this.form;
+    const [whole = '', fraction] = plain.split('.');
+    const last = whole.slice(-3);
+    const upper = whole.slice(0, -3).replace(upperGroupSize === 2 ? /\B(?=(\d{2})+$)/g : /\B(?=(\d{3})+$)/g, group);
+    const grouped = /\d/.test(upper) ? `${upper}${group}${last}` : upper + last;
+    return fraction === undefined ? grouped : `${grouped}${decimal}${fraction}`;
+  }
+
+  /** `EUR 1.234,50`: a symbol alone would not tell one dollar from another. */
+  amount(amount: Amount): string {
+    return `${amount.currency} ${this.number(amount.toString())}`;
+  }
+
+  /** `2026-12-01` as «1 December 2026» or «December 1, 2026». */
+  date(date: string): string {
+    const form = this.monthFirst ? 'LLLL d, yyyy' : 'd LLLL yyyy';
+    return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat(form);
+  }
+}
+
+/** What every document was written in before drawings knew locales, and what a country that is not listed gets. */
+export const PLAIN = new Locale({ group: ',', decimal: '.', upperGroupSize: 3 }, false);
+
+const countryList = z
+  .array(z.string().regex(/^[A-Z]{2}( [A-Z]{2})*$/))
+  .transform((lines) => lines.join(' ').split(' '));
+const localesSchema = z.strictObject({
+  source: z.string(),
+  /** The CLDR release that a test compares with, where the JavaScript engine has the same. */
+  cldr: z.string(),
+  amounts: z.array(
+    z.strictObject({
+      group: z.string().length(1),
+      decimal: z.string().length(1),
+      upper_group_size: z.union([z.literal(2), z.literal(3)]),
+      countries: countryList,
+    }),
+  ),
+  /** Countries that write December 1, 2026; everywhere else it is 1 December 2026. */
+  month_first: countryList,
+});
+
+let locales: ReadonlyMap<string, Locale> | undefined;
+
+function readLocales(): ReadonlyMap<string, Locale> {
+  const file = join(packageRoot, 'templates', 'locales.json');
+  const { amounts, month_first } = localesSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return new Map(
+    amounts.flatMap(({ group, decimal, upper_group_size: upperGroupSize, countries }) =>
+      countries.map((country) => [
+        country,
+        new Locale({ group, decimal, upperGroupSize }, month_first.includes(country)),
+      ]),
+    ),
+  );
+}
+
+/** The locale of an ISO 3166 country. */
+export function localeOf(country: string): Locale {
+  locales ??= readLocales();
+  return locales.get(country) ?? PLAIN;
+}

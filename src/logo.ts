@@ -1,0 +1,101 @@
+/** The issuer's logo: a small PNG or JPEG file, known by its content and kept as it is. */
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { reasonOf } from './errors.ts';
+
+/** Ready for JSON: a face travels to the threads that draw. */
+export interface Logo {
+  /** Of the bytes, in hexadecimal. */
+  readonly sha256: string;
+  readonly media_type: 'image/png' | 'image/jpeg';
+  /** In pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** The file's bytes in base64. */
+  readonly content: string;
+}
+
+/** Every PDF carries it once more. */
+const MOST_BYTES = 200_000;
+/** A line of text is smaller than this in any print. */
+const LEAST_PIXELS = 16;
+const MOST_PIXELS_A_SIDE = 2_000;
+/** Each drawing takes a transparent image apart once more, at 75 ms a million; 1,000 by 400 prints sharply. */
+const MOST_PIXELS = 400_000;
+
+/** A logo, or why the file can be none. */
+export function readLogo(path: string): Logo | { readonly problem: string } {
+  let bytes: Buffer;
+  try {
+    const { size } = statSync(path);
+    if (size > MOST_BYTES) return { problem: `${path} has ${size} bytes; a logo has at most ${MOST_BYTES}` };
+    bytes = readFileSync(path);
+  } catch (error) {
+    return { problem: `${path} cannot be read: ${reasonOf(error)}` };
+  }
+  const size = pngSize(bytes) ?? jpegSize(bytes);
+  if (size === undefined) return { problem: `${path} is neither a PNG nor a JPEG image` };
+  if (typeof size === 'string') return { problem: `${path} ${size}` };
+  const { media_type, width, height } = size;
+  const area = `${width} × ${height} pixels`;
+  if (Math.min(width, height) < LEAST_PIXELS) return { problem: `${path} has only ${area}` };
+  if (Math.max(width, height) > MOST_PIXELS_A_SIDE || width * height > MOST_PIXELS) {
+    const most = `${MOST_PIXELS_A_SIDE} a side and ${MOST_PIXELS} in all`;
+    return { problem: `${path} has ${area}; a logo has at most ${most}` };
+  }
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { sha256, media_type, width, height, content: bytes.toString('base64') };
+}
+
+type ImageSize = Pick<Logo, 'media_type' | 'width' | 'height'>;
+
+const PNG_BEGIN = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const PNG_END = Buffer.from('IEND');
+
+/** ISO/IEC 15948: the signature, then a header whose first numbers are the size. */
+function pngSize(bytes: Buffer): ImageSize | string | undefined {
+  if (!bytes.subarray(0, PNG_BEGIN.length).equals(PNG_BEGIN)) return undefined;
+  if (bytes.length < 57 || bytes.toString('latin1', 12, 16) !== 'IHDR' || bytes.lastIndexOf(PNG_END) < 0) {
+    return 'is a PNG image that is cut off';
+  }
+  if (!isWholePng(bytes)) return 'is a PNG image that is damaged';
+  const [depth, colour, interlace] = [bytes[24], bytes[25], bytes[28]];
+  // What drawing can't take apart: interlaced images, and transparency at 16 bits a colour.
+  if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
+  if (depth === 16 && (colour === 4 || colour === 6)) return 'is a PNG image of 16 bits a colour; save it with 8';
+  return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+}
+
+/** Every chunk ends where the next begins, and is what its checksum says; the last one ends the file. */
+function isWholePng(bytes: Buffer): boolean {
+  let at = PNG_BEGIN.length;
+  while (at + 12 <= bytes.length) {
+    const end = at + 8 + bytes.readUInt32BE(at);
+    if (end + 4 > bytes.length || bytes.readUInt32BE(end) !== crc32(bytes.subarray(at + 4, end))) return false;
+    if (bytes.toString('latin1', at + 4, at + 8) === 'IEND') return true;
+    at = end + 4;
+  }
+  return false;
+}
+
+/** The markers that begin a frame, in the kinds that PDF readers decode: baseline, extended, progressive. */
+const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
+/** RGB, or grey. Print's four colours come out inverted or not at all. */
+const CHANNELS: ReadonlySet<number> = new Set([1, 3]);
+
+/** ISO/IEC 10918-1: segments with their lengths, up to the one that begins the frame. */
+function jpegSize(bytes: Buffer): ImageSize | string | undefined {
+  if (bytes[0] !== 0xff || bytes[1] !== 0xd8 || bytes[2] !== 0xff) return undefined;
+  let at = 2;
+  while (at + 10 <= bytes.length) {
+    if (bytes[at] !== 0xff) break;
+    const marker = bytes[at + 1] as number;
+    if (FRAMES.has(marker)) {
+      if (!CHANNELS.has(bytes[at + 9] as number)) return 'is a JPEG image for print (CMYK); save it as RGB';
+      return { media_type: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+    }
+    at += 2 + bytes.readUInt16BE(at + 2);
+  }
+  return 'is a JPEG image that is cut off or of a rare kind';
+}
