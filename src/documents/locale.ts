@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Amount } from '../money.ts';
+import { dateName } from '../month.ts';
 import { packageRoot } from '../package.ts';
 
 interface NumberForm {
@@ -45,8 +46,8 @@ export class Locale {
 
   /** `2026-12-01` as «1 December 2026» or «December 1, 2026». */
   date(date: string): string {
-    const form = this.monthFirst ? 'LLLL d, yyyy' : 'd LLLL yyyy';
-    return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat(form);
+    if (!this.monthFirst) return dateName(date);
+    return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('LLLL d, yyyy');
   }
 }
 

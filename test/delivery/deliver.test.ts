@@ -93,7 +93,7 @@ describe('by a mail server', () => {
     });
     expect(parsed.replyTo).toMatchObject({ value: [{ address: 'finance@protection.example' }] });
     expect(parsed.subject).toBe(
-      '[SANDBOX] Invoice INV-2026-000002 from Sandbox Protection Services, Inc.: USD 17.50 due 31 August 2026',
+      '[SANDBOX] Invoice INV-2026-000002 from Sandbox Protection Services, Inc.: USD 17.50 due August 31, 2026',
     );
     expect((await documentOf('INV-2026-000002')).email).toEqual({
       status: 'sent',
