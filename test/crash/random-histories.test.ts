@@ -93,7 +93,7 @@ async function invent(story: Story, seed: number): Promise<Played[]> {
   };
   const partners = (name: string) =>
     story.world.file(
-      `partners-${name.length}.json`,
+      `partners-${name.replaceAll(' ', '-')}.json`,
       JSON.stringify(PARTNERS.map((partner_id) => partner({ partner_id, name }))),
     );
   await play(['partner', 'import', partners('As it was called')], '2026-06-10T10:00:00Z');
