@@ -25,6 +25,12 @@ export interface Environment {
   readonly databaseUrl: string | undefined;
   /** SMTP_URL, or undefined for the outbox under the home. */
   readonly smtpUrl: string | undefined;
+  /** STRIPE_SECRET_KEY, of the mode that fits this environment: a test key in sandbox, a live one in production. */
+  readonly stripeKey: string | undefined;
+  /** STRIPE_API_BASE: a stand-in in Stripe's place, in sandbox only. */
+  readonly stripeBase: string | undefined;
+  /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
+  readonly linkSecret: string | undefined;
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
 }
@@ -44,6 +50,9 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
     databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
+    stripeKey: stripeKey(name, variables['STRIPE_SECRET_KEY']),
+    stripeBase: stripeBase(name, variables),
+    linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
     now: clock(name, variables['RECKONER_NOW']),
   };
 }
@@ -58,6 +67,37 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
     variable,
     reason: `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`,
   });
+}
+
+/** Test money in production and real money in a sandbox are both refused before anything else happens. */
+function stripeKey(environment: EnvironmentName, key: string | undefined): string | undefined {
+  if (!key) return undefined;
+  const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
+  const wanted = environment === 'production' ? 'live' : 'test';
+  if (mode === wanted) return key;
+  const reason =
+    mode === undefined
+      ? `must be a secret or restricted key of Stripe, such as sk_${wanted}_…`
+      : `is a ${mode} key, and this is ${environment}: it needs a ${wanted} key (sk_${wanted}_… or rk_${wanted}_…)`;
+  throw refuse('environment_invalid', { variable: 'STRIPE_SECRET_KEY', reason });
+}
+
+function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
+  const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
+  if (base !== undefined && environment === 'production') {
+    const reason = "puts a stand-in in Stripe's place, in sandbox only, and this is production";
+    throw refuse('environment_invalid', { variable: 'STRIPE_API_BASE', reason });
+  }
+  return base;
+}
+
+/** HMAC-SHA256 takes any key; a short one can be guessed from one signed URL. */
+const SHORTEST_SECRET = 32;
+
+function linkSecret(secret: string | undefined): string | undefined {
+  if (!secret || secret.length >= SHORTEST_SECRET) return secret || undefined;
+  const reason = `must have at least ${SHORTEST_SECRET} characters: 'openssl rand -hex 32' makes one`;
+  throw refuse('environment_invalid', { variable: 'PAYMENT_LINK_SECRET', reason });
 }
 
 function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
@@ -123,11 +163,20 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
+/** Town and country apart, and both there: since November 2026 a cross-border wire without them is refused. */
+const bankAddressSchema = addressSchema.check(({ value, issues }) => {
+  for (const field of ['city', 'country'] as const) {
+    if (value[field].trim() === '') {
+      issues.push({ code: 'custom', path: [field], message: 'is required: banks refuse a wire without it', input: '' });
+    }
+  }
+});
+
 const achSchema = z.strictObject({
   account_holder: named,
-  account_holder_address: addressSchema,
+  account_holder_address: bankAddressSchema,
   bank_name: named,
-  bank_address: addressSchema,
+  bank_address: bankAddressSchema,
   routing_number: routingNumber,
   account_number: accountNumber,
   account_type: z.enum(['checking', 'savings']),
@@ -137,14 +186,14 @@ export type AchInstructions = z.output<typeof achSchema>;
 const wireSchema = z
   .strictObject({
     account_holder: named,
-    account_holder_address: addressSchema,
+    account_holder_address: bankAddressSchema,
     bank_name: named,
-    bank_address: addressSchema,
+    bank_address: bankAddressSchema,
     routing_number: routingNumber.optional(),
     account_number: accountNumber.optional(),
     iban: iban.optional(),
     bic: bic.optional(),
-    intermediary: z.strictObject({ bank_name: named, bank_address: addressSchema.optional(), bic }).optional(),
+    intermediary: z.strictObject({ bank_name: named, bank_address: bankAddressSchema.optional(), bic }).optional(),
   })
   .refine(
     (wire) => wire.iban !== undefined || wire.account_number !== undefined,
@@ -153,11 +202,18 @@ const wireSchema = z
   .refine(
     (wire) => wire.routing_number !== undefined || wire.bic !== undefined,
     'needs a routing_number (domestic) or a bic (international)',
+  )
+  .refine(
+    (wire) => wire.routing_number === undefined || wire.account_number !== undefined,
+    'needs an account_number beside its routing_number: a domestic wire knows no IBAN',
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section still to be filled in, as `init` leaves it in production.
-const unfilled = z.strictObject({}).transform(() => undefined);
+// An empty object is a section still to be filled in, as `init` leaves it in production. It aborts on anything else, so
+// that the complaints about a section are those of the section's own schema.
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
 const instructionsSchema = z.strictObject({
   ach: z.union([unfilled, achSchema]).optional(),
   wire: z.union([unfilled, wireSchema]).optional(),
@@ -168,6 +224,75 @@ export interface Instructions {
   readonly ach?: AchInstructions | undefined;
   readonly wire?: WireInstructions | undefined;
 }
+
+// --- Payment links ----------------------------------------------------------------------------------------------------
+
+/** What a link template may name, each percent-encoded where it stands. */
+export const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'token'] as const;
+export type LinkField = (typeof LINK_FIELDS)[number];
+
+const LINK_FIELD = /\{([^{}]*)\}/g;
+
+/** Why a text is no link template, or undefined where it is one. */
+function templateProblem(text: string, signatureParameter: string): string | undefined {
+  const fields = [...text.matchAll(LINK_FIELD)].map((match) => match[1] as string);
+  const unknown = fields.filter((field) => !(LINK_FIELDS as readonly string[]).includes(field));
+  if (unknown.length > 0) {
+    return `names {${unknown[0]}}; it may name ${LINK_FIELDS.map((field) => `{${field}}`).join(', ')}`;
+  }
+  if (!fields.includes('number') && !fields.includes('token')) {
+    return 'must name {number} or {token}, so that each document has a URL of its own';
+  }
+  const filled = text.replace(LINK_FIELD, 'x');
+  if (/[{}#]/.test(filled)) return 'may not hold {, } or # outside of its fields: the signature goes at the end';
+  if (!URL.canParse(filled) || new URL(filled).protocol !== 'https:') return 'must be a URL that begins with https://';
+  const origin = /^https:\/\/[^/?]*/i.exec(text)?.[0] ?? '';
+  if (origin.includes('{')) return 'may name fields only after the host';
+  if (new URL(filled).searchParams.has(signatureParameter)) {
+    return `holds the parameter ${signatureParameter} already, where the signature goes`;
+  }
+  return undefined;
+}
+
+/** Which URL the document prints: our own page's, with the provider behind it, or the provider's own. */
+const printedUrl = z.enum(['page', 'provider']).default('page');
+
+const paymentLinkSchema = z.discriminatedUnion('provider', [
+  // Our own page, with instructions and without a button that pays.
+  z.strictObject({ provider: z.literal('page') }),
+  z.strictObject({
+    provider: z.literal('stripe'),
+    printed_url: printedUrl,
+    methods: z
+      .array(z.string().regex(/^[a-z0-9_]+$/, 'must be a payment method as Stripe calls it, such as us_bank_account'))
+      .min(1, 'must name at least one payment method')
+      .refine((methods) => new Set(methods).size === methods.length, 'names a method twice')
+      .default(['us_bank_account', 'card']),
+  }),
+  z
+    .strictObject({
+      provider: z.literal('template'),
+      printed_url: printedUrl,
+      template: line(1000),
+      signature_parameter: z
+        .string()
+        .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be the name of a query parameter')
+        .default('signature'),
+    })
+    .check((context) => {
+      const reason = templateProblem(context.value.template, context.value.signature_parameter);
+      if (reason !== undefined) {
+        context.issues.push({ code: 'custom', path: ['template'], message: reason, input: context.value.template });
+      }
+    }),
+  // Documents with instructions only.
+  z.strictObject({ provider: z.literal('none') }),
+]);
+export type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
+
+/** Whether documents print the URL of our own page. */
+export const printsOwnPage = (link: PaymentLinkSettings): boolean =>
+  link.provider === 'page' || (link.provider !== 'none' && link.printed_url === 'page');
 
 const settingsSchema = z.strictObject({
   issuer: z.strictObject({
@@ -188,11 +313,19 @@ const settingsSchema = z.strictObject({
   auditor_email: optional(emailAddress).default(''),
   operations_email: optional(emailAddress).default(''),
   sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
-  instructions: z.record(
-    z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
-    instructionsSchema,
-  ),
-  payment_link: z.strictObject({ provider: z.literal('page') }).default({ provider: 'page' }),
+  instructions: z
+    .record(
+      z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
+      instructionsSchema,
+    )
+    .check(({ value, issues }) => {
+      for (const [currency, { ach }] of Object.entries(value)) {
+        if (ach === undefined || currency === 'USD' || currency === '*') continue;
+        const message = 'ACH moves US dollars only: leave it out here';
+        issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
+      }
+    }),
+  payment_link: paymentLinkSchema.default({ provider: 'page' }),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
@@ -259,7 +392,10 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
         const deepest = issue.errors.at(-1) as readonly z.core.$ZodIssue[];
         if (deepest.length > 0) return flatten(deepest as z.core.$ZodIssue[], path);
       }
-      return [{ path: path.map(String).join('.'), reason: issue.message }];
+      // A key that may not stand in a record: what is wrong with it is told one level below.
+      const reason =
+        issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
+      return [{ path: path.map(String).join('.'), reason }];
     });
   return flatten(error.issues, []);
 }
@@ -283,14 +419,14 @@ export interface MissingSetting {
 export function missingSettings(settings: Settings): MissingSetting[] {
   const fictitious = settingsSchema.parse(firstSettings('sandbox'));
   const values = (
-    of: Pick<Settings, 'issuer' | 'public_url' | 'mail_from'> | Written,
+    of: Pick<Settings, 'issuer' | 'public_url' | 'mail_from' | 'payment_link'> | Written,
   ): ReadonlyArray<readonly [path: string, value: string]> => [
     ['issuer.legal_name', of.issuer.legal_name],
     ['issuer.address.line1', of.issuer.address.line1],
     ['issuer.address.city', of.issuer.address.city],
     ['issuer.address.country', of.issuer.address.country],
     ['issuer.email', of.issuer.email],
-    ['public_url', of.public_url],
+    ...(printsOwnPage(of.payment_link) ? ([['public_url', of.public_url]] as const) : []),
     ['mail_from', of.mail_from],
   ];
   const known = new Map(values(fictitious));

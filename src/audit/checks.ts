@@ -64,5 +64,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
   { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
   { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
+  { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },
   { name: 'every_partner_and_document_counted', invariant: 11, run: fromQuery(sql.EVERYTHING_COUNTED) },
 ];

@@ -65,6 +65,10 @@ const APPEND_ONLY = [
   'payment_links',
   'instruction_versions',
   'drawings',
+  'payment_link_intents',
+  'payment_link_attempts',
+  'payment_link_objects',
+  'payment_link_closings',
   'audit_events',
   'voids',
   'credit_releases',
@@ -352,3 +356,30 @@ export async function rowsInTheirMonths(tx: Transaction, { month }: Scope): Prom
   );
   return { inspected: touched.reduce((sum, each) => sum + each.rows, 0), differences };
 }
+
+/**
+ * Links at a processor: one is open at most, over no more than its document's amount and in its currency; what was
+ * switched off had been made, what was refused had not, and each was attempted under keys counted from 1.
+ */
+export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
+  SELECT d.number, d.currency AS document_currency, d.invoice_amount - d.credit_applied AS amount_due, i.*,
+         o.provider_id, c.why, v.document_id IS NOT NULL AS void,
+         count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
+         (SELECT count(*) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS attempts,
+         (SELECT max(attempt) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS last_attempt
+  FROM payment_link_intents i JOIN documents d ON d.document_id = i.document_id
+  LEFT JOIN payment_link_objects o ON (o.document_id, o.version) = (i.document_id, i.version)
+  LEFT JOIN payment_link_closings c ON (c.document_id, c.version) = (i.document_id, i.version)
+  LEFT JOIN voids v ON v.document_id = i.document_id
+  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+), differences AS (
+  SELECT format('link %s of %s', version, number) AS subject,
+         format('over %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
+                document_currency, open_links, attempts, coalesce(last_attempt, 0), coalesce(provider_id, 'not made'),
+                coalesce(why, 'no')) AS detail
+  FROM inspected
+  WHERE open_links > 1 OR amount > amount_due OR currency <> document_currency OR last_attempt IS DISTINCT FROM attempts
+     OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
+     OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
+     OR (why = 'void' AND NOT void)
+)`;

@@ -15,13 +15,16 @@ export async function deliverWithProgress(context: Context, output: Output): Pro
       },
       onDelivery: (delivery) => {
         progress?.advance();
-        if (delivery.status !== 'sent' && delivery.status !== 'withdrawn') remarks.push(delivery);
+        const { status, link } = delivery;
+        if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
       },
     });
   } finally {
     progress?.done();
   }
-  for (const { number, status, detail } of remarks) {
-    output.note(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
+  for (const { number, status, detail, link } of remarks) {
+    if (link !== undefined) output.note(`${number} ${link}`);
+    if (status !== 'sent' && status !== 'withdrawn')
+      output.note(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
   }
 }

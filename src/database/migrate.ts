@@ -8,6 +8,7 @@ import * as ledger from '../../migrations/003_ledger.ts';
 import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
+import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
 import * as logos from '../../migrations/009_logos.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
@@ -24,6 +25,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '004_documents', ...documents },
   { name: '005_delivery', ...delivery },
   { name: '006_corrections', ...corrections },
+  { name: '007_payment_link_objects', ...paymentLinkObjects },
   { name: '009_logos', ...logos },
 ];
 

@@ -15,6 +15,7 @@ import { type Deliverer, type Delivery, deliverDocument } from './document.ts';
 import { openStudio } from './drawing.ts';
 import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
+import type { LinkWork } from './links/queries.ts';
 import { enqueueUnfinished, noteFailure } from './queries.ts';
 import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
@@ -22,7 +23,7 @@ import { hireCrew, workerId } from './workers.ts';
 /** Deliveries under way at once in one process: drawing takes a core each, sending waits for the mail server. */
 const CREW = 4;
 
-/** How often a standing worker looks again at what is held: a repaired address releases it. */
+/** How often a standing worker looks again at what is held, or waits for its link: a repaired address releases it. */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
 /** A job that ends with this is tried again by the queue, later each time. */
@@ -38,9 +39,15 @@ export interface DeliveryOptions {
   readonly onStart?: (documents: number) => void;
 }
 
+/** What can be done about links here and now. */
+function linkWork({ settings, environment }: DeliveryOptions): LinkWork {
+  if (environment.stripeKey === undefined) return 'nothing';
+  return settings.payment_link.provider === 'stripe' ? 'make' : 'end';
+}
+
 /** Delivers what can be delivered now and returns. */
 export async function deliverPending(options: DeliveryOptions): Promise<void> {
-  const documents = await options.database.transaction((tx) => enqueueUnfinished(tx));
+  const documents = await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
   if (documents === 0) return;
   options.onStart?.(documents);
   await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
@@ -56,8 +63,8 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
 /** Stays and delivers whatever is issued, until the signal. */
 export async function deliverForever(options: DeliveryOptions, stop: AbortSignal): Promise<void> {
   await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
-    const look = () => options.database.transaction((tx) => enqueueUnfinished(tx, ['held']));
-    await options.database.transaction((tx) => enqueueUnfinished(tx));
+    const look = () => options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options), ['held']));
+    await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
     const runners: Runner[] = [];
     const looking = setInterval(() => void look().catch(() => {}), LOOK_AGAIN_MILLISECONDS);
     try {
@@ -97,7 +104,7 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     studio,
     transport,
     templates,
-    links: linkProvider(settings),
+    links: linkProvider(settings, environment),
   };
   const tasksOf = (worker: number): TaskList => ({
     deliver: async (payload): Promise<void> => {

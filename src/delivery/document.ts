@@ -3,7 +3,7 @@
  * before or after in a transaction of its own, none of them across a call to the outside. Safe to repeat at any point.
  */
 import { createHash } from 'node:crypto';
-import { type Environment, type Instructions, instructionsFor, type Settings } from '../config.ts';
+import { type Environment, type Instructions, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
@@ -13,11 +13,13 @@ import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
 import type { TemplateFolder } from './letter.ts';
 import { writeLetter } from './letter.ts';
-import type { LinkProvider } from './link.ts';
+import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
+import { type Settler, settleLink } from './links/settle.ts';
 import { composeMessage, envelopeOf } from './message.ts';
 import {
   claimSending,
   holdSending,
+  noteFailure,
   readDocumentRows,
   readDrawing,
   readSending,
@@ -46,15 +48,46 @@ export interface Delivery {
   readonly number: string;
   readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere' | 'withdrawn';
   readonly detail: string;
+  /** What is the matter with its link at the processor, and why; absent where nothing is. */
+  readonly link?: string;
 }
 
 /** More rows than this are not attached: their e-mail would be larger than many servers take (about 7 MB). */
 const MOST_ATTACHED_ROWS = 20_000;
 
+/** A document that prints its processor's URL waits so long for it, and then goes out with bank instructions alone. */
+const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
+
 /** Something that the document needs is missing, and a person can supply it. */
 class Held extends Error {}
 
+/** Something that the document needs will be there in a while. */
+class NotYet extends Error {}
+
+/**
+ * Sends what is to be sent, then sees to the link behind it. In that order: a processor that is slow or down keeps no
+ * document from its partner, and the page has its button once there is a link.
+ */
 export async function deliverDocument(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
+  const delivery = await deliverSending(deliverer, documentId, worker);
+  const { stripe, stripeLinks } = deliverer.links;
+  if (stripe === undefined && stripeLinks === undefined) return delivery;
+  const link = await settleLink(settlerOf(deliverer), documentId);
+  if (link.status === 'settled') return delivery;
+  return {
+    ...delivery,
+    link: `${link.kind === 'limit' ? 'has no payment link' : 'its payment link waits'}: ${link.reason}`,
+  };
+}
+
+const settlerOf = ({ environment, database, links }: Deliverer): Settler => ({
+  environment,
+  database,
+  stripeLinks: links.stripeLinks,
+  wanted: links.stripe,
+});
+
+async function deliverSending(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
   const { database } = deliverer;
   const [document, sending] = await database.reading(async (tx) => [
     (await readDocuments(tx, { ids: [documentId], withLogos: true }))[0],
@@ -63,8 +96,9 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number } = document;
   if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
-    await database.transaction((tx) => withdrawSending(tx, sending.sending_id));
-    return { number, status: 'withdrawn', detail: 'it was voided before it was sent' };
+    const status = await database.transaction((tx) => withdrawSending(tx, sending.sending_id));
+    if (status === undefined) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+    return { number, status, detail: 'it was voided before it was sent' };
   }
   if (sending.status !== 'queued' && sending.status !== 'held' && sending.status !== 'sending') {
     return { number, status: sending.status, detail: sending.reason ?? '' };
@@ -76,6 +110,10 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
     const paymentLink = await completeDrawing(deliverer, document);
     return await send(deliverer, document, paymentLink, sending, worker);
   } catch (error) {
+    if (error instanceof NotYet) {
+      await database.transaction((tx) => noteFailure(tx, documentId, error.message));
+      return { number, status: 'deferred', detail: error.message };
+    }
     // A template that does not render is for a person to mend, like an address that is missing.
     if (!(error instanceof Held || error instanceof Refusal)) throw error;
     await database.transaction((tx) => holdSending(tx, sending.sending_id, error.message));
@@ -90,19 +128,45 @@ const ISO = (environment: Environment): string => environment.now().toISO();
 /** Makes the link and the drawing where they are missing, and gives the link. */
 async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
   const payable = document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
-  const paymentLink = payable ? (document.payment_link ?? (await createLink(deliverer, document))) : null;
+  const paymentLink = payable ? await printedLink(deliverer, document) : null;
   if (document.pdf_sha256 === null) await draw(deliverer, document, paymentLink, payable);
   return paymentLink;
 }
 
-async function createLink({ database, links, environment }: Deliverer, document: DocumentRow): Promise<string> {
-  const link = await links.create();
-  if (link === undefined) throw new Held('settings.json has no public_url for the payment link');
+/** The URL that the document prints, recorded before it is drawn; null where it prints none. */
+async function printedLink(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
+  if (document.payment_link !== null || document.pdf_sha256 !== null) return document.payment_link;
+  const { database, links, environment } = deliverer;
+  const token = newToken();
+  const printed = links.printed(token, linkFactsOf(document));
+  if (printed.kind === 'nothing') return null;
+  if (printed.kind === 'lacks') throw new Held(printed.what);
+  const made = printed.kind === 'url' ? printed.url : await linkAtProcessor(deliverer, document);
+  if (made === null) return null;
+  const provider = printsOwnPage(deliverer.settings.payment_link) ? 'page' : links.name;
   const url = await database.transaction((tx) =>
-    recordPaymentLink(tx, { ...link, documentId: document.document_id, now: ISO(environment) }),
+    recordPaymentLink(tx, { documentId: document.document_id, provider, token, url: made, now: ISO(environment) }),
   );
   failpoint('delivery.linked');
   return url;
+}
+
+/** What a link says of its document: the amount that the document shows, whatever was paid since. */
+export const linkFactsOf = (document: DocumentRow): LinkFacts => ({
+  number: document.number,
+  partnerId: document.partner_id,
+  amount: Amount.of(document.amount_due, document.currency),
+  dueOn: document.due_on ?? '',
+});
+
+/** The link that is to be printed. Waits a little for a processor that is down; null where it can't have one. */
+async function linkAtProcessor(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
+  const link = await settleLink(settlerOf(deliverer), document.document_id);
+  if (link.status === 'settled') return link.url;
+  if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {
+    throw new NotYet(`waits for its payment link: ${link.reason}`);
+  }
+  return null;
 }
 
 async function draw(
@@ -159,7 +223,7 @@ async function send(
     // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
     const reply = 'the program was stopped while this was being sent';
     const settled = await settle(deliverer, document, sending, sending.worker, { outcome: 'unclear', reply });
-    return settled.status === 'deferred' ? deliverDocument(deliverer, document.document_id, worker) : settled;
+    return settled.status === 'deferred' ? deliverSending(deliverer, document.document_id, worker) : settled;
   }
   const mail =
     sending.unclear_attempts > 0 && sending.message !== null
@@ -206,7 +270,7 @@ async function settle(
     sent: 'sent',
     refused: 'failed',
     deferred: 'queued',
-    unclear: sending.unclear_attempts === 0 ? 'queued' : 'uncertain',
+    unclear: sending.unclear_attempts === 0 && document.status !== 'void' ? 'queued' : 'uncertain',
   }[outcome] as 'sent' | 'failed' | 'queued' | 'uncertain';
   const settled = await database.transaction((tx) =>
     settleSending(tx, {

@@ -2,6 +2,7 @@
 import type { Instructions } from '../config.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../documents/queries.ts';
+import { type LinkWork, unsettledLinks } from './links/queries.ts';
 
 export interface SendingRow {
   readonly sending_id: number;
@@ -228,28 +229,41 @@ export async function holdSending(tx: Transaction, sendingId: number, reason: st
   );
 }
 
-/** Queues every document whose delivery is not finished; those on hold too, in case what they lack is there now. */
+/**
+ * Queues every document whose delivery is not finished, those on hold too, in case what they lack is there now; and
+ * every one about whose payment link there is something to do.
+ */
 export async function enqueueUnfinished(
   tx: Transaction,
+  links: LinkWork,
   statuses: readonly EmailStatus[] = ['queued', 'sending', 'held'],
 ): Promise<number> {
   const { documents } = await queryOne<{ documents: number }>(
     tx,
     `SELECT count(*) AS documents, CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END
-     FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (CAST(:statuses AS text[]))) AS unfinished`,
+     FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (CAST(:statuses AS text[]))
+           ${links === 'nothing' ? '' : `UNION ${unsettledLinks(links)}`}) AS unfinished`,
     { statuses },
   );
   return documents;
 }
 
-/** Takes back what of a void document has not gone out. */
-export async function withdrawSending(tx: Transaction, sendingId: number): Promise<void> {
-  await execute(
+/**
+ * Takes back what of a void document has not gone out, and says what became of it; undefined where a worker has it in
+ * hand. An attempt whose end nobody saw may have arrived: that stays a question for a person.
+ */
+export async function withdrawSending(
+  tx: Transaction,
+  sendingId: number,
+): Promise<'withdrawn' | 'uncertain' | undefined> {
+  const [taken] = await query<{ status: 'withdrawn' | 'uncertain' }>(
     tx,
-    `UPDATE sendings SET status = 'withdrawn', reason = 'the document was voided before it was sent', message = NULL
-     WHERE sending_id = :sendingId AND status IN ('queued', 'held')`,
+    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END, message = NULL,
+            reason = 'the document was voided before it was sent'
+     WHERE sending_id = :sendingId AND status IN ('queued', 'held') RETURNING status`,
     { sendingId },
   );
+  return taken?.status;
 }
 
 /** How the deliveries of all live documents stand. */

@@ -35,6 +35,12 @@ const SENTENCES = {
   credit_reopened: (f: Facts) => `${f['amount']} open again by the void of ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
   linked: (f: Facts) => `payment link ${f['url']}`,
+  link_made: (f: Facts) =>
+    `${f['found'] === 'true' ? 'found' : 'made'} at ${f['provider']}: link ${f['version']} over ${f['amount']}, ${f['url']}`,
+  link_closed: (f: Facts) =>
+    `${CLOSINGS[f['why'] as keyof typeof CLOSINGS]}: link ${f['version']} over ${f['amount']}` +
+    `${f['sessions'] === '0' ? '' : `, with ${f['sessions']} session(s) that were open`}${f['detail'] ? `; ${f['detail']}` : ''}`,
+  link_waits: (f: Facts) => `payment link waits: ${f['reason']}`,
   drawn: (f: Facts) => `drawn: ${f['bytes']} bytes, sha256 ${f['sha256']}`,
   sending_asked: (f: Facts) =>
     `sending asked for by ${f['asked_for']}${f['to'] ? ` to ${f['to']}` : ''}: ${f['message_id']}`,
@@ -49,6 +55,16 @@ const SENTENCES = {
 } as const;
 
 type Facts = Happening['facts'];
+
+/** What ended a link at a processor. */
+const CLOSINGS = {
+  void: 'switched off, for the document is void',
+  paid: 'switched off, for nothing is owed any more',
+  amount_changed: 'switched off, for the balance changed',
+  used_up: 'used up, and no money came of it',
+  refused: 'refused by the processor',
+  not_made: 'not made, and no longer wanted',
+} as const;
 
 /** In the order in which it happened. */
 export async function readStory(tx: Transaction, documentId: number): Promise<StoryLine[]> {
@@ -81,6 +97,19 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
        FROM documents n WHERE n.credits = :documentId
        UNION ALL
        SELECT 4, created_at, 'linked', jsonb_build_object('url', url), NULL FROM payment_links WHERE document_id = :documentId
+       UNION ALL
+       SELECT 12 + i.version * 0.002, o.created_at, 'link_made', jsonb_build_object('version', i.version::text, 'amount', i.amount::text,
+              'provider', initcap(i.provider), 'url', o.url, 'found', o.found::text), NULL
+       FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+       WHERE i.document_id = :documentId
+       UNION ALL
+       SELECT 12.001 + i.version * 0.002, c.closed_at, 'link_closed', jsonb_build_object('version', i.version::text, 'amount', i.amount::text,
+              'why', c.why, 'detail', c.detail, 'sessions', c.sessions_expired::text), NULL
+       FROM payment_link_closings c JOIN payment_link_intents i USING (document_id, version)
+       WHERE i.document_id = :documentId
+       UNION ALL
+       SELECT 99, noted_at, 'link_waits', jsonb_build_object('reason', reason), NULL
+       FROM payment_link_waits WHERE document_id = :documentId
        UNION ALL
        SELECT 5, drawn_at, 'drawn', jsonb_build_object('bytes', octet_length(pdf)::text, 'sha256', sha256), NULL
        FROM drawings WHERE document_id = :documentId

@@ -3,6 +3,7 @@ import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 
@@ -31,6 +32,8 @@ export interface Status {
   }[];
   /** Void documents of closed months that nothing replaces: their rows are unbilled. */
   readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
+  /** Links at the processor that are not as they should be; an amount that it does not take is no trouble. */
+  readonly links: readonly LinkTrouble[];
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** One sentence for each thing that needs a person; empty when all is well. */
   readonly attention: readonly string[];
@@ -82,6 +85,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
      WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
      ORDER BY d.series, d.sequence`,
   );
+  const links = await readLinkTroubles(tx);
   const jobs = await query<Status['jobs'][number]>(
     tx,
     `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`,
@@ -95,8 +99,9 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     deliveries,
     waiting,
     gaps,
+    links: links.slice(0, LISTED),
     jobs,
-    attention: attentionOf(overdue, deliveries, delayed, gaps, jobs),
+    attention: [...attentionOf(overdue, deliveries, delayed, gaps, jobs), ...attentionToLinks(links)],
   };
 }
 
@@ -142,6 +147,41 @@ function attentionOf(
     if (exit_status === 1 || exit_status === 2) {
       needed.push(`The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`);
     }
+  }
+  return needed;
+}
+
+/** A processor that is away for less than this needs nobody. */
+const LINK_LATE_SECONDS = 3600;
+
+function attentionToLinks(links: readonly LinkTrouble[]): string[] {
+  const named = (some: readonly LinkTrouble[]) =>
+    some.length > 3
+      ? `${some
+          .slice(0, 3)
+          .map(({ number }) => number)
+          .join(', ')} and ${some.length - 3} more`
+      : some.map(({ number }) => number).join(', ');
+  const why = (some: readonly LinkTrouble[]) => some.find(({ reason }) => reason !== null)?.reason ?? 'not tried yet';
+  const active = links.filter((each) => each.active);
+  const refused = links.filter((each) => !each.active && each.kind === 'refused');
+  const late = links.filter(
+    (each) => !each.active && each.kind === 'unavailable' && each.waited_seconds > LINK_LATE_SECONDS,
+  );
+  const needed: string[] = [];
+  if (active.length > 0) {
+    needed.push(
+      `${named(active)}: can still be paid by a link although that is not owed (${why(active)}). Run 'reckoner deliver'; ` +
+        'if it stays, switch the link off at the processor by hand.',
+    );
+  }
+  if (refused.length > 0) {
+    needed.push(
+      `${named(refused)}: no payment link, for the processor refused it (${why(refused)}). It is asked again in a day.`,
+    );
+  }
+  if (late.length > 0) {
+    needed.push(`${named(late)}: no payment link for more than an hour (${why(late)}). Run 'reckoner deliver'.`);
   }
   return needed;
 }

@@ -5,13 +5,17 @@ import { CHECKS } from '../../src/audit/checks.ts';
 import { type Verification, verify } from '../../src/audit/verify.ts';
 import { valueTypes } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let world: World;
 let owner: Knex;
+let stripe: StripeStandIn;
 
 beforeAll(async () => {
-  world = await openWorld();
+  stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
+  world = await openWorld({ stripe: stripe.url });
+  world.settings = { ...world.settings, payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } };
   owner = knexFactory({
     client: 'pg',
     connection: { connectionString: world.databaseUrl, types: valueTypes } as Knex.PgConnectionConfig,
@@ -43,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await owner.destroy();
   await world.end();
+  await stripe.close();
 });
 
 class Undo extends Error {}
@@ -190,6 +195,30 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'sendings_tell_their_state',
     'UPDATE sendings SET message_sha256 = NULL',
   ],
+  [
+    'a link over more than is due',
+    'payment_links_tell_their_state',
+    'UPDATE payment_link_intents SET amount = amount + 1',
+  ],
+  [
+    'a link switched off for a void that nobody made',
+    'payment_links_tell_their_state',
+    `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
+     SELECT document_id, version, 'void', now() FROM payment_link_intents`,
+  ],
+  [
+    'a link that Stripe made and refused',
+    'payment_links_tell_their_state',
+    `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
+     SELECT document_id, version, 'refused', now() FROM payment_link_intents`,
+  ],
+  [
+    'a second link beside an open one',
+    'payment_links_tell_their_state',
+    `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
+     SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
+  ],
+  ['an attempt taken out', 'payment_links_tell_their_state', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
   ['a document that nobody was to send', 'every_partner_and_document_counted', 'DELETE FROM sendings'],
   [
     'a count of the close changed',

@@ -28,8 +28,7 @@ test(
     let struck = 0;
     for (let round = 0; round < KILLS; round += 1) {
       const story = await waiting();
-      const env = { RECKONER_HOME: story.world.home, DATABASE_URL: story.world.databaseUrl, SMTP_URL: story.mail.url };
-      struck += Number(await killed(['close'], { ...env, RECKONER_NOW: '2026-09-02T10:00:00Z' }, random() * duration));
+      struck += Number(await killed(['close'], story.env, random() * duration));
       const again = await story.run(['close']);
       expect({ seed, round, status: again.status, stderr: again.stderr }).toMatchObject({ seed, round, status: 0 });
       expect({ seed, round, outcome: await outcome(story) }).toEqual({ seed, round, outcome: undisturbed });

@@ -1,5 +1,6 @@
 /**
- * The story that crash tests interrupt: a world with rows of two months waiting, a real mail server, and what must be
+ * The story that crash tests interrupt: a world with rows of two months waiting, a real mail server, a stand-in for
+ * Stripe, and what must be
  * true of it in the end, however often the program was killed on the way.
  */
 import { createHash } from 'node:crypto';
@@ -7,8 +8,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
+import { firstSettings } from '../../src/sandbox.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Ran, reckoner } from '../support/program.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 const first = quote({ quote_id: 'q-1', accepted_at: '2026-07-03T12:00:00Z' });
@@ -37,6 +40,9 @@ const IN_FLIGHT = 4;
 export interface Story {
   readonly world: World;
   readonly mail: MailServer;
+  readonly stripe: StripeStandIn;
+  /** What the program finds in its environment. */
+  readonly env: Readonly<Record<string, string>>;
   readonly run: (args: readonly string[], env?: Record<string, string>) => Promise<Ran>;
   readonly rowsFile: string;
   readonly partnersFile: string;
@@ -47,8 +53,11 @@ export interface Story {
 
 export async function beginStory(): Promise<Story> {
   const mail = await startMailServer();
+  const stripe = await startStripe({ now: () => new Date(NOW) });
   const world = await openWorld();
   world.at(NOW);
+  const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe' } };
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
   const rowsFile = join(world.home, 'rows.ndjson');
   const partnersFile = join(world.home, 'partners.json');
   writeFileSync(rowsFile, ROWS.map((row) => `${JSON.stringify(row)}\n`).join(''));
@@ -63,10 +72,14 @@ export async function beginStory(): Promise<Story> {
     DATABASE_URL: world.databaseUrl,
     RECKONER_NOW: NOW,
     SMTP_URL: mail.url,
+    STRIPE_SECRET_KEY: 'sk_test_story',
+    STRIPE_API_BASE: stripe.url,
   };
   return {
     world,
     mail,
+    stripe,
+    env,
     rowsFile,
     partnersFile,
     renamedFile,
@@ -74,12 +87,13 @@ export async function beginStory(): Promise<Story> {
     end: async () => {
       await world.end();
       await mail.close();
+      await stripe.close();
     },
   };
 }
 
 /** What every run must come to, killed or not: documents, rows and who was written to. Random tokens are left out. */
-export async function outcome({ world, mail }: Story): Promise<unknown> {
+export async function outcome({ world, mail, stripe }: Story): Promise<unknown> {
   const documents = (await world.documents()).map(({ payment_link, pdf, email, ...rest }) => ({
     ...rest,
     has_link: payment_link !== null,
@@ -92,14 +106,42 @@ export async function outcome({ world, mail }: Story): Promise<unknown> {
      FROM entries ORDER BY partner_id, kind, own_id`,
   );
   const received = new Set(mail.mails.map((each) => each.parsed.messageId));
-  return { documents, rows, received: received.size };
+  const links = stripe.activeLinks().map(({ metadata, line_items }) => ({ metadata, line_items }));
+  const byInvoice = (link: (typeof links)[number]) => JSON.stringify(link.metadata);
+  links.sort((one, other) => byInvoice(one).localeCompare(byInvoice(other)));
+  return { documents, rows, received: received.size, links: links.map(withoutInstallation) };
+}
+
+/** Every world has a name of its own. */
+function withoutInstallation({ metadata, line_items }: Record<'metadata' | 'line_items', unknown>): object {
+  const { installation: _, ...marks } = metadata as Record<string, string>;
+  return { marks, line_items };
+}
+
+/** What is owed can be paid by one link each, nothing else can be paid, and every link that was made is known. */
+async function assertOneLinkForEachDebt({ world, stripe }: Story): Promise<void> {
+  const active = stripe.activeLinks().map(({ metadata, line_items }) => ({
+    invoice: (metadata as Record<string, string>)['invoice'],
+    cents: (line_items as { price_data: { unit_amount: number } }[])[0]?.price_data.unit_amount,
+  }));
+  const owed = await world.sql<{ invoice: string; cents: number }>(
+    `SELECT d.number AS invoice, (b.balance * 100)::integer AS cents
+     FROM documents d JOIN document_balances b USING (document_id)
+     WHERE d.document = 'invoice' AND b.status = 'open' ORDER BY d.number`,
+  );
+  expect(active.sort((one, other) => String(one.invoice).localeCompare(String(other.invoice)))).toEqual(owed);
+  const recorded = await world.sql<{ provider_id: string }>('SELECT provider_id FROM payment_link_objects');
+  const known = new Set(recorded.map((row) => row.provider_id));
+  expect(stripe.activeLinks().filter(({ id }) => !known.has(id))).toEqual([]);
 }
 
 /**
  * No e-mail is lost, none is sent twice but with the same Message-ID and bytes, and of those no more than were under
  * way at a kill. And every check of `verify` holds.
  */
-export async function assertNothingLostOrDoubled({ world, mail }: Story, kills: number): Promise<void> {
+export async function assertNothingLostOrDoubled(story: Story, kills: number): Promise<void> {
+  const { world, mail } = story;
+  await assertOneLinkForEachDebt(story);
   const copies = new Map<string, Set<string>>();
   let repeated = 0;
   for (const each of mail.mails) {

@@ -99,12 +99,30 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await deliver();
   await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
+  await linkTwice(sql);
+}
+
+/** A link that was switched off, the one after it, and a document that waits for its own. */
+async function linkTwice(sql: World['sql']): Promise<void> {
+  const invoice = `(SELECT min(document_id) FROM documents WHERE document = 'invoice' AND currency = 'USD' AND invoice_amount > 1)`;
+  await sql(`
+    INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
+      VALUES (${invoice}, 1, 'stripe', 1, 'USD', '{"a": ["b"]}', now());
+    INSERT INTO payment_link_attempts VALUES (${invoice}, 1, 1, 'key-1', now());
+    INSERT INTO payment_link_objects VALUES (${invoice}, 1, 'plink_1', 'https://buy.example/1', false, now());
+    INSERT INTO payment_link_closings (document_id, version, why, closed_at) VALUES (${invoice}, 1, 'amount_changed', now());
+    INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
+      VALUES (${invoice}, 2, 'stripe', 0.5, 'USD', '{}', now());
+    INSERT INTO payment_link_attempts VALUES (${invoice}, 2, 1, 'key-2', now());
+    INSERT INTO payment_link_waits (document_id, kind, reason, wanted) VALUES (${invoice}, 'unavailable', 'down', '')`);
 }
 
 const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
+  ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
+  'payment_link_waits',
 ];
 
 let files = 0;

@@ -141,7 +141,7 @@ async function hire(
     studio: openStudio(),
     transport: { name: 'smtp', send: parts.send, close: () => {} },
     templates: loadTemplates([join(packageRoot, 'templates', 'email')]),
-    links: linkProvider(world.settings),
+    links: linkProvider(world.settings, world.environment),
   };
   const [row] = await world.sql<{ id: string }>(`SELECT max(document_id) AS id FROM documents`);
   return {

@@ -37,6 +37,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     open_entries: 0,
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     waiting: [],
+    links: [],
     jobs: [],
     attention: [],
   });

@@ -28,6 +28,9 @@ const OWN_VARIABLES = [
   'RECKONER_NOW',
   'RECKONER_ENVIRONMENT',
   'RECKONER_FAILPOINT',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_API_BASE',
+  'PAYMENT_LINK_SECRET',
 ];
 
 function environmentWith(own: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {

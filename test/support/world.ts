@@ -55,7 +55,7 @@ export interface RowOptions {
 }
 
 export async function openWorld(
-  options: { smtpUrl?: string; environment?: 'sandbox' | 'production' } = {},
+  options: { smtpUrl?: string; stripe?: string; environment?: 'sandbox' | 'production' } = {},
 ): Promise<World> {
   const name = `world_${randomBytes(6).toString('hex')}`;
   const serverUrl = inject('serverUrl');
@@ -73,6 +73,9 @@ export async function openWorld(
     home,
     databaseUrl: url,
     smtpUrl: options.smtpUrl,
+    stripeKey: options.stripe && 'sk_test_world',
+    stripeBase: options.stripe,
+    linkSecret: undefined,
     now: () => now,
   };
   const owner = new pg.Client(url);

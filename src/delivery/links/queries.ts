@@ -1,0 +1,259 @@
+/** SQL over the links that a payment processor made: intents, attempts, objects, closings, and what still waits. */
+import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import { Amount } from '../../money.ts';
+
+/** The latest version of a document's link, and what the document is worth now. */
+export interface LinkFacts {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly payable: boolean;
+  readonly status: 'open' | 'paid' | 'void';
+  readonly balance: string;
+  readonly installation_id: string;
+  /** Null where no link was ever intended. */
+  readonly version: number | null;
+  readonly amount: string | null;
+  readonly request: Readonly<Record<string, unknown>> | null;
+  readonly intended_at: string | null;
+  readonly closed: boolean;
+  readonly provider_id: string | null;
+  readonly url: string | null;
+  readonly attempt: number | null;
+  readonly idempotency_key: string | null;
+  readonly attempted_at: string | null;
+  /** A refusal or a limit that was noted within a day, and what was wanted then. */
+  readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
+  /** For how long the link could not be made, in seconds. */
+  readonly waited_seconds: number | null;
+}
+
+export type WaitKind = 'limit' | 'refused' | 'unavailable';
+
+/** A refusal stands for a day, unless something else is wanted by then. */
+const REFUSAL_STANDS = `interval '1 day'`;
+
+export function readLinkFacts(tx: Transaction, documentId: number): Promise<LinkFacts> {
+  return queryOne<LinkFacts>(
+    tx,
+    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, b.status, b.balance,
+            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
+            (SELECT installation_id FROM installation) AS installation_id,
+            i.version, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed, o.provider_id, o.url,
+            a.attempt, a.idempotency_key, a.attempted_at,
+            CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
+                 THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
+            extract(epoch FROM now() - w.since)::float8 AS waited_seconds
+     FROM documents d
+     JOIN document_balances b ON b.document_id = d.document_id
+     LEFT JOIN LATERAL (
+       SELECT * FROM payment_link_intents i WHERE i.document_id = d.document_id ORDER BY version DESC LIMIT 1) AS i ON true
+     LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
+     LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
+     LEFT JOIN LATERAL (
+       SELECT * FROM payment_link_attempts a WHERE a.document_id = i.document_id AND a.version = i.version
+       ORDER BY attempt DESC LIMIT 1) AS a ON true
+     LEFT JOIN payment_link_waits w ON w.document_id = d.document_id
+     WHERE d.document_id = :documentId`,
+    { documentId },
+  );
+}
+
+export interface Intent {
+  readonly documentId: number;
+  readonly version: number;
+  readonly provider: 'stripe';
+  readonly amount: string;
+  readonly currency: string;
+  readonly request: object;
+  readonly key: string;
+  readonly now: string;
+}
+
+/**
+ * Says, before the processor is called, which link is about to be made. Where another worker took that version first,
+ * nothing is recorded, and the next look at the facts finds that worker's.
+ */
+export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
+  const recorded = await execute(
+    tx,
+    `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
+     VALUES (:documentId, :version, :provider, CAST(:amount AS numeric), :currency, CAST(:request AS jsonb),
+             CAST(:now AS timestamptz))
+     ON CONFLICT (document_id, version) DO NOTHING`,
+    { ...intent, request: JSON.stringify(intent.request) },
+  );
+  if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
+}
+
+export async function recordAttempt(
+  tx: Transaction,
+  attempt: { documentId: number; version: number; attempt: number; key: string; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
+     VALUES (:documentId, :version, :attempt, :key, CAST(:now AS timestamptz))
+     ON CONFLICT (document_id, version, attempt) DO NOTHING`,
+    { ...attempt },
+  );
+}
+
+export async function recordObject(
+  tx: Transaction,
+  object: { documentId: number; version: number; providerId: string; url: string; found: boolean; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
+     VALUES (:documentId, :version, :providerId, :url, :found, CAST(:now AS timestamptz))
+     ON CONFLICT (document_id, version) DO NOTHING`,
+    { ...object },
+  );
+}
+
+export type ClosingReason = 'void' | 'paid' | 'amount_changed' | 'used_up' | 'refused' | 'not_made';
+
+export async function recordClosing(
+  tx: Transaction,
+  closing: {
+    documentId: number;
+    version: number;
+    why: ClosingReason;
+    detail: string | null;
+    sessionsExpired: number;
+    now: string;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_closings (document_id, version, why, detail, sessions_expired, closed_at)
+     VALUES (:documentId, :version, :why, :detail, :sessionsExpired, CAST(:now AS timestamptz))
+     ON CONFLICT (document_id, version) DO NOTHING`,
+    { ...closing },
+  );
+}
+
+/** Whether any of these links was recorded well before an instant, by whichever machine's clock. */
+export async function isAnyOlder(tx: Transaction, providerIds: readonly string[], than: string): Promise<boolean> {
+  const { older } = await queryOne<{ older: boolean }>(
+    tx,
+    `SELECT EXISTS (SELECT FROM payment_link_objects
+       WHERE provider_id = ANY (CAST(:providerIds AS text[])) AND created_at < CAST(:than AS timestamptz) - interval '1 hour') AS older`,
+    { providerIds, than },
+  );
+  return older;
+}
+
+/** Notes why the link is not as it should be; `since` stays while the same thing is wanted. */
+export async function noteWait(
+  tx: Transaction,
+  wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_waits AS w (document_id, kind, reason, wanted)
+     VALUES (:documentId, :kind, :reason, :wanted)
+     ON CONFLICT (document_id) DO UPDATE SET
+       kind = excluded.kind, reason = excluded.reason, wanted = excluded.wanted, noted_at = now(),
+       since = CASE WHEN w.wanted = excluded.wanted THEN w.since ELSE now() END`,
+    { ...wait },
+  );
+}
+
+export async function clearWait(tx: Transaction, documentId: number): Promise<void> {
+  await execute(tx, `DELETE FROM payment_link_waits WHERE document_id = :documentId`, { documentId });
+}
+
+// --- What is to be done ---------------------------------------------------------------------------------------------
+
+/** Intents of documents that nothing has closed yet. */
+const OPEN_INTENTS = `
+  SELECT i.document_id, i.amount, o.provider_id
+  FROM payment_link_intents i
+  LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
+  WHERE NOT EXISTS (SELECT FROM payment_link_closings c WHERE c.document_id = i.document_id AND c.version = i.version)`;
+
+const STANDING_REFUSAL = `
+  SELECT document_id FROM payment_link_waits WHERE kind <> 'unavailable' AND noted_at > now() - ${REFUSAL_STANDS}`;
+
+/** What can be done about links: nothing without a key; with one they are brought to an end, and made where wanted. */
+export type LinkWork = 'nothing' | 'end' | 'make';
+
+/**
+ * Documents whose link is not as it should be: half made, still active for an amount that is no longer owed, or, where
+ * links are to be made, missing. A refusal that stands is left alone.
+ */
+export const unsettledLinks = (work: Exclude<LinkWork, 'nothing'>): string => `
+  SELECT i.document_id
+  FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
+  WHERE (i.provider_id IS NULL OR b.status <> 'open' OR b.balance <> i.amount)
+    AND i.document_id NOT IN (${STANDING_REFUSAL})
+  ${
+    work === 'make'
+      ? `UNION
+  SELECT d.document_id
+  FROM documents d JOIN document_balances b ON b.document_id = d.document_id
+  WHERE d.document = 'invoice' AND d.invoice_amount > d.credit_applied AND b.status = 'open' AND b.balance > 0
+    AND NOT EXISTS (SELECT FROM (${OPEN_INTENTS}) AS i WHERE i.document_id = d.document_id)
+    AND d.document_id NOT IN (${STANDING_REFUSAL})`
+      : ''
+  }`;
+
+/** A link that is not as it should be, for a report. */
+export interface LinkTrouble {
+  readonly number: string;
+  /** Still active at the processor although its document no longer owes that amount. */
+  readonly active: boolean;
+  readonly kind: WaitKind | null;
+  readonly reason: string | null;
+  readonly waited_seconds: number;
+}
+
+/** Links that wait for something, and those that are active and must not be. Amounts out of limits are no trouble. */
+export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
+  return query<LinkTrouble>(
+    tx,
+    `WITH wrong AS (
+       SELECT i.document_id FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
+       WHERE i.provider_id IS NOT NULL AND (b.status <> 'open' OR b.balance <> i.amount)
+     )
+     SELECT d.number, wrong.document_id IS NOT NULL AS active, w.kind, w.reason,
+            coalesce(extract(epoch FROM now() - w.since), 0)::float8 AS waited_seconds
+     FROM wrong
+     FULL JOIN (SELECT * FROM payment_link_waits WHERE kind <> 'limit') AS w ON w.document_id = wrong.document_id
+     JOIN documents d ON d.document_id = coalesce(wrong.document_id, w.document_id)
+     ORDER BY d.series, d.sequence`,
+  );
+}
+
+/** One version of a document's link, for its story. */
+export interface LinkVersion {
+  readonly version: number;
+  readonly provider: string;
+  readonly amount: string;
+  readonly currency: string;
+  readonly intended_at: string;
+  readonly provider_id: string | null;
+  readonly url: string | null;
+  readonly created_at: string | null;
+  readonly closed: ClosingReason | null;
+  readonly detail: string | null;
+  readonly closed_at: string | null;
+}
+
+export async function readLinkVersions(tx: Transaction, documentId: number): Promise<LinkVersion[]> {
+  const versions = await query<LinkVersion>(
+    tx,
+    `SELECT i.version, i.provider, i.amount, i.currency, i.intended_at, o.provider_id, o.url, o.created_at,
+            c.why AS closed, c.detail, c.closed_at
+     FROM payment_link_intents i
+     LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
+     LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
+     WHERE i.document_id = :documentId ORDER BY i.version`,
+    { documentId },
+  );
+  return versions.map((each) => ({ ...each, amount: Amount.of(each.amount, each.currency).toString() }));
+}

@@ -1,0 +1,229 @@
+/**
+ * Payment Links at Stripe: make one, find those of a document, switch one off. Whatever Stripe answers becomes one of
+ * three things: done, refused for good (`RefusedByStripe`), or to be tried again (`Unavailable`, `KeySpent`).
+ */
+import type Stripe from 'stripe';
+import { Pace, Unavailable } from './pace.ts';
+
+export interface MadeLink {
+  readonly providerId: string;
+  readonly url: string;
+}
+
+/** What names one version of one document's link, in the link's metadata. */
+export interface LinkMark {
+  readonly installation: string;
+  readonly invoice: string;
+  readonly version: number;
+}
+
+export interface LinkOrder extends LinkMark {
+  readonly partnerId: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly unitAmount: number;
+  readonly methods: readonly string[];
+}
+
+export interface StripeLinks {
+  readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
+  /** Active links with that mark, oldest first. `isOlder` says that a page reaches links made before those sought. */
+  readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
+  /** Switches a link off and expires the sessions that it opened; says how many. Safe to repeat. */
+  readonly close: (providerId: string) => Promise<number>;
+}
+
+/** Stripe understood and will not do it: the same request gets the same answer. */
+export class RefusedByStripe extends Error {}
+
+/** Stripe failed while it worked on this key, and would only say so again: look whether a link was made. */
+export class KeySpent extends Error {}
+
+/** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
+const CALLS_PER_SECOND = 12;
+const TIMEOUT_MILLISECONDS = 15_000;
+/** After a failure of Stripe or of the way to it. A standing worker looks at what waits once a minute. */
+const LEFT_ALONE_MILLISECONDS = 30_000;
+const RATE_LIMITED_TRIES = 5;
+const PAGE = 100;
+
+/** What Stripe is asked for: one line with the amount, paid at most once, known by its metadata. */
+export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
+  const metadata = {
+    installation: order.installation,
+    invoice: order.invoice,
+    version: String(order.version),
+    partner_id: order.partnerId,
+    month: order.month,
+  };
+  return {
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency: order.currency.toLowerCase(),
+          unit_amount: order.unitAmount,
+          product_data: { name: `Invoice ${order.invoice}` },
+        },
+      },
+    ],
+    payment_method_types: [...order.methods],
+    restrictions: { completed_sessions: { limit: 1 } },
+    submit_type: 'pay',
+    inactive_message: `Invoice ${order.invoice} is paid, or its amount has changed. Please use its latest payment page.`,
+    metadata,
+    payment_intent_data: { description: `Invoice ${order.invoice}`, metadata },
+  };
+}
+
+/** The key of an attempt: the same for the same document, version and attempt, wherever it is tried. */
+export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
+  `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
+
+export interface StripeOptions {
+  readonly key: string;
+  /** Another server in Stripe's place. */
+  readonly base?: string | undefined;
+}
+
+export function openStripeLinks(options: StripeOptions): StripeLinks {
+  const pace = new Pace(CALLS_PER_SECOND);
+  let opened: Promise<Stripe> | undefined;
+  const stripe = () => {
+    opened ??= openStripe(options);
+    return opened;
+  };
+
+  /** One call at its turn; asked to slow down, it does so and tries again. */
+  async function call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
+    const client = await stripe();
+    for (let attempt = 1; ; attempt += 1) {
+      await pace.turn();
+      try {
+        return await work(client);
+      } catch (error) {
+        const failure = await failureOf(error);
+        if (failure.kind === 'slow_down' && attempt < RATE_LIMITED_TRIES) {
+          pace.slowDown(failure.retryAfterMilliseconds ?? 500 * 2 ** attempt);
+          continue;
+        }
+        if (failure.kind === 'refused') throw new RefusedByStripe(failure.reason, { cause: error });
+        if (failure.kind === 'busy') throw new Unavailable(failure.reason, { cause: error });
+        if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
+        pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
+        throw new Unavailable(failure.reason, { cause: error });
+      }
+    }
+  }
+
+  /** For calls without a key of ours: a failure there says nothing about what was made. */
+  const ask = <Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> =>
+    call(work).catch((error: unknown) => {
+      if (!(error instanceof KeySpent)) throw error;
+      pace.leaveAlone(LEFT_ALONE_MILLISECONDS, error.message);
+      throw new Unavailable(error.message, { cause: error });
+    });
+
+  async function expireOpenSessions(providerId: string): Promise<number> {
+    let expired = 0;
+    for (;;) {
+      const open = await ask((client) =>
+        client.checkout.sessions.list({ payment_link: providerId, status: 'open', limit: PAGE }),
+      );
+      for (const session of open.data) {
+        try {
+          await ask((client) => client.checkout.sessions.expire(session.id));
+          expired += 1;
+        } catch (error) {
+          // It was paid or expired in between: what matters is that it is not open any more, and that is asked again.
+          if (!(error instanceof RefusedByStripe)) throw error;
+          const now = await ask((client) => client.checkout.sessions.retrieve(session.id));
+          if (now.status === 'open') throw error;
+        }
+      }
+      if (!open.has_more) return expired;
+    }
+  }
+
+  return {
+    async make(request, idempotencyKey) {
+      const link = await call((client) =>
+        client.paymentLinks.create(request as Stripe.PaymentLinkCreateParams, { idempotencyKey }),
+      );
+      return { providerId: link.id, url: link.url };
+    },
+    async find(mark, isOlder) {
+      const found: MadeLink[] = [];
+      // Links can't be searched by their metadata and carry no date: the list is read, which begins with the newest.
+      for (let after: string | undefined; ; ) {
+        const cursor = after === undefined ? {} : { starting_after: after };
+        const page = await ask((client) => client.paymentLinks.list({ active: true, limit: PAGE, ...cursor }));
+        for (const link of page.data) {
+          const { installation, invoice, version } = link.metadata;
+          if (installation === mark.installation && invoice === mark.invoice && version === String(mark.version)) {
+            found.unshift({ providerId: link.id, url: link.url });
+          }
+        }
+        const last = page.data.at(-1);
+        if (!page.has_more || last === undefined || (await isOlder(page.data.map(({ id }) => id)))) return found;
+        after = last.id;
+      }
+    },
+    async close(providerId) {
+      await ask((client) => client.paymentLinks.update(providerId, { active: false }));
+      return expireOpenSessions(providerId);
+    },
+  };
+}
+
+async function openStripe({ key, base }: StripeOptions): Promise<Stripe> {
+  // Loaded when it is needed: most commands never ask a processor.
+  const { default: StripeClient } = await import('stripe');
+  const url = base === undefined ? undefined : new URL(base);
+  return new StripeClient(key, {
+    // Retries are decided here, where it is known what a repetition may do.
+    maxNetworkRetries: 0,
+    timeout: TIMEOUT_MILLISECONDS,
+    telemetry: false,
+    ...(url === undefined
+      ? {}
+      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port || undefined }),
+  } as Stripe.StripeConfig);
+}
+
+type Failure =
+  | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
+  | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
+
+/** What an error of the library means here. Anything else is a bug and goes on as it is. */
+async function failureOf(error: unknown): Promise<Failure> {
+  const { default: StripeClient } = await import('stripe');
+  const { StripeError, StripeConnectionError, StripeAuthenticationError, StripePermissionError } = StripeClient.errors;
+  if (!(error instanceof StripeError)) throw error;
+  const status = error.statusCode ?? 0;
+  const reason = `Stripe: ${error.message}`;
+  if (error instanceof StripeConnectionError)
+    return { kind: 'away', reason: `Stripe cannot be reached${causeOf(error)}` };
+  if (error instanceof StripeAuthenticationError || error instanceof StripePermissionError) {
+    return { kind: 'away', reason: `Stripe refuses STRIPE_SECRET_KEY: ${withoutKey(error.message)}` };
+  }
+  if (status === 429) {
+    const seconds = Number(error.headers?.['retry-after']);
+    const given = Number.isFinite(seconds) && seconds > 0 && seconds <= 60;
+    return { kind: 'slow_down', reason, retryAfterMilliseconds: given ? seconds * 1000 : undefined };
+  }
+  // The first request with this key is still under way.
+  if (status === 409) return { kind: 'busy', reason };
+  // A key that was used for another request is as good as spent.
+  if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
+  return { kind: 'refused', reason };
+}
+
+/** The code of the connection's own error, ` (ECONNREFUSED)`; the library says only that there was one. */
+function causeOf({ detail }: { readonly detail?: unknown }): string {
+  const code = (detail as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? ` (${code})` : '';
+}
+
+/** Stripe repeats the key that it refuses, mostly starred; none of it goes into a log. */
+const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

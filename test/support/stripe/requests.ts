@@ -1,0 +1,14 @@
+/** The parameters of Stripe's requests that the stand-in knows, by the types that Stripe publishes. */
+import type { Stripe } from 'stripe';
+
+export interface Requests {
+  payment_link_create: Stripe.PaymentLinkCreateParams;
+  payment_link_retrieve: Stripe.PaymentLinkRetrieveParams;
+  payment_link_update: Stripe.PaymentLinkUpdateParams;
+  payment_link_list: Stripe.PaymentLinkListParams;
+  checkout_session_retrieve: Stripe.Checkout.SessionRetrieveParams;
+  checkout_session_list: Stripe.Checkout.SessionListParams;
+  checkout_session_expire: Stripe.Checkout.SessionExpireParams;
+}
+
+export type RequestName = keyof Requests;

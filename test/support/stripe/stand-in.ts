@@ -1,0 +1,246 @@
+/**
+ * A local server in Stripe's place: it keeps what it is told, refuses what Stripe's published types refuse, answers an
+ * idempotency key again as Stripe does, 500s included, and fails in whichever way a test asks for.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
+import qs from 'qs';
+import { checkoutSessionRoutes } from './checkout-sessions.ts';
+import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
+import { requestProblem } from './schemas.ts';
+import { newState, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
+
+const ROUTES: readonly Route[] = [...paymentLinkRoutes, ...checkoutSessionRoutes];
+
+/** Stripe forgets a key after about a day. */
+const KEY_LIVES_MILLISECONDS = 24 * 3600 * 1000;
+
+export type Failure =
+  /** 429, with the seconds after which to ask again. */
+  | { readonly how: 'rate_limited'; readonly retryAfterSeconds?: number }
+  /** 500 without an effect; its key answers so from then on. */
+  | { readonly how: 'fail_before' }
+  /** 500 although it was done; its key answers so from then on. */
+  | { readonly how: 'fail_after' }
+  /** The connection ends before anything is done. */
+  | { readonly how: 'drop_before' }
+  /** It is done, and the connection ends without an answer. */
+  | { readonly how: 'drop_after' }
+  /** 409, as while another request works on the same key. */
+  | { readonly how: 'busy' }
+  /** Answers late. */
+  | { readonly how: 'slow'; readonly milliseconds: number };
+
+export interface LoggedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly params: Record<string, unknown>;
+  readonly idempotencyKey: string | undefined;
+  readonly at: number;
+  /** Undefined where the connection was ended. */
+  status: number | undefined;
+  replayed: boolean;
+}
+
+export interface StripeStandIn {
+  /** For STRIPE_API_BASE. */
+  readonly url: string;
+  readonly state: State;
+  /** Requests so far, the oldest first. */
+  readonly requests: LoggedRequest[];
+  /** The next so many requests like `POST /v1/payment_links` fail so; all of them, until `heal`, with `Infinity`. */
+  readonly fail: (like: string, failure: Failure, times?: number) => void;
+  readonly heal: () => void;
+  /** Forgets everything, as on its first day. */
+  readonly startOver: () => void;
+  /** Links that a customer could pay by. */
+  readonly activeLinks: () => StripeObject[];
+  /** A customer opens a link; undefined where it is switched off. */
+  readonly visit: (linkId: string) => StripeObject | undefined;
+  readonly complete: (sessionId: string, paymentStatus?: 'paid' | 'unpaid') => boolean;
+  readonly close: () => Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Record<string, string>;
+}
+
+interface Remembered {
+  readonly path: string;
+  readonly params: object;
+  readonly at: number;
+  /** Undefined while the first request is under way. */
+  answer: Answer | undefined;
+}
+
+class Dropped extends Error {}
+
+export async function startStripe(
+  options: { port?: number; now?: () => Date; onRequest?: (request: LoggedRequest) => void } = {},
+): Promise<StripeStandIn> {
+  const state = newState(options.now ?? (() => new Date()));
+  const remembered = new Map<string, Remembered>();
+  const requests: LoggedRequest[] = [];
+  let failures: { like: string; failure: Failure; times: number }[] = [];
+
+  function nextFailure(method: string, path: string): Failure | undefined {
+    const found = failures.find(({ like, times }) => times > 0 && matches(like, method, path));
+    if (found !== undefined) found.times -= 1;
+    return found?.failure;
+  }
+
+  async function answer(request: IncomingMessage, logged: LoggedRequest): Promise<Answer> {
+    const failure = nextFailure(logged.method, logged.path);
+    if (failure?.how === 'slow') await new Promise((resolve) => setTimeout(resolve, failure.milliseconds));
+    if (failure?.how === 'drop_before') throw new Dropped();
+    if (failure?.how === 'rate_limited') {
+      const headers =
+        failure.retryAfterSeconds === undefined ? {} : { 'retry-after': String(failure.retryAfterSeconds) };
+      return refusal(new StripeRefusal(429, 'Too many requests.', { code: 'rate_limit' }), headers);
+    }
+    if (failure?.how === 'busy') return refusal(keyInUse());
+    const key = /^Bearer ([sr]k_test_\w+)$/.exec(request.headers.authorization ?? '')?.[1];
+    if (key === undefined || key.endsWith('_revoked')) {
+      return refusal(new StripeRefusal(401, `Invalid API Key provided: ${key ?? 'none'}`));
+    }
+    const route = ROUTES.find(({ method, path }) => method === logged.method && path.test(logged.path));
+    if (route === undefined) {
+      return refusal(new StripeRefusal(404, `Unrecognized request URL (${logged.method}: ${logged.path}).`));
+    }
+    const work = () => act(route, logged, failure);
+    const keyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
+    const done = keyed ? once(logged.idempotencyKey as string, logged, work) : work();
+    if (failure?.how === 'drop_after') throw new Dropped();
+    return done;
+  }
+
+  /** The first answer to a key, given again to the same request for a day. */
+  function once(key: string, logged: LoggedRequest, work: () => Answer): Answer {
+    const known = remembered.get(key);
+    const now = state.now().getTime();
+    if (known !== undefined && now - known.at < KEY_LIVES_MILLISECONDS) {
+      if (known.path !== logged.path || !isDeepStrictEqual(known.params, logged.params)) {
+        const message = 'Keys for idempotent requests can only be used with the same parameters.';
+        return refusal(new StripeRefusal(400, message, { type: 'idempotency_error' }));
+      }
+      if (known.answer === undefined) {
+        return refusal(keyInUse());
+      }
+      logged.replayed = true;
+      return { ...known.answer, headers: { ...known.answer.headers, 'idempotent-replayed': 'true' } };
+    }
+    const kept: Remembered = { path: logged.path, params: structuredClone(logged.params), at: now, answer: undefined };
+    remembered.set(key, kept);
+    const made = work();
+    // What was refused before it began is not kept.
+    if (made.status >= 400 && made.status < 500) remembered.delete(key);
+    else kept.answer = structuredClone(made);
+    return made;
+  }
+
+  function act(route: Route, logged: LoggedRequest, failure: Failure | undefined): Answer {
+    const broken = refusal(new StripeRefusal(500, 'An unknown error occurred.', { type: 'api_error' }));
+    if (failure?.how === 'fail_before') return broken;
+    const params = structuredClone(logged.params);
+    const problem = requestProblem(route.request, params);
+    if (problem !== undefined) return refusal(new StripeRefusal(400, problem.message, problem));
+    const id = route.path.exec(logged.path)?.[1] ?? '';
+    let done: Answer;
+    try {
+      done = { status: 200, body: route.act({ state, id, params }) };
+    } catch (error) {
+      if (error instanceof StripeRefusal) return refusal(error);
+      throw error;
+    }
+    if (failure?.how === 'fail_after') return broken;
+    return done;
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://stripe.test');
+    const bought = /^\/buy\/test_(\w+)$/.exec(url.pathname)?.[1];
+    if (bought !== undefined) {
+      const session = state.paymentLinks.has(`plink_${bought}`) ? visit(state, `plink_${bought}`) : undefined;
+      const text = session === undefined ? 'This link is no longer active.' : JSON.stringify(session, null, 2);
+      response.writeHead(session === undefined ? 410 : 200, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+      return;
+    }
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const form = pieces.length > 0 ? Buffer.concat(pieces).toString('utf8') : url.search.slice(1);
+    const logged: LoggedRequest = {
+      method: request.method ?? 'GET',
+      path: url.pathname,
+      params: qs.parse(form, { depth: 12, arrayLimit: 1000, parameterLimit: 5000 }) as Record<string, unknown>,
+      idempotencyKey: request.headers['idempotency-key'] as string | undefined,
+      at: Date.now(),
+      status: undefined,
+      replayed: false,
+    };
+    requests.push(logged);
+    try {
+      const { status, body, headers } = await answer(request, logged);
+      logged.status = status;
+      options.onRequest?.(logged);
+      response.writeHead(status, {
+        'content-type': 'application/json',
+        'request-id': `req_${requests.length}`,
+        ...headers,
+      });
+      response.end(JSON.stringify(body));
+    } catch (error) {
+      if (error instanceof Dropped) request.socket.destroy();
+      else response.writeHead(500).end(String(error));
+    }
+  }
+
+  const server = createServer((request, response) => void serve(request, response));
+  await new Promise<void>((listening) => server.listen(options.port ?? 0, '127.0.0.1', listening));
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: state.url,
+    state,
+    requests,
+    fail(like, failure, times = 1) {
+      failures.push({ like, failure, times });
+    },
+    heal() {
+      failures = [];
+    },
+    startOver() {
+      failures = [];
+      requests.length = 0;
+      remembered.clear();
+      state.paymentLinks.clear();
+      state.sessions.clear();
+    },
+    activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
+    visit: (linkId) => visit(state, linkId),
+    complete: (sessionId, paymentStatus) => complete(state, sessionId, paymentStatus),
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((closed) => server.close(() => closed()));
+    },
+  };
+}
+
+function keyInUse(): StripeRefusal {
+  const message = 'There is currently another in-progress request using this idempotency key.';
+  return new StripeRefusal(409, message, { type: 'idempotency_error', code: 'idempotency_key_in_use' });
+}
+
+/** `POST /v1/payment_links` is that path; `POST /v1/payment_links/*` whatever lies below it; `*` everything. */
+function matches(like: string, method: string, path: string): boolean {
+  if (like === '*') return true;
+  const [wantedMethod, wantedPath = ''] = like.split(' ');
+  if (wantedMethod !== method) return false;
+  return wantedPath.endsWith('/*') ? path.startsWith(wantedPath.slice(0, -1)) : path === wantedPath;
+}
+
+function refusal(error: StripeRefusal, headers: Record<string, string> = {}): Answer {
+  const { type, code, message, param } = error;
+  return { status: error.status, body: { error: { type, code, message, param } }, headers };
+}

@@ -1,0 +1,96 @@
+/** What the stand-in remembers, and what its resources are made of. */
+import type { RequestName } from './requests.ts';
+
+/** A Stripe object as its API shows it. */
+export type StripeObject = Record<string, unknown> & { readonly id: string; readonly object: string };
+
+export interface State {
+  /** Stripe's clock; a test may move it. */
+  now: () => Date;
+  /** Where the stand-in listens. */
+  url: string;
+  /** Objects by id, in the order in which they were made. */
+  readonly paymentLinks: Map<string, StripeObject>;
+  readonly sessions: Map<string, StripeObject>;
+  /** An id that no object has yet: `plink_1…`. */
+  readonly newId: (prefix: string) => string;
+}
+
+export function newState(now: () => Date): State {
+  let made = 0;
+  return {
+    now,
+    url: '',
+    paymentLinks: new Map(),
+    sessions: new Map(),
+    newId: (prefix) => {
+      made += 1;
+      return `${prefix}_standin${String(made).padStart(8, '0')}`;
+    },
+  };
+}
+
+export interface Call {
+  readonly state: State;
+  /** What stands in the path in the id's place. */
+  readonly id: string;
+  readonly params: Record<string, unknown>;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** The id is its first group, where it has one. */
+  readonly path: RegExp;
+  /** The type that its parameters must have. */
+  readonly request: RequestName;
+  /** Answers, or throws a StripeRefusal. */
+  readonly act: (call: Call) => object;
+}
+
+/** An answer of «no», in the form of Stripe's errors. */
+export class StripeRefusal extends Error {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string | undefined;
+  readonly param: string | undefined;
+
+  constructor(status: number, message: string, more: { type?: string; code?: string; param?: string } = {}) {
+    super(message);
+    this.status = status;
+    this.type = more.type ?? 'invalid_request_error';
+    this.code = more.code;
+    this.param = more.param;
+  }
+}
+
+export function found(objects: ReadonlyMap<string, StripeObject>, id: string, what: string): StripeObject {
+  const object = objects.get(id);
+  if (object !== undefined) return object;
+  throw new StripeRefusal(404, `No such ${what}: '${id}'`, { code: 'resource_missing', param: what });
+}
+
+/** A page of a list, the newest first, as all of Stripe's lists are. */
+export function page(objects: readonly StripeObject[], params: Record<string, unknown>, url: string): object {
+  const limit = (params['limit'] as number | undefined) ?? 10;
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100) {
+    throw new StripeRefusal(400, 'This value must be between 1 and 100.', { param: 'limit' });
+  }
+  const newestFirst = [...objects].reverse();
+  const after = params['starting_after'] as string | undefined;
+  const from = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && from === 0) {
+    throw new StripeRefusal(400, `No such object: '${after}'`, { code: 'resource_missing', param: 'starting_after' });
+  }
+  const data = newestFirst.slice(from, from + limit);
+  return { object: 'list', url, has_more: from + limit < newestFirst.length, data };
+}
+
+export function checkMetadata(metadata: unknown): void {
+  const pairs = Object.entries((metadata ?? {}) as Record<string, string>);
+  if (pairs.length > 50) throw new StripeRefusal(400, 'Metadata can have up to 50 keys.', { param: 'metadata' });
+  for (const [key, value] of pairs) {
+    if (key.length > 40 || String(value).length > 500) {
+      throw new StripeRefusal(400, `Metadata ${key} is too long.`, { param: `metadata[${key}]` });
+    }
+  }
+}
