@@ -1,54 +1,144 @@
-/** What production still lacks: by setting, by partner and by currency. */
-import { instructionsFor, missingSettings, type Settings } from '../config.ts';
+/** What production still lacks: by setting, by variable of the environment, by template, by partner and by currency. */
+import { join } from 'node:path';
+import { type Environment, instructionsFor, missingSettings, type Settings } from '../config.ts';
 import { query, type Transaction } from '../database/transaction.ts';
+import { loadTemplates } from '../delivery/letter.ts';
+import { methodsFor, stripeAmount, stripeLimits } from '../delivery/links/stripe-amounts.ts';
+import { trySpecimens } from '../delivery/specimen.ts';
+import { Refusal } from '../errors.ts';
+import { Amount } from '../money.ts';
+import { packageRoot } from '../package.ts';
 
 export interface Gap {
-  readonly scope: 'settings' | 'currency' | 'partner';
-  /** The setting's path, the currency or the partner. */
+  readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner';
+  /** The setting's path, the variable, the file, the currency or the partner. */
   readonly id: string;
   readonly lacks: string;
+  /** Of a currency: the active partners who are invoiced in it. */
+  readonly partners?: readonly string[];
 }
 
-export async function readGaps(tx: Transaction, settings: Settings): Promise<Gap[]> {
-  const partners = await query<{
-    partner_id: string;
-    currency: string;
-    contact_email: string;
-    address_line1: string;
-    address_city: string;
-    address_country: string;
-    policies: number;
-  }>(
+export interface Readiness {
+  readonly missing: readonly Gap[];
+  /** For which amounts links are made, by currency; empty where Stripe makes none. */
+  readonly link_limits: Readonly<Record<string, string>>;
+}
+
+interface ActivePartner {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly contact_email: string;
+  readonly address_line1: string;
+  readonly address_city: string;
+  readonly address_country: string;
+  readonly policies: number;
+}
+
+export async function readReadiness(
+  tx: Transaction,
+  { environment, settings }: { environment: Environment; settings: Settings },
+): Promise<Readiness> {
+  const partners = await query<ActivePartner>(
     tx,
     `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country,
             (SELECT count(*) FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
      FROM partners p WHERE p.inactive_since IS NULL ORDER BY p.partner_id`,
   );
-  const currencies = [...new Set(partners.map((partner) => partner.currency))].sort();
+  const byCurrency = new Map<string, string[]>();
+  for (const { currency, partner_id } of partners) {
+    byCurrency.set(currency, [...(byCurrency.get(currency) ?? []), partner_id]);
+  }
+  const currencies = [...byCurrency].sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    missing: [
+      ...settingsGaps(settings),
+      ...environmentGaps(environment, settings),
+      ...templateGaps(environment, settings),
+      ...currencies.flatMap(([currency, ids]) =>
+        currencyGaps(settings, currency).map(
+          (lacks): Gap => ({ scope: 'currency', id: currency, lacks, partners: ids }),
+        ),
+      ),
+      ...partners.flatMap(partnerGaps),
+    ],
+    link_limits:
+      settings.payment_link.provider === 'stripe'
+        ? Object.fromEntries(currencies.map(([currency]) => [currency, stripeLimits(currency)]))
+        : {},
+  };
+}
+
+function settingsGaps(settings: Settings): Gap[] {
+  const gaps = missingSettings(settings).map(({ path, lacks }): Gap => ({ scope: 'settings', id: path, lacks }));
+  if (/^http:/.test(settings.public_url)) {
+    gaps.push({
+      scope: 'settings',
+      id: 'public_url',
+      lacks: 'https: whoever reads along could change what is to be paid',
+    });
+  }
+  for (const field of ['finance_email', 'auditor_email', 'operations_email'] as const) {
+    if (settings[field] === '') gaps.push({ scope: 'settings', id: field, lacks: 'an address' });
+  }
+  return gaps;
+}
+
+function environmentGaps({ smtpUrl, stripeKey, linkSecret }: Environment, { payment_link: link }: Settings): Gap[] {
+  const lacking: [variable: string, lacks: string][] = [];
+  if (smtpUrl === undefined) lacking.push(['SMTP_URL', 'a mail server: e-mails stay in outbox/']);
+  if (link.provider === 'stripe' && stripeKey === undefined) {
+    lacking.push(['STRIPE_SECRET_KEY', 'a key: no payment link can be made']);
+  }
+  if (link.provider === 'template' && linkSecret === undefined) {
+    lacking.push(['PAYMENT_LINK_SECRET', 'a secret: no payment link can be signed']);
+  }
+  return lacking.map(([id, lacks]) => ({ scope: 'environment', id, lacks }));
+}
+
+/** The first template that letters cannot be written by. */
+function templateGaps({ home }: Environment, settings: Settings): Gap[] {
+  try {
+    trySpecimens(loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]), settings);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { file, problems, reason } = error.facts as {
+      file: string;
+      problems?: { reason: string }[];
+      reason?: string;
+    };
+    return [{ scope: 'template', id: file, lacks: `what can be used: ${problems?.[0]?.reason ?? reason}` }];
+  }
+}
+
+/** An amount that every currency can write. */
+const NOMINAL = '10000';
+
+function currencyGaps(settings: Settings, currency: string): string[] {
+  const lacks: string[] = [];
+  const instructions = instructionsFor(settings, currency);
+  if (instructions === undefined) lacks.push('payment instructions');
+  else if (instructions.wire === undefined) lacks.push('wire instructions');
+  else if (currency === 'USD' && instructions.ach === undefined) lacks.push('ACH instructions');
+  const { payment_link: link } = settings;
+  if (link.provider === 'stripe') {
+    const nominal = stripeAmount(Amount.of(NOMINAL, currency));
+    if ('reason' in nominal) lacks.push(`a payment link: ${nominal.reason}`);
+    else if (methodsFor(link.methods, currency).length === 0) {
+      lacks.push(`a payment method: none of ${link.methods.join(', ')} can pay in ${currency}`);
+    }
+  }
+  return lacks;
+}
+
+function partnerGaps(partner: ActivePartner): Gap[] {
   return [
-    ...missingSettings(settings).map(({ path, lacks }): Gap => ({ scope: 'settings', id: path, lacks })),
-    ...(['finance_email', 'auditor_email', 'operations_email'] as const)
-      .filter((field) => settings[field] === '')
-      .map((field): Gap => ({ scope: 'settings', id: field, lacks: 'an address' })),
-    ...currencies.flatMap((currency): Gap[] => {
-      const instructions = instructionsFor(settings, currency);
-      if (instructions === undefined) return [{ scope: 'currency', id: currency, lacks: 'payment instructions' }];
-      if (instructions.wire === undefined) return [{ scope: 'currency', id: currency, lacks: 'wire instructions' }];
-      if (currency === 'USD' && instructions.ach === undefined) {
-        return [{ scope: 'currency', id: currency, lacks: 'ACH instructions' }];
-      }
-      return [];
-    }),
-    ...partners.flatMap((partner) =>
-      [
-        partner.contact_email === '' ? 'invoicing_contact.email' : undefined,
-        partner.address_line1 === '' ? 'address.line1' : undefined,
-        partner.address_city === '' ? 'address.city' : undefined,
-        partner.address_country === '' ? 'address.country' : undefined,
-        partner.policies === 0 ? 'an active policy' : undefined,
-      ]
-        .filter((lacks) => lacks !== undefined)
-        .map((lacks): Gap => ({ scope: 'partner', id: partner.partner_id, lacks })),
-    ),
-  ];
+    partner.contact_email === '' ? 'invoicing_contact.email' : undefined,
+    partner.address_line1 === '' ? 'address.line1' : undefined,
+    partner.address_city === '' ? 'address.city' : undefined,
+    partner.address_country === '' ? 'address.country' : undefined,
+    partner.policies === 0 ? 'an active policy' : undefined,
+  ]
+    .filter((lacks) => lacks !== undefined)
+    .map((lacks) => ({ scope: 'partner', id: partner.partner_id, lacks }));
 }

@@ -265,8 +265,10 @@ test('init --check says what production still lacks, by setting, currency and pa
         id,
         lacks: 'a real bank account: it is the sandbox’s',
       })),
+      { scope: 'environment', id: 'SMTP_URL', lacks: 'a mail server: e-mails stay in outbox/' },
       ...['address.line1', 'address.city', 'address.country'].map((lacks) => ({ scope: 'partner', id: 'p-2', lacks })),
     ],
+    link_limits: {},
   });
 });
 

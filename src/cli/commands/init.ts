@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type Environment, readEnvironment, readSettings, settingsFile } from '../../config.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { makeFolder } from '../../folder.ts';
-import { readGaps } from '../../reports/readiness.ts';
+import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { firstSettings } from '../../sandbox.ts';
 import { withContext, withDatabase } from '../context.ts';
-import { type Output, table } from '../output.ts';
+import { type Output, short, table, wrapped } from '../output.ts';
 
 export async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
@@ -53,17 +53,33 @@ function layOutHome(environment: Environment): 'created' | 'kept' {
 
 export async function initCheck(output: Output): Promise<number> {
   return withContext(async ({ environment, settings, database }) => {
-    const missing = await database.reading((tx) => readGaps(tx, settings));
-    output.print({ environment: environment.name, missing }, () =>
-      missing.length === 0
-        ? 'Nothing is missing for production.'
-        : `${table(
-            ['of', 'which', 'lacks'],
-            missing.map((gap) => [gap.scope, gap.id, gap.lacks]),
-          )}\n\n${missing.length} thing(s) are missing for production.`,
-    );
-    return missing.length === 0 ? EXIT.done : EXIT.attention;
+    const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
+    output.print({ environment: environment.name, ...readiness }, () => describeReadiness(readiness));
+    return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
   });
+}
+
+/** What is left for the last column of a line of 80. */
+const LACKS_WIDTH = 38;
+
+function describeReadiness({ missing, link_limits: limits }: Readiness): string {
+  const rows = missing.flatMap((gap) => {
+    const [first = '', ...more] = wrapped(`${gap.lacks}${forPartners(gap.partners)}`, LACKS_WIDTH);
+    return [[gap.scope, short(gap.id, 26), first], ...more.map((text) => ['', '', text])];
+  });
+  return [
+    ...(missing.length === 0
+      ? ['Nothing is missing for production.']
+      : [table(['of', 'which', 'lacks'], rows), '', `${missing.length} thing(s) are missing for production.`]),
+    ...Object.entries(limits).map(([currency, limit]) => `Payment links in ${currency}: ${limit}.`),
+  ].join('\n');
+}
+
+/** ` for p-1, p-2 and 3 more` */
+function forPartners(partners: readonly string[] = []): string {
+  if (partners.length === 0) return '';
+  const named = partners.slice(0, 3).join(', ');
+  return partners.length > 3 ? ` for ${named} and ${partners.length - 3} more` : ` for ${named}`;
 }
 
 export async function migrate(output: Output): Promise<number> {
