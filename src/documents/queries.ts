@@ -182,7 +182,11 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
   );
   await execute(
     tx,
-    `UPDATE sendings SET status = 'withdrawn', reason = 'the document was voided before it was sent', message = NULL
+    // An attempt whose end nobody saw may have arrived: that is not taken back, and not repeated either.
+    `UPDATE sendings SET message = NULL,
+            status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
+            reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
+                          ELSE 'the document was voided before it was sent' END
      WHERE document_id = ANY (CAST(:ids AS bigint[])) AND status IN ('queued', 'held')`,
     bindings,
   );
@@ -430,15 +434,21 @@ export async function insertWriteOff(
   await enqueueLook(tx, [facts.documentId]);
 }
 
+/** Puts a document on hold, and its e-mail with it unless that is under way already. */
 export async function insertHold(
   tx: Transaction,
-  facts: { documentId: number; reason: string; now: string; eventId: number },
+  facts: { documentId: number; reason: string; why: string; now: string; eventId: number },
 ): Promise<void> {
   await execute(
     tx,
     `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
      SELECT :documentId, (SELECT max(hold_id) FROM holds WHERE document_id = :documentId), :reason,
             CAST(:now AS timestamptz), CAST(:eventId AS bigint)`,
+    facts,
+  );
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'held', reason = :why WHERE document_id = :documentId AND status IN ('queued', 'held')`,
     facts,
   );
 }
@@ -452,6 +462,11 @@ export async function insertRelease(
     `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)
      SELECT max(hold_id), document_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
      FROM holds WHERE document_id = :documentId GROUP BY document_id`,
+    facts,
+  );
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'queued', reason = NULL WHERE document_id = :documentId AND status = 'held'`,
     facts,
   );
   await enqueueLook(tx, [facts.documentId]);

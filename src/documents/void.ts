@@ -35,8 +35,8 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
-  const { month, replaced_by, voided_on } = document;
-  if (voided_on !== null) throw refuse('document_void', { number, voided_on, month, replaced_by });
+  const { month, purpose, replaced_by, voided_on } = document;
+  if (voided_on !== null) throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   return document;
 }
 

@@ -12,6 +12,13 @@ export const FIRST_DAY = '2026-08-01T10:00:00Z';
 export async function startOver(world: World): Promise<void> {
   world.at(FIRST_DAY);
   world.settings = readSettings(world.environment);
+  await emptyTables(world);
+  const outbox = join(world.home, 'outbox');
+  for (const file of readdirSync(outbox)) rmSync(join(outbox, file));
+}
+
+/** As after a migration: nothing is recorded. */
+export async function emptyTables(world: World): Promise<void> {
   await world.sql(`
     DO $$
     DECLARE
@@ -22,13 +29,11 @@ export async function startOver(world: World): Promise<void> {
       FOR name IN
         SELECT c.oid FROM pg_class c
         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
-          AND c.relname <> 'installation' AND c.relname NOT LIKE 'knex%'
+          AND c.relname <> 'installation' AND c.relname NOT LIKE 'migrations%'
       LOOP
         EXECUTE format('DELETE FROM %s', name);
       END LOOP;
       DELETE FROM graphile_worker._private_jobs;
     END
     $$`);
-  const outbox = join(world.home, 'outbox');
-  for (const file of readdirSync(outbox)) rmSync(join(outbox, file));
 }

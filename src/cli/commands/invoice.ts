@@ -125,7 +125,8 @@ function statusStory({ status, voided_on, replaced_by, held_at, replaces, credit
 /** Each happening with its instant; texts are broken into lines of a terminal. */
 function told(story: readonly StoryLine[]): string {
   const lines = story.flatMap(({ at, says, by }) => {
-    const who = by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
+    const who =
+      by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
     return wrapped(printable(says + who), 57).map(
       (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
     );
