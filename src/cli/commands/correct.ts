@@ -7,6 +7,7 @@ import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { EXIT, refuse } from '../../errors.ts';
+import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
 import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
@@ -35,6 +36,7 @@ export async function invoiceRerun(
     const { database } = context;
     if (month !== undefined) {
       const rerun = await database.transaction((tx) => rerunMonth(tx, context, month, options));
+      failpoint('rerun.committed');
       const issued = [...rerun.replaced.map((each) => each.replaced_by), ...rerun.issued.map((each) => each.number)];
       const voided = [...rerun.replaced.map((each) => each.number), ...rerun.issued.map((each) => each.replaces)];
       if (deliver) await deliverWithProgress(context, output, [...voided, ...issued]);
@@ -44,6 +46,7 @@ export async function invoiceRerun(
     }
     const one = number as string;
     const { replaced } = await database.transaction((tx) => rerunDocument(tx, context, one, options));
+    failpoint('rerun.committed');
     const [replacement] = replaced;
     if (deliver && replacement) await deliverWithProgress(context, output, [one, replacement.replaced_by]);
     const document = await read(context, replacement?.replaced_by ?? one);
@@ -89,6 +92,7 @@ export async function invoiceResend(
 export async function invoiceVoid(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => voidDocument(tx, context, { number, reason }));
+    failpoint('void.committed');
     await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
     output.print(documentJson(document), () =>
@@ -108,6 +112,7 @@ export async function invoiceCredit(
 ): Promise<number> {
   return acting(output, async (context) => {
     const note = await context.database.transaction((tx) => creditInvoice(tx, context, { number, amount, reason }));
+    failpoint('credit.committed');
     if (deliver) await deliverWithProgress(context, output, [note]);
     const issued = await read(context, note);
     const invoice = await read(context, number);
