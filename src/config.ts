@@ -8,6 +8,7 @@ import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { type FieldProblem, reasonOf, refuse } from './errors.ts';
+import { repeatedName } from './json.ts';
 import { isCurrency } from './money.ts';
 import { isTimeZone } from './month.ts';
 import { firstSettings } from './sandbox.ts';
@@ -207,7 +208,7 @@ export function readSettings(environment: Environment): Settings {
   const file = settingsFile(environment);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw refuse('settings_missing', { file });
     throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
@@ -217,6 +218,10 @@ export function readSettings(environment: Environment): Settings {
     json = JSON.parse(text);
   } catch (error) {
     throw refuse('settings_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+  }
+  const twice = repeatedName(text);
+  if (twice !== undefined) {
+    throw refuse('settings_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
   }
   const parsed = settingsSchema.safeParse(json);
   if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });

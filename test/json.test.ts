@@ -1,7 +1,7 @@
 /** JSON with exact numbers: whatever is written as a number is read as that text, and nothing else is touched. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { halfCharacters, parseExactJson } from '../src/json.ts';
+import { halfCharacters, parseExactJson, repeatedName } from '../src/json.ts';
 
 /** A JSON text, and what it must be read as. */
 interface Written {
@@ -117,6 +117,58 @@ describe('reading JSON exactly', () => {
     let nest = parseExactJson(`${'['.repeat(10_000)}1${']'.repeat(10_000)}`);
     while (Array.isArray(nest)) nest = nest[0];
     expect(nest).toBe('1');
+  });
+});
+
+describe('a name that stands twice in one object', () => {
+  test.each([
+    ['{"a":1,"a":2}', 'a'],
+    ['{"a":1, "b":{"c":[{"d":1,"d":1}]} }', 'd'],
+    ['{"a":{"a":1},"b":1,"b" :2}', 'b'],
+    ['{"a":1,"\\u0061":2}', 'a'],
+    ['{"":1,"":2}', ''],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"constructor":1,"constructor":2}', 'constructor'],
+    ['[{"a\\"b":1,"a\\"b":2}]', 'a"b'],
+  ])('is found in %s', (json, name) => {
+    expect(() => JSON.parse(json) as unknown).not.toThrow();
+    expect(repeatedName(json)).toBe(name);
+  });
+
+  test.each([
+    '{"a":"a","b":["a","a"],"c":{"a":1}}',
+    '[{"a":1},{"a":1}]',
+    '{"a":"\\"a\\":","b":"{\\"b\\":1"}',
+    '{"a":"x\\\\","b":1}',
+    '"a"',
+    '1',
+  ])('is none in %s', (json) => {
+    expect(() => JSON.parse(json) as unknown).not.toThrow();
+    expect(repeatedName(json)).toBeUndefined();
+  });
+
+  test('is none in whatever was written from an object', () => {
+    fc.assert(
+      fc.property(written, ({ json }) => {
+        expect(repeatedName(json)).toBeUndefined();
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('is found however the names are escaped, and wherever they stand', () => {
+    const other = fc.tuple(string, written).map(([key, item]) => `${key.json}:${item.json}`);
+    fc.assert(
+      fc.property(string, fc.array(other, { maxLength: 3 }), written, ({ value }, others, item) => {
+        const name = value as string;
+        const escaped = [...Array(name.length).keys()].map(
+          (at) => `\\u${name.charCodeAt(at).toString(16).padStart(4, '0')}`,
+        );
+        const json = `[{${[`"${escaped.join('')}":1`, ...others, `${JSON.stringify(name)}:${item.json}`].join(',')}}]`;
+        expect(repeatedName(json)).toBeDefined();
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 

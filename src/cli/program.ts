@@ -34,12 +34,14 @@ way. settings.json, templates/, outbox/ and secrets are not in a backup: bring t
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const wantsJson = argv.slice(2).includes('--json');
   let exit: number = EXIT.done;
+  /** What commander has to say on stdout: the help or the version that was asked for. */
+  const told: string[] = [];
   const program = new Command('reckoner')
     .description('The ledger and month-close invoicing of a company that sells through partners.')
     .version(packageVersion)
     .option('--json', 'print one JSON document on stdout; logs go to stderr')
     .option('--by <name>', 'who asks for this')
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ writeOut: (text) => told.push(text), outputError: () => {} })
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
 
@@ -240,7 +242,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     return exit;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportError(error, wantsJson);
-    if (error.exitCode === 0) return EXIT.done;
+    if (error.exitCode === 0) {
+      const text = told.join('');
+      const what = error.code === 'commander.version' ? 'version' : 'help';
+      openOutput(wantsJson, null).print({ [what]: text.trimEnd() }, () => text);
+      return EXIT.done;
+    }
     // commander's help for a command group without a command is all there is to say.
     if (error.code === 'commander.help' && !wantsJson) return EXIT.badInput;
     const reason =

@@ -9,6 +9,7 @@ import { lchown, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, rm
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf } from '../errors.ts';
+import { makeFolder } from '../folder.ts';
 import {
   type Account,
   barrierTo,
@@ -64,7 +65,7 @@ export async function preparePlace(directory: string): Promise<Place> {
   const wanted = resolve(directory);
   const found = await findPackage();
   const account = await chooseAccount(wanted);
-  await mkdir(dirname(wanted), { recursive: true });
+  makeFolder(dirname(wanted));
   await makePrivate(wanted, account);
   const folder = await realpath(wanted);
   const barrier = await barrierTo(folder, account);

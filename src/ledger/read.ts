@@ -5,7 +5,7 @@
 import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { reasonOf, refuse } from '../errors.ts';
-import { parseExactJson } from '../json.ts';
+import { parseExactJson, repeatedName } from '../json.ts';
 import { REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
 
 export type RowFormat = 'csv' | 'ndjson';
@@ -92,6 +92,14 @@ async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line[]>
   if (rest !== '') yield [line(rest)];
 }
 
+/** What bytes are read as that are no character in UTF-8. No row has it. */
+const NO_CHARACTER = '\uFFFD';
+const NOT_UTF8: RowProblem = {
+  field: '',
+  code: 'not_utf8',
+  reason: 'holds bytes that are no text in UTF-8: save the file in that encoding',
+};
+
 const TOO_LONG: RowProblem = {
   field: '',
   code: 'line_too_long',
@@ -111,20 +119,34 @@ function ndjsonRecord({ number, text }: Line): SourceRecord {
   let value: unknown;
   try {
     value = JSON.parse(text);
-    if (hasNumber(value)) value = parseExactJson(text);
   } catch (error) {
+    if (text.includes(NO_CHARACTER)) return unreadable(number, text, NOT_UTF8);
     return unreadable(number, text, { field: '', code: 'json_malformed', reason: `is not JSON: ${reasonOf(error)}` });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return unreadable(number, text, { field: '', code: 'json_malformed', reason: 'is not a JSON object' });
   }
-  return objectRecord(value as Record<string, unknown>, text, number);
+  const { hasNumber, repeated } = lookOver(value as Record<string, unknown>, text);
+  if (repeated !== undefined) {
+    const field = repeated.slice(0, 100);
+    return unreadable(number, text, { field, code: 'field_repeated', reason: 'is named twice' });
+  }
+  return objectRecord((hasNumber ? parseExactJson(text) : value) as Record<string, unknown>, text, number);
 }
 
-function hasNumber(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  for (const key in value) if (typeof (value as Record<string, unknown>)[key] === 'number') return true;
-  return false;
+/** What JSON.parse does not tell: whether it read a number, which is to be read exactly, and a name that stands twice. */
+function lookOver(object: Record<string, unknown>, text: string): { hasNumber: boolean; repeated: string | undefined } {
+  let hasNumber = false;
+  let marks = 0;
+  for (const key in object) {
+    const kind = typeof object[key];
+    if (kind === 'number') hasNumber = true;
+    marks += kind === 'string' ? 4 : 2;
+  }
+  // With no more quotation marks than a flat row of these fields has, no name stands there twice: looking at the names
+  // of 300,000 rows would take 0.84 s, counting takes 0.11 s.
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) marks -= 1;
+  return { hasNumber, repeated: marks === 0 && !text.includes('\\') ? undefined : repeatedName(text) };
 }
 
 const FIELDS: ReadonlySet<string> = new Set(ROW_FIELDS);
@@ -162,7 +184,7 @@ async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceReco
         records.push(unreadable(number, text, fields === 'too long' ? TOO_LONG : STRAY_QUOTE, header === undefined));
       } else if (header === undefined) {
         header = fields.map((name) => name.trim()) as RowField[];
-        const problem = headerProblem(header);
+        const problem = text.includes(NO_CHARACTER) ? NOT_UTF8 : headerProblem(header);
         if (problem) records.push(unreadable(number, text, problem, true));
       } else {
         records.push(csvRecord(header, fields, text, number));

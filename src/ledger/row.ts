@@ -47,6 +47,7 @@ export const ROW_CODES = [
   'csv_malformed',
   'json_malformed',
   'line_too_long',
+  'not_utf8',
   'field_malformed',
   // The row by itself
   'field_missing',

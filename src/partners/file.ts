@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config.ts';
 import { reasonOf, refuse } from '../errors.ts';
-import { halfCharacters, parseExactJson } from '../json.ts';
+import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isMonth, isTimeZone, type Month } from '../month.ts';
 
@@ -92,11 +92,16 @@ export type PolicyRecord = z.output<typeof policySchema>;
 
 /** Reads the text of a partners.json whole or refuses it with every mistake and its place. */
 export function parsePartners(json: string, file: string): PartnerRecord[] {
+  const text = json.replace(/^\uFEFF/, '');
   let value: unknown;
   try {
-    value = parseExactJson(json.replace(/^\uFEFF/, ''));
+    value = parseExactJson(text);
   } catch (error) {
     throw refuse('partners_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+  }
+  const twice = repeatedName(text);
+  if (twice !== undefined) {
+    throw refuse('partners_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
   }
   const parsed = z.array(partnerSchema, 'must be an array of partners').safeParse(value);
   const problems = parsed.success

@@ -89,6 +89,16 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
+  const planned = before !== undefined && before.arrangement === arrangement && before.from_month !== ALWAYS;
+  if (planned && arrangement_from !== undefined && arrangement_from !== before.from_month) {
+    throw refuse('arrangement_change', {
+      partner_id,
+      reason:
+        `it is ${arrangement} from ${before.from_month} on, and that month cannot become ${arrangement_from}. ` +
+        `Leave arrangement_from at ${before.from_month}, or, while no row stands in its way, take the change back ` +
+        `(the former arrangement from ${before.from_month}) and make it again for a later month`,
+    });
+  }
   return {
     partner_id,
     from_month: before?.arrangement === arrangement ? before.from_month : (before && arrangement_from) || ALWAYS,

@@ -294,6 +294,24 @@ test('people read tables that fit a terminal of 80 columns, and no colour codes 
   }
 });
 
+test('with --json the help and the version are one document too', async () => {
+  const help = await run(['--json', 'close', '--help']);
+  expect(help).toMatchObject({ status: 0, stderr: '' });
+  expect(help.json()).toEqual({ help: expect.stringContaining('Usage: reckoner close') });
+  expect(((await run(['--json', '--version'])).json() as { version: string }).version).toMatch(/^\d+\.\d+\.\d+$/);
+  expect((await run(['help', 'close'])).stdout).toContain('Usage: reckoner close');
+});
+
+test('a home where no folder can be made is refused at once, by whatever command', async () => {
+  const env = { RECKONER_HOME: '/proc/x', DATABASE_URL: undefined };
+  const init = await run(['--json', 'init'], undefined, { env });
+  expect(init.status).toBe(1);
+  expect(init.json()).toMatchObject({ error: { code: 'file_unwritable', file: '/proc/x/settings.json' } });
+  const migrate = await run(['--json', 'migrate'], undefined, { env });
+  expect(migrate.status).toBe(1);
+  expect(migrate.json()).toMatchObject({ error: { code: 'embedded_server' } });
+});
+
 test('nothing is left in the folder where the program was started', async () => {
   const cwd = mkdtempSync(join(folder, 'cwd-'));
   await run(['status'], undefined, { cwd });

@@ -1,11 +1,13 @@
 /** Closes and imports at the same time: each month closes once, and each row lands on one side of the cut. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
 import { closeNext } from '../../src/close/close.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { tally } from '../support/tally.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { inspect } from './invariants.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -137,49 +139,102 @@ test('a close that fails lets the waiting row into its own month', async () => {
   expect(await world.months(JULY)).toMatchObject([{ entries: 2 }]);
 });
 
-test('hundreds of rows around the cut while closes come and go: none is lost, none is billed twice', async () => {
-  const IMPORTS = 20;
-  const ROWS = 20;
-  // A first row, so that there is a month to close from the start.
-  await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
-  const pause = () => wait(Math.random() * 400);
-  const imports = Array.from({ length: IMPORTS }, async (_, index) => {
-    await pause();
-    const around = [
-      '2026-06-30T23:00:00Z',
-      '2026-07-31T23:59:59-04:00',
-      '2026-08-01T00:00:00-04:00',
-      '2026-08-01T09:00:00Z',
-    ];
-    const rows = Array.from({ length: ROWS }, (_, row) =>
-      quote({ partner_id: `p-${1 + ((index + row) % 3)}`, accepted_at: around[row % around.length] }),
-    );
-    return importFile(rows);
-  });
-  const closes = Array.from({ length: 10 }, async () => {
-    await pause();
-    return close();
-  });
-  // A preview takes the same lock and must not disturb anybody.
-  const previews = Array.from({ length: 3 }, async () => {
-    await pause();
-    await world.preview();
-  });
-  const [reports, closed] = await Promise.all([Promise.all(imports), Promise.all(closes), Promise.all(previews)]);
-  expect(reports.every(({ accepted }) => accepted === ROWS)).toBe(true);
-  const months = closed.flat();
-  expect(new Set(months).size).toBe(months.length);
-  const rows = IMPORTS * ROWS + 1;
-  expect(await world.sql(`SELECT count(*)::int FROM entries`)).toEqual([{ count: rows }]);
-  expect((await inspect(world)).broken).toEqual({});
+describe('thousands of rows around the cut while closes come and go', () => {
+  const WRITERS = 6;
+  const FILES = 8;
+  const QUOTES = 140;
+  /** The last instants of July and the first of August in New York, and others that are far from the cut. */
+  const INSTANTS = [
+    '2026-06-30T23:00:00Z',
+    '2026-07-31T23:59:59.999999-04:00',
+    '2026-08-01T00:00:00-04:00',
+    '2026-07-31T23:59:59-04:00',
+    '2026-08-01T09:00:00Z',
+  ];
 
-  world.at('2026-09-01T10:00:00Z');
-  await world.close();
-  const facts = await world.months('2026-06', '2026-07', '2026-08');
-  expect(facts.reduce((total, { entries }) => total + entries, 0)).toBe(rows);
-  const documents = await world.documents();
-  expect(documents.flatMap(({ lines }) => lines).reduce((total, { count }) => total + count, 0)).toBe(rows);
-  expect((await inspect(world)).broken).toEqual({});
+  /** One writer's files in order: quotes, then requotes and reversals of what it wrote itself, some of it files before. */
+  function filesOf(writer: number): Record<string, unknown>[][] {
+    const quotes: Record<string, unknown>[] = [];
+    return Array.from({ length: FILES }, (_, file) => {
+      const of = Array.from({ length: QUOTES }, (_, row) =>
+        quote({
+          partner_id: `p-${1 + ((writer + file + row) % 3)}`,
+          policy_id: row % 4 === 0 ? 'parking' : 'ticket-protection',
+          accepted_at: INSTANTS[row % INSTANTS.length],
+        }),
+      );
+      quotes.push(...of);
+      const pick = (nth: number) => quotes[(nth * 37 + file) % quotes.length] as Record<string, unknown>;
+      const more = Array.from({ length: 40 }, (_, nth) => requote(pick(nth), { accepted_at: '2026-08-01T04:00:00Z' }));
+      const back = of.slice(0, 20).map((each) => reversal(each, { accepted_at: '2026-08-01T03:59:59.999999Z' }));
+      return [...of, ...more, ...back];
+    });
+  }
+
+  test('every row is in exactly one month and on exactly one document', async () => {
+    const written = Array.from({ length: WRITERS }, (_, writer) => filesOf(writer));
+    const rows = written.flat(2);
+    expect(rows.length).toBe(WRITERS * FILES * (QUOTES + 60));
+    let committed = 0;
+    let done = false;
+    const [third, twoThirds] = [signal(), signal()];
+    const writing = written.map(async (files) => {
+      for (const file of files) {
+        const report = await importFile(file);
+        expect(report).toMatchObject({ accepted: file.length, duplicates: 0, rejected: 0 });
+        committed += 1;
+        if (committed * 3 >= WRITERS * FILES) third.give();
+        if (committed * 3 >= 2 * WRITERS * FILES) twoThirds.give();
+      }
+    });
+    // June closes while a third is there, July later; ten closes at a time, and previews, which take the same lock.
+    const closing = [
+      { after: third.given, month: '2026-06' },
+      { after: twoThirds.given, month: '2026-07' },
+    ].map(async ({ after, month }) => {
+      await after;
+      expect(done).toBe(false);
+      const closes = Array.from({ length: 5 }, () => closeMonths(others, world, { month: month as Month }));
+      return (await Promise.all([...closes, world.preview().then(() => [])])).flat();
+    });
+    await Promise.all(writing).finally(() => {
+      done = true;
+      third.give();
+      twoThirds.give();
+    });
+    expect((await Promise.all(closing)).flat().sort()).toEqual(['2026-06', '2026-07']);
+    expect((await inspect(world)).broken).toEqual({});
+
+    world.at('2026-09-01T10:00:00Z');
+    await world.close();
+    const facts = await world.months('2026-06', '2026-07', '2026-08');
+    expect(facts.reduce((total, { entries }) => total + entries, 0)).toBe(rows.length);
+    // The cut went through the stream: of June's and July's rows some came in time, and some were late.
+    expect(facts.every(({ entries, late_entries }) => entries > late_entries)).toBe(true);
+    expect(facts.slice(1).every(({ late_entries }) => late_entries > 0)).toBe(true);
+    expect(await documentsOfRows()).toEqual(
+      new Map(rows.map((row) => [String(row['reversal_id'] ?? row['requote_id'] ?? row['quote_id']), 1])),
+    );
+    expect((await inspect(world)).broken).toEqual({});
+    const { differences } = await world.database.reading((tx) => verify(tx, undefined));
+    expect(differences).toBe(0);
+    tally('rows through a cut', 'under concurrent imports and closes', rows.length);
+  }, 60_000);
+
+  /** Of each row, by its own id, on how many documents it is, with a line of its policy, kind and month. */
+  async function documentsOfRows(): Promise<Map<string, number>> {
+    const counted = await world.sql<{ own_id: string; documents: number }>(
+      `SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, count(l.document_id)::int AS documents
+       FROM entries e
+       LEFT JOIN documents d ON (d.partner_id, d.month, d.currency, d.arrangement)
+                                = (e.partner_id, e.posted_month, e.currency, e.arrangement)
+       LEFT JOIN document_lines l ON (l.document_id, l.policy_id, l.kind, l.month)
+                                     = (d.document_id, e.policy_id, e.kind, e.month)
+       GROUP BY e.entry_id, own_id`,
+    );
+    expect(new Set(counted.map(({ own_id }) => own_id)).size).toBe(counted.length);
+    return new Map(counted.map(({ own_id, documents }) => [own_id, documents]));
+  }
 });
 
 test('a partner whose arrangement changes while rows come in keeps one arrangement for each month', async () => {

@@ -4,33 +4,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { documentJson } from '../../src/documents/document.ts';
 import { seeded } from '../support/random.ts';
+import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 import { inspect } from './invariants.ts';
+import { type Intent, ledgerTotals, Model, PARTNERS } from './model.ts';
 import { startOver } from './start-over.ts';
 
 /** 500 in `npm test`, 5,000 in `npm run test:long`, or RECKONER_SEQUENCES. */
 const SEQUENCES = Number(process.env['RECKONER_SEQUENCES'] ?? (process.env['RECKONER_LONG'] ? 5000 : 500));
 const { seed: SEED } = seeded();
-
-const PARTNERS = ['p-1', 'p-2', 'p-3'] as const;
-const DIGITS = { USD: 2, JPY: 0, KWD: 3 } as const;
-type Currency = keyof typeof DIGITS;
-
-/** A row to come. A requote or reversal is of one of the quotes that there are by then. */
-interface Intent {
-  kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
-  partner: number;
-  currency: Currency;
-  policy: 'ticket-protection' | 'parking';
-  /** How many months late it comes. */
-  late: number;
-  /** In minor units. */
-  cut: number;
-  rest: number;
-  /** Which of the quotes. */
-  of: number;
-  part: 'half' | 'all';
-}
 
 const intent: fc.Arbitrary<Intent> = fc.record({
   kind: fc.constantFrom('quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal', 'reversal'),
@@ -50,64 +32,6 @@ const month = fc.record({
   close: fc.constantFrom('as previewed', 'at once', 'at once', 'forgotten'),
 });
 
-interface Quote {
-  readonly fields: { quote_id: string; partner_id: string; policy_id: string; currency: Currency };
-  cut: number;
-  rest: number;
-}
-
-/** The ledger as it should be, in whole minor units. */
-class Model {
-  readonly quotes: Quote[] = [];
-  readonly totals: Record<string, number> = {};
-  rows = 0;
-  private ids = 0;
-
-  /** The row that an intent becomes; undefined where there is nothing to requote or reverse. */
-  row(intent: Intent, now: number): Record<string, unknown> | undefined {
-    this.ids += 1;
-    const accepted = Date.UTC(2026, now - intent.late, 10, 12);
-    const own = {
-      kind: intent.kind,
-      enrollment_id: `e-${this.ids}`,
-      accepted_at: new Date(accepted).toISOString(),
-      ...(intent.kind === 'requote_accepted' ? { requote_id: `rq-${this.ids}` } : {}),
-      ...(intent.kind === 'reversal' ? { reversal_id: `rv-${this.ids}` } : {}),
-    };
-    if (intent.kind === 'quote_accepted') {
-      const { currency } = intent;
-      const partner_id = PARTNERS[intent.partner] as string;
-      const fields = { quote_id: `q-${this.ids}`, partner_id, policy_id: intent.policy, currency };
-      this.quotes.push({ fields, cut: 0, rest: 0 });
-      return this.post(this.quotes.length - 1, own, intent.cut, intent.rest);
-    }
-    if (this.quotes.length === 0) return undefined;
-    const index = intent.of % this.quotes.length;
-    if (intent.kind === 'requote_accepted') return this.post(index, own, intent.cut, intent.rest);
-    const { cut, rest } = this.quotes[index] as Quote;
-    return intent.part === 'all'
-      ? this.post(index, own, -cut, -rest)
-      : this.post(index, own, -Math.floor(cut / 2), -Math.floor(rest / 2));
-  }
-
-  private post(index: number, own: object, cut: number, rest: number): Record<string, unknown> {
-    const quote = this.quotes[index] as Quote;
-    quote.cut += cut;
-    quote.rest += rest;
-    this.rows += 1;
-    const { partner_id, currency } = quote.fields;
-    this.totals[`${partner_id} ${currency}`] = (this.totals[`${partner_id} ${currency}`] ?? 0) + rest;
-    const text = (minor: number) => inMajorUnits(minor, DIGITS[currency]);
-    return { ...quote.fields, ...own, spotPrice: text(cut + rest), partnerCut: text(cut), invoiceAmount: text(rest) };
-  }
-}
-
-function inMajorUnits(minor: number, digits: number): string {
-  const text = String(Math.abs(minor)).padStart(digits + 1, '0');
-  const sign = minor < 0 ? '-' : '';
-  return digits === 0 ? sign + text : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`;
-}
-
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
@@ -122,21 +46,6 @@ const connected = {
   // p-3's quotes of January are invoiced, those from February on are routed by the processor.
   arrangement_from: '2026-02',
 };
-
-async function ledgerTotals(): Promise<{ rows: number; totals: Record<string, number> }> {
-  const sums = await world.sql<{ partner_id: string; currency: Currency; count: number; rest: string }>(
-    `SELECT partner_id, currency, count(*)::int AS count, sum(invoice_amount)::text AS rest FROM entries GROUP BY 1, 2`,
-  );
-  return {
-    rows: sums.reduce((total, { count }) => total + count, 0),
-    totals: Object.fromEntries(
-      sums.map(({ partner_id, currency, rest }) => [
-        `${partner_id} ${currency}`,
-        Math.round(Number(rest) * 10 ** DIGITS[currency]),
-      ]),
-    ),
-  };
-}
 
 async function closeAsPreviewed(): Promise<void> {
   const preview = await world.preview();
@@ -172,7 +81,7 @@ test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every st
           const rows = intents.map((each) => model.row(each, now)).filter((row) => row !== undefined);
           if (rows.length === 0) continue;
           expect(await world.rows(rows)).toMatchObject({ accepted: rows.length, rejected: 0 });
-          expect(await ledgerTotals()).toEqual({ rows: model.rows, totals: model.totals });
+          expect(await ledgerTotals(world)).toEqual({ rows: model.rows, totals: model.totals });
         }
         world.at(new Date(Date.UTC(2026, now + 1, 1, 12)).toISOString());
         if (close === 'as previewed') await closeAsPreviewed();
@@ -184,8 +93,10 @@ test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every st
     }),
     { numRuns: SEQUENCES, seed: SEED, endOnFailure: true },
   );
-  process.stdout.write(`random histories: ${SEQUENCES}, verified after ${verified} steps (seed ${SEED})\n`);
+  tally('sequences run', 'random histories', SEQUENCES);
+  tally('states verified', 'in random histories', verified);
   // Checks that found nothing to look at in sixty histories would prove nothing.
+  if (SEQUENCES < 60) return;
   for (const [name, count] of Object.entries(looked)) expect(count, name).toBeGreaterThan(0);
 });
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { killed } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
+import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, outcome, PARTNERS, ROWS, type Story } from './story.ts';
 
 const KILLS = process.env['RECKONER_LONG'] ? 200 : 20;
@@ -24,7 +25,6 @@ test(
     const undisturbed = await outcome(calm);
     await calm.end();
 
-    let survived = 0;
     let struck = 0;
     for (let round = 0; round < KILLS; round += 1) {
       const story = await waiting();
@@ -35,12 +35,9 @@ test(
       expect({ seed, round, outcome: await outcome(story) }).toEqual({ seed, round, outcome: undisturbed });
       await assertNothingLostOrDoubled(story, 1);
       await story.end();
-      survived += 1;
     }
-    process.stdout.write(
-      `random kills survived: ${survived} of ${KILLS}, ${struck} struck a running close (seed ${seed})\n`,
-    );
     expect(struck).toBeGreaterThan(0);
+    tally('kills survived', 'of a close at random instants', struck);
   },
   30_000 + KILLS * 15_000,
 );

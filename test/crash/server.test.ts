@@ -8,6 +8,7 @@ import type { Verification } from '../../src/audit/verify.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
+import { tally } from '../support/tally.ts';
 import { partner, quote } from '../support/world.ts';
 
 const MONTHS = ['2026-05', '2026-06', '2026-07', '2026-08'] as const;
@@ -31,8 +32,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** Kills the server's first process as soon as there is one and the given time has passed. */
-async function killServer(afterMilliseconds: number): Promise<void> {
+/** Kills the server's first process as soon as there is one and the given time has passed; says whether it could. */
+async function killServer(afterMilliseconds: number): Promise<boolean> {
   const lockFile = join(home, 'postgres', 'data', 'postmaster.pid');
   const begun = performance.now();
   for (;;) {
@@ -40,12 +41,12 @@ async function killServer(afterMilliseconds: number): Promise<void> {
     if (pid > 0 && performance.now() - begun > afterMilliseconds) {
       try {
         process.kill(pid, 'SIGKILL');
+        return true;
       } catch {
-        // It had shut down by itself a moment before.
+        return false; // It had shut down by itself a moment before.
       }
-      return;
     }
-    if (performance.now() - begun > 15_000) return;
+    if (performance.now() - begun > 15_000) return false;
     await sleep(2);
   }
 }
@@ -60,7 +61,7 @@ function readLine(file: string): string {
 
 for (const [index, month] of MONTHS.entries()) {
   test(`the server is killed while ${month} closes, and the close is run again (seed ${seed})`, async () => {
-    const [closing] = await Promise.all([run(['close', month]), killServer(300 + random() * 900)]);
+    const [closing, killed] = await Promise.all([run(['close', month]), killServer(300 + random() * 900)]);
     // Finished before the blow, or failed with a sentence: never a stack trace, never half a month.
     expect([0, 1]).toContain(closing.status);
     if (closing.status === 1) expect(closing.stderr).not.toMatch(/\n\s+at /);
@@ -72,6 +73,7 @@ for (const [index, month] of MONTHS.entries()) {
     );
     expect(documents.every((document) => document.email?.status === 'sent')).toBe(true);
     expect(readdirSync(join(home, 'outbox'))).toHaveLength((index + 1) * 3);
+    if (killed) tally('kills survived', 'of PostgreSQL', 1);
   }, 60_000);
 }
 

@@ -40,6 +40,8 @@ export interface Story {
   readonly run: (args: readonly string[], env?: Record<string, string>) => Promise<Ran>;
   readonly rowsFile: string;
   readonly partnersFile: string;
+  /** The same partners, one of them under another name: its documents differ when they are run again. */
+  readonly renamedFile: string;
   readonly end: () => Promise<void>;
 }
 
@@ -51,6 +53,11 @@ export async function beginStory(): Promise<Story> {
   const partnersFile = join(world.home, 'partners.json');
   writeFileSync(rowsFile, ROWS.map((row) => `${JSON.stringify(row)}\n`).join(''));
   writeFileSync(partnersFile, JSON.stringify(PARTNERS));
+  const renamedFile = join(world.home, 'renamed.json');
+  writeFileSync(
+    renamedFile,
+    JSON.stringify(PARTNERS.map((each, index) => (index === 0 ? { ...each, name: 'Renamed' } : each))),
+  );
   const env = {
     RECKONER_HOME: world.home,
     DATABASE_URL: world.databaseUrl,
@@ -62,6 +69,7 @@ export async function beginStory(): Promise<Story> {
     mail,
     rowsFile,
     partnersFile,
+    renamedFile,
     run: (args, more = {}) => reckoner(args, { env: { ...env, ...more } }),
     end: async () => {
       await world.end();

@@ -1,24 +1,15 @@
 /** What the mail server answers decides: try again, give up, or, where nobody knows, once more with the same bytes. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startOver } from '../close/start-over.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { beforeEach, expect, test } from 'vitest';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
-beforeAll(async () => {
-  server = await startMailServer();
-  world = await openWorld({ smtpUrl: server.url });
-});
-afterAll(async () => {
-  await world.end();
-  await server.close();
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
 });
 beforeEach(async () => {
-  await startOver(world);
-  server.behaviour = 'accept';
-  server.replies.clear();
-  server.mails.length = 0;
   await world.partners([partner()]);
   await world.rows([quote()]);
   await world.close();

@@ -1,25 +1,16 @@
 /** What lacks something that a person can supply is held with a reason, stops nobody else, and goes out once it is there. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Settings } from '../../src/config.ts';
-import { startOver } from '../close/start-over.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, realSettings, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
-beforeAll(async () => {
-  server = await startMailServer();
-  world = await openWorld({ smtpUrl: server.url });
-});
-afterAll(async () => {
-  await world.end();
-  await server.close();
-});
-beforeEach(async () => {
-  await startOver(world);
-  server.mails.length = 0;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
 });
 
 const contact = (email: string, cc: string[] = []) => ({ invoicing_contact: { name: 'Accounts', email, cc } });

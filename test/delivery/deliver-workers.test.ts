@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
 import { type Deliverer, type Delivery, deliverDocument } from '../../src/delivery/document.ts';
@@ -13,24 +13,14 @@ import { composeMessage } from '../../src/delivery/message.ts';
 import { WORKER_LOCKS } from '../../src/delivery/queries.ts';
 import type { OutgoingMessage, SendOutcome } from '../../src/delivery/transport.ts';
 import { packageRoot } from '../../src/package.ts';
-import { startOver } from '../close/start-over.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
-beforeAll(async () => {
-  server = await startMailServer();
-  world = await openWorld({ smtpUrl: server.url });
-});
-afterAll(async () => {
-  await world.end();
-  await server.close();
-});
-beforeEach(async () => {
-  await startOver(world);
-  server.behaviour = 'accept';
-  server.mails.length = 0;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
 });
 
 /** Closes July with so many invoices, one a partner. */

@@ -3,22 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { type ParsedMail, simpleParser } from 'mailparser';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Amount } from '../../src/money.ts';
 import { startOver } from '../close/start-over.ts';
-import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import type { MailServer, ReceivedMail } from '../support/mail-server.ts';
+import { openMailWorld } from '../support/mail-world.ts';
+import { partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
-beforeAll(async () => {
-  server = await startMailServer();
-  world = await openWorld({ smtpUrl: server.url });
-});
-afterAll(async () => {
-  await world.end();
-  await server.close();
+openMailWorld((opened) => {
+  ({ world, server } = opened);
 });
 
 /** June's invoice of p-1; July's invoice of p-2, statement of p-3 and credit note of p-1. */

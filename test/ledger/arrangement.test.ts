@@ -175,6 +175,29 @@ describe('a change of arrangement', () => {
     expect((await kept('p-undone')).at(-1)).toEqual({ from_month: '2026-10', arrangement: 'invoicing' });
   });
 
+  test('that is planned cannot be moved by another month alone, which would have said nothing', async () => {
+    const seller = { partner_id: 'p-moved' };
+    await world.partners([partner(seller)]);
+    await world.partners([partner({ ...seller, ...CONNECTED, arrangement_from: '2026-10' })]);
+    const planned = await kept('p-moved');
+    for (const arrangement_from of ['2026-09', '2026-12']) {
+      const moved = partner({ ...seller, name: 'Renamed', ...CONNECTED, arrangement_from });
+      await expect(world.partners([moved])).rejects.toMatchObject(refusal(/from 2026-10 on, and that month cannot/));
+    }
+    expect(await kept('p-moved')).toEqual(planned);
+    // Nor is the month lost where the file leaves it out.
+    const silent = { created: 0, updated: 0, unchanged: 1 };
+    expect(await world.partners([partner({ ...seller, ...CONNECTED })])).toEqual(silent);
+    // What the refusal advises: back, then again for a later month.
+    await world.partners([partner({ ...seller, arrangement_from: '2026-10' })]);
+    await world.partners([partner({ ...seller, ...CONNECTED, arrangement_from: '2026-12' })]);
+    expect(await kept('p-moved')).toEqual([
+      { from_month: '0001-01', arrangement: 'invoicing' },
+      { from_month: '2026-10', arrangement: 'invoicing' },
+      { from_month: '2026-12', arrangement: 'connected_account' },
+    ]);
+  });
+
   test('and of nothing but the account is brought up to date in place', async () => {
     const seller = { partner_id: 'p-account', ...CONNECTED };
     await world.partners([partner(seller)]);

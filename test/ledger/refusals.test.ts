@@ -144,6 +144,14 @@ const NDJSON: readonly Broken[] = [
   ['json_malformed', '', 'a bare number is refused', 2, '\n12.50\n'],
   ['json_malformed', '', 'null is refused', 1, 'null'],
   ['json_malformed', '', 'two objects on one line are refused', 1, ndjson(quote()).replace('\n', ndjson(quote()))],
+  ['not_utf8', '', 'a line in another encoding is refused', 2, `${ndjson(quote())}\ufffd\ufffd{"kind":\n`],
+  [
+    'field_repeated',
+    'spotPrice',
+    'a field that is named twice is refused, and neither of its values taken',
+    1,
+    ndjson(quote()).replace('"spotPrice"', '"spotPrice":"20.00","spotPrice"'),
+  ],
   ['field_unknown', 'spot_price', 'a field of another name is refused', 1, ndjson(quote({ spot_price: '10.00' }))],
   [
     'field_unknown',

@@ -180,6 +180,17 @@ describe('partners.json is refused for', () => {
       /partner p-1 stands in the file twice/,
     ],
     [
+      'a field that is named twice',
+      JSON.stringify([partner()]).replace('"currency"', '"currency":"EUR","currency"'),
+      /currency: is named twice/,
+    ],
+    ['a hundred thousand nested lists', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, /^0: /],
+    [
+      'a hundred thousand nested objects',
+      JSON.stringify([partner({ tax_id: '@' })]).replace('"@"', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`),
+      /0\.tax_id: /,
+    ],
+    [
       'a field named __proto__',
       JSON.stringify([partner()]).replace('{', '{"__proto__":{"active":false},'),
       /__proto__/,

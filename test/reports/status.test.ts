@@ -1,25 +1,15 @@
 /** What `status` tells operations: months, backlog, the last runs, and one sentence for each thing that needs a person. */
 import { DateTime } from 'luxon';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
-import { startOver } from '../close/start-over.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
-beforeAll(async () => {
-  server = await startMailServer();
-  world = await openWorld({ smtpUrl: server.url });
-});
-afterAll(async () => {
-  await world.end();
-  await server.close();
-});
-beforeEach(async () => {
-  await startOver(world);
-  server.behaviour = 'accept';
-  server.replies.clear();
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
 });
 
 const status = (): Promise<Status> => world.database.reading((tx) => readStatus(tx, world.environment.now()));

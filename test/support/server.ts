@@ -10,12 +10,15 @@ import type { TestProject } from 'vitest/node';
 import { readEnvironment } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+import { tallied } from './tally.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** URL of the server's maintenance database. */
     serverUrl: string;
     template: string;
+    /** Where tests write down what they went through, see tally.ts. */
+    tallyFile: string;
   }
 }
 
@@ -41,7 +44,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   project.provide('serverUrl', serverUrl);
   project.provide('template', template);
+  const tallyFile = join(folder, 'tally.ndjson');
+  project.provide('tallyFile', tallyFile);
   return async () => {
+    for (const line of tallied(tallyFile)) process.stdout.write(`${line}\n`);
     await admin.query(`DROP DATABASE ${template} WITH (FORCE)`);
     await admin.end();
     await embedded?.release();

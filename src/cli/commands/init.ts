@@ -1,8 +1,9 @@
 /** `reckoner init` and `reckoner migrate`: the home and its database. */
-import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment, readSettings, settingsFile } from '../../config.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { makeFolder } from '../../folder.ts';
 import { readGaps } from '../../reports/readiness.ts';
 import { firstSettings } from '../../sandbox.ts';
 import { withContext, withDatabase } from '../context.ts';
@@ -32,7 +33,7 @@ export async function init(output: Output): Promise<number> {
 function layOutHome(environment: Environment): 'created' | 'kept' {
   const file = settingsFile(environment);
   try {
-    mkdirSync(join(environment.home, 'outbox'), { recursive: true });
+    makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
     // Written whole under another name first: a full disk or a kill must not leave half a file that init would keep.

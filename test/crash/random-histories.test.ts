@@ -1,0 +1,182 @@
+/**
+ * Random histories by the real program, killed again and again on its way: each is written down while nobody disturbs it
+ * and then played once more with a kill -9 in every second command; both must end the same. From a printed seed.
+ */
+import { expect, test } from 'vitest';
+import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
+import { type Currency, Model, PARTNERS } from '../close/model.ts';
+import { seeded } from '../support/random.ts';
+import { tally } from '../support/tally.ts';
+import { partner } from '../support/world.ts';
+import { assertNothingLostOrDoubled, beginStory, outcome, type Story } from './story.ts';
+
+/** 2 in `npm test`, 30 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
+const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 30 : 2));
+const { seed: SEED } = seeded();
+
+/** One command of a history as it was when nobody disturbed it. */
+interface Played {
+  readonly args: readonly string[];
+  readonly now: string;
+  readonly status: number | null;
+}
+
+interface Script {
+  readonly random: () => number;
+  readonly model: Model;
+  month: number;
+  files: number;
+}
+
+/** The places at which a command may die, by the first words of the command line: its own, and what it delivers. */
+const OWN: Readonly<Record<string, string>> = {
+  'partner import': 'partners.',
+  'ledger import': 'import.',
+  close: 'close.',
+  'invoice rerun': 'rerun.',
+  'invoice credit': 'credit.',
+};
+function failpointsOf(args: readonly string[]): Failpoint[] {
+  const own = OWN[args.slice(0, 2).join(' ')] ?? OWN[args[0] ?? ''];
+  const delivers = ['close', 'deliver', 'invoice'].includes(args[0] ?? '');
+  return FAILPOINTS.filter(
+    (name) => (own !== undefined && name.startsWith(own)) || (delivers && name.startsWith('delivery.')),
+  );
+}
+
+const below = ({ random }: Script, count: number) => Math.floor(random() * count);
+const one = <Value>(script: Script, values: readonly Value[]): Value => values[below(script, values.length)] as Value;
+
+function fileOfRows(script: Script, story: Story): string {
+  const rows = Array.from({ length: 1 + below(script, 6) }, () =>
+    script.model.row(
+      {
+        kind: one(script, ['quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal'] as const),
+        partner: below(script, 3),
+        currency: one(script, ['USD', 'USD', 'JPY'] as readonly Currency[]),
+        policy: one(script, ['ticket-protection', 'parking'] as const),
+        late: one(script, [0, 0, 1]),
+        cut: below(script, 500),
+        rest: 1 + below(script, 2000),
+        of: below(script, 1000),
+        part: one(script, ['half', 'all'] as const),
+      },
+      script.month,
+    ),
+  ).filter((row) => row !== undefined);
+  script.files += 1;
+  return story.world.file(`rows-${script.files}.ndjson`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+}
+
+/** What may be done between two closes, upon a document by its number. A new act is one more line. */
+const ACTS: readonly ((script: Script, number: string) => readonly string[])[] = [
+  () => ['deliver'],
+  (script, number) => ['invoice', 'credit', number, '--amount', String(1 + below(script, 9)), '--reason', 'as agreed'],
+  (_, number) => ['invoice', 'void', number, '--reason', 'a mistake'],
+  (_, number) => ['invoice', 'rerun', number],
+  (script) => ['invoice', 'rerun', '--month', `2026-${String(script.month).padStart(2, '0')}`],
+  (_, number) => ['invoice', 'hold', number, '--reason', 'a question'],
+  (_, number) => ['invoice', 'release', number],
+  (_, number) => ['invoice', 'resend', number],
+  (_, number) => ['invoice', 'write-off', number, '--reason', 'uncollectable'],
+];
+
+/** Makes a history up while it happens: two months of imports, a close, and acts upon what it issued. */
+async function invent(story: Story, seed: number): Promise<Played[]> {
+  const script: Script = { random: seeded(seed).random, model: new Model(), month: 5, files: 0 };
+  const played: Played[] = [];
+  const play = async (args: readonly string[], now: string) => {
+    const ran = await story.run(args, { RECKONER_NOW: now });
+    // Refused by a rule, or in need of attention: either is part of the story. A failure is not.
+    expect({ args, stderr: ran.stderr, fine: [0, 3, 4].includes(ran.status ?? -1) }).toMatchObject({ fine: true });
+    played.push({ args, now, status: ran.status });
+  };
+  const partners = (name: string) =>
+    story.world.file(
+      `partners-${name.length}.json`,
+      JSON.stringify(PARTNERS.map((partner_id) => partner({ partner_id, name }))),
+    );
+  await play(['partner', 'import', partners('As it was called')], '2026-06-10T10:00:00Z');
+  for (script.month = 5; script.month < 7; script.month += 1) {
+    const during = `2026-${String(script.month + 1).padStart(2, '0')}-20T10:00:00Z`;
+    const after = `2026-${String(script.month + 2).padStart(2, '0')}-01T12:00:00Z`;
+    await play(['ledger', 'import', fileOfRows(script, story)], during);
+    if (script.random() < 0.5) await play(['ledger', 'import', fileOfRows(script, story)], during);
+    await play(script.random() < 0.3 ? ['close', '--no-deliver'] : ['close'], after);
+    if (script.random() < 0.5) await play(['partner', 'import', partners(`Renamed in ${script.month}`)], after);
+    const numbers = (await story.world.documents()).map(({ number }) => number);
+    for (let acts = 1 + below(script, 2); acts > 0 && numbers.length > 0; acts -= 1) {
+      await play(one(script, ACTS)(script, one(script, numbers)), after);
+    }
+  }
+  await play(['deliver'], '2026-08-02T12:00:00Z');
+  return played;
+}
+
+/** Plays it again in another world, and kills every second command somewhere on its way. Gives the kills. */
+async function disturb(story: Story, played: readonly Played[], seed: number): Promise<number> {
+  const { random } = seeded(seed + 1);
+  let kills = 0;
+  for (const { args, now, status } of played) {
+    const run = (env: Record<string, string> = {}, other = args) =>
+      // The files lie where they were written first.
+      story.run(other, { RECKONER_NOW: now, ...env });
+    const failpoints = failpointsOf(args);
+    const failpoint = failpoints[Math.floor(random() * failpoints.length * 1.5)];
+    const armed = failpoint === undefined ? {} : { RECKONER_FAILPOINT: `${failpoint}:${random() < 0.7 ? 1 : 2}` };
+    const ran = await run(armed);
+    if (ran.signal === null) {
+      expect({ args, armed, status: ran.status, stderr: ran.stderr }).toMatchObject({ status });
+      continue;
+    }
+    kills += 1;
+    // What dies while it delivers had done its own act: that is not to be done twice, but the delivery ended.
+    const again = await (failpoint?.startsWith('delivery.') && args[0] === 'invoice' ? run({}, ['deliver']) : run());
+    expect({
+      args,
+      armed,
+      status: again.status,
+      stderr: again.stderr,
+      fine: [0, 4].includes(again.status ?? -1),
+    }).toMatchObject({ fine: true });
+  }
+  return kills;
+}
+
+const corrections = (story: Story) =>
+  story.world.sql(
+    `SELECT action, subject, details, (SELECT count(*) FROM sendings s WHERE s.event_id = e.event_id)::int AS sendings
+     FROM audit_events e WHERE action LIKE 'invoice.%' ORDER BY event_id`,
+  );
+
+test(
+  `${HISTORIES} random histories (seeds ${SEED} to ${SEED + HISTORIES - 1}) end the same with kills on their way`,
+  async () => {
+    let kills = 0;
+    let commands = 0;
+    for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
+      const [calm, killed] = [await beginStory(), await beginStory()];
+      let played: Played[] = [];
+      try {
+        played = await invent(calm, seed);
+        await assertNothingLostOrDoubled(calm, 0);
+        const struck = await disturb(killed, played, seed);
+        expect(await outcome(killed)).toEqual(await outcome(calm));
+        expect(await corrections(killed)).toEqual(await corrections(calm));
+        await assertNothingLostOrDoubled(killed, struck);
+        kills += struck;
+        commands += played.length;
+      } catch (error) {
+        const story = played.map(({ args }) => args.slice(0, 4).join(' ')).join(' > ');
+        throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${story}`, { cause: error });
+      } finally {
+        await calm.end();
+        await killed.end();
+      }
+    }
+    expect(kills).toBeGreaterThan(0);
+    tally('kills survived', 'in random histories', kills);
+    tally('sequences run', `of the real program, ${commands} commands`, HISTORIES);
+  },
+  60_000 + HISTORIES * 120_000,
+);

@@ -1,0 +1,209 @@
+/** Transactions that the server undoes: real deadlocks and real lost races, tried again, a bounded number of times. */
+import { statSync } from 'node:fs';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { closeMonths } from '../../src/close/run.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
+import { refuse } from '../../src/errors.ts';
+import { importRows } from '../../src/ledger/import.ts';
+import { inspect } from '../close/invariants.ts';
+import { startOver } from '../close/start-over.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+/** Two connections only: one that a failed attempt had not given back would be missed. */
+let database: Database;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.sql(`CREATE TABLE tills (till text PRIMARY KEY, cash integer NOT NULL CHECK (cash >= 0))`);
+  await world.sql(`GRANT SELECT, INSERT, UPDATE ON tills TO reckoner_app`);
+  const [{ name } = { name: '' }] = await world.sql<{ name: string }>(`SELECT current_database() AS name`);
+  // A second by default: the server looks for deadlocks only then.
+  await world.sql(`ALTER DATABASE ${name} SET deadlock_timeout = '200ms'`);
+  database = await openDatabase(world.environment, { poolSize: 2 });
+});
+afterAll(async () => {
+  await database.close();
+  await world.end();
+});
+beforeEach(async () => {
+  await world.sql(`DELETE FROM tills`);
+  await world.sql(`INSERT INTO tills VALUES ('front', 100), ('back', 100)`);
+});
+
+const cash = async () =>
+  Object.fromEntries(
+    (await world.sql<{ till: string; cash: number }>(`SELECT till, cash FROM tills`)).map((row) => [
+      row.till,
+      row.cash,
+    ]),
+  );
+const put = (tx: Transaction, till: string, amount: number) =>
+  execute(tx, `UPDATE tills SET cash = cash + :amount WHERE till = :till`, { till, amount });
+
+/** A promise to be kept from outside. */
+function signal(): { given: Promise<void>; give: () => void } {
+  let give: () => void = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { given, give };
+}
+
+/** Work that somebody else overtakes in its first attempts: the row that it has read is changed before it writes. */
+function overtaken(
+  times: number,
+  amount: number,
+): { attempts: () => number; work: (tx: Transaction) => Promise<void> } {
+  let attempts = 0;
+  return {
+    attempts: () => attempts,
+    work: async (tx) => {
+      attempts += 1;
+      await execute(tx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`);
+      await queryOne(tx, `SELECT cash FROM tills WHERE till = 'front'`);
+      if (attempts <= times) await world.sql(`UPDATE tills SET cash = cash + 1 WHERE till = 'front'`);
+      await put(tx, 'front', amount);
+      await put(tx, 'back', -amount);
+    },
+  };
+}
+
+describe('what the server undid is done again', () => {
+  test('two that wait for each other: one is sacrificed, tries again, and both have happened once', async () => {
+    const [first, second] = [signal(), signal()];
+    let attempts = 0;
+    const undone: unknown[] = [];
+    const moving = async (from: string, to: string, mine: () => void, theirs: Promise<void>) =>
+      database.transaction(async (tx) => {
+        attempts += 1;
+        await put(tx, from, -10);
+        mine();
+        await theirs;
+        await put(tx, to, 10).catch((error: unknown) => {
+          undone.push(sqlstate(error));
+          throw error;
+        });
+        return from;
+      });
+    const moved = await Promise.all([
+      moving('front', 'back', first.give, second.given),
+      moving('back', 'front', second.give, first.given),
+    ]);
+    expect(moved).toEqual(['front', 'back']);
+    expect({ attempts, undone }).toEqual({ attempts: 3, undone: ['40P01'] });
+    expect(await cash()).toEqual({ front: 100, back: 100 });
+  });
+
+  for (const times of [1, 4]) {
+    test(`a transaction that is overtaken ${times} time(s) happens at the next attempt, once`, async () => {
+      const { attempts, work } = overtaken(times, 10);
+      await database.transaction(work);
+      expect(attempts()).toBe(times + 1);
+      expect(await cash()).toEqual({ front: 100 + times + 10, back: 90 });
+    });
+  }
+
+  test('but not without end: overtaken each time, it gives up after five attempts and nothing has happened', async () => {
+    const { attempts, work } = overtaken(Number.POSITIVE_INFINITY, 10);
+    const failure = await database.transaction(work).catch((error: unknown) => error);
+    expect(sqlstate(failure)).toBe('40001');
+    expect(attempts()).toBe(5);
+    expect(await cash()).toEqual({ front: 105, back: 100 });
+  });
+
+  test('a preview too, and it is undone all the same', async () => {
+    const { attempts, work } = overtaken(1, 10);
+    expect(await database.preview(async (tx) => work(tx).then(() => 'seen'))).toBe('seen');
+    expect(attempts()).toBe(2);
+    expect(await cash()).toEqual({ front: 101, back: 100 });
+  });
+});
+
+describe('what would fail again is not tried again', () => {
+  const failures: readonly [what: string, work: (tx: Transaction) => Promise<unknown>, told: unknown][] = [
+    ['a row that is there already', (tx) => execute(tx, `INSERT INTO tills VALUES ('front', 0)`), { code: '23505' }],
+    ['an amount that a rule forbids', (tx) => put(tx, 'back', -101), { code: '23514' }],
+    ['a statement that makes no sense', (tx) => execute(tx, `SELECT 1 / 0`), { code: '22012' }],
+    [
+      'a lock that was not to be had in time',
+      async (tx) => {
+        const holder = new pg.Client(world.databaseUrl);
+        await holder.connect();
+        try {
+          await holder.query(`BEGIN; UPDATE tills SET cash = 0 WHERE till = 'back'`);
+          await execute(tx, `SET LOCAL lock_timeout = '10ms'`);
+          await put(tx, 'back', 1);
+        } finally {
+          await holder.end();
+        }
+      },
+      { code: '55P03' },
+    ],
+    ['a refusal', () => Promise.reject(refuse('partner_unknown', { partner_id: 'p-9' })), { code: 'partner_unknown' }],
+    ['a bug', () => Promise.reject(new TypeError('cash is not a function')), { name: 'TypeError' }],
+    ['a bug that calls itself 40001', () => Promise.reject(Object.assign(new Error(), { code: '40001' })), {}],
+  ];
+  for (const [what, work, told] of failures) {
+    test(`${what}: one attempt, and nothing of it has happened`, async () => {
+      let attempts = 0;
+      const trying = database.transaction(async (tx) => {
+        attempts += 1;
+        await put(tx, 'front', 10);
+        return work(tx);
+      });
+      await expect(trying).rejects.toMatchObject(told as object);
+      expect(attempts).toBe(1);
+      expect(await cash()).toEqual({ front: 100, back: 100 });
+    });
+  }
+});
+
+/**
+ * Runs an act of the program into a deadlock that it loses: somebody holds a table that the act needs and then asks for
+ * a lock of the program's, with more patience than the act has.
+ */
+async function sacrificed<Result>(table: string, lock: number, act: () => Promise<Result>): Promise<Result> {
+  const other = new pg.Client(world.databaseUrl);
+  await other.connect();
+  try {
+    await other.query(`SET deadlock_timeout = '1min'`);
+    await other.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    const acting = act();
+    acting.catch(() => {});
+    const waiting = `SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+                     WHERE b.datname = current_database() AND l.relation = '${table}'::regclass AND NOT l.granted`;
+    while ((await world.sql(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await other.query(`SELECT pg_advisory_xact_lock(7310, $1)`, [lock]);
+    await other.query('COMMIT');
+    return await acting;
+  } finally {
+    await other.end();
+  }
+}
+
+describe('the acts of the program that lose a deadlock are done once', () => {
+  beforeEach(async () => {
+    await startOver(world);
+    await world.sql(`INSERT INTO tills VALUES ('front', 100), ('back', 100)`);
+    await world.partners([partner()]);
+  });
+
+  test('a close: its documents are issued once, and their numbers begin at one', async () => {
+    await world.rows([quote()]);
+    expect(await sacrificed('sendings', 2, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
+    expect((await world.documents()).map(({ number }) => number)).toEqual(['INV-2026-000001']);
+    expect((await inspect(world)).broken).toEqual({});
+  });
+
+  test('an import: it reads its file again and records each row once', async () => {
+    const name = world.file('rows.ndjson', [quote(), quote()].map((row) => `${JSON.stringify(row)}\n`).join(''));
+    let bytes = 0;
+    const options = { skipInvalid: false, now: world.environment.now(), onProgress: (more: number) => (bytes += more) };
+    const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
+    expect(await sacrificed('entries', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
+    expect(await world.sql(`SELECT count(*)::int FROM entries`)).toEqual([{ count: 2 }]);
+    expect(bytes).toBe(2 * statSync(name).size);
+  });
+});

@@ -1,0 +1,237 @@
+/**
+ * What may happen in a history, each act once in this list: random histories and whoever reads them learn of a new one
+ * by its entry. An act finds something to be done to by itself; what it may be refused with, it says.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { verify } from '../../src/audit/verify.ts';
+import { writeBackup } from '../../src/database/backup.ts';
+import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
+import { resendDocument } from '../../src/delivery/resend.ts';
+import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import type { DocumentJson } from '../../src/documents/document.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import type { RefusalCode } from '../../src/errors.ts';
+import type { Month } from '../../src/month.ts';
+import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
+import { emptyTables } from '../close/start-over.ts';
+import type { Behaviour, MailServer } from '../support/mail-server.ts';
+import { partner, type World } from '../support/world.ts';
+
+export interface History {
+  readonly world: World;
+  readonly server: MailServer;
+  /** The rows that were sent, and what they add up to. */
+  readonly model: Model;
+  readonly random: () => number;
+  /** Where the clock stands. */
+  now: Date;
+}
+
+export interface Act {
+  readonly name: string;
+  /** How often it is chosen, beside the others. */
+  readonly weight: number;
+  /** With which answers it may come to nothing. */
+  readonly refusals?: readonly RefusalCode[];
+  /** False where there was nothing to do it to. */
+  readonly run: (history: History) => Promise<boolean>;
+}
+
+const below = ({ random }: History, count: number) => Math.floor(random() * count);
+const one = <Value>(history: History, values: readonly Value[]): Value | undefined =>
+  values[below(history, values.length)];
+
+function turnClock(history: History, to: Date): void {
+  history.now = to;
+  history.world.at(to.toISOString());
+}
+
+/** One of the documents that there are, of those that match. */
+async function aDocument(
+  history: History,
+  matches: (document: DocumentJson) => boolean = () => true,
+): Promise<DocumentJson | undefined> {
+  return one(history, (await history.world.documents()).filter(matches));
+}
+
+/** An act upon one document. */
+const upon =
+  (
+    act: (tx: Transaction, history: History, document: DocumentJson) => Promise<unknown>,
+    matches?: (document: DocumentJson) => boolean,
+  ): Act['run'] =>
+  async (history) => {
+    const document = await aDocument(history, matches);
+    if (document === undefined) return false;
+    await history.world.database.transaction((tx) => act(tx, history, document));
+    return true;
+  };
+
+const reason = 'as agreed';
+/** Invoices for the most part, lest every second act is refused. */
+const anInvoice = (document: DocumentJson) => document.document === 'invoice';
+
+/** Deliveries to a mail server that behaves like this. */
+const delivering =
+  (behaviour: Behaviour): Act['run'] =>
+  async ({ world, server }) => {
+    server.behaviour = behaviour;
+    const deliveries = await world.deliver();
+    server.behaviour = 'accept';
+    return deliveries.length > 0;
+  };
+
+export const ACTS: readonly Act[] = [
+  {
+    name: 'rows come in',
+    weight: 12,
+    async run(history) {
+      const rows = Array.from({ length: 1 + below(history, 8) }, () => {
+        const kind = one(history, ['quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal'] as const);
+        return history.model.row(
+          {
+            kind: kind ?? 'quote_accepted',
+            partner: below(history, 3),
+            currency: one(history, ['USD', 'USD', 'USD', 'JPY', 'KWD'] as const) as Currency,
+            policy: one(history, ['ticket-protection', 'parking'] as const) ?? 'parking',
+            late: one(history, [0, 0, 0, 1, 2]) ?? 0,
+            cut: below(history, 500),
+            rest: below(history, 2000),
+            of: below(history, 1000),
+            part: one(history, ['half', 'all', 'all'] as const) ?? 'all',
+          },
+          (history.now.getUTCFullYear() - 2026) * 12 +
+            history.now.getUTCMonth() -
+            (history.now.getUTCDate() < 11 ? 1 : 0),
+        );
+      }).filter((row) => row !== undefined);
+      if (rows.length === 0) return false;
+      const { accepted, rejected } = await history.world.rows(rows);
+      if (accepted !== rows.length) throw new Error(`of ${rows.length} good rows ${rejected} were rejected`);
+      return true;
+    },
+  },
+  {
+    name: 'a month ends and is closed',
+    weight: 7,
+    async run(history) {
+      const { now, world } = history;
+      turnClock(history, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 12)));
+      return (await world.close()).length > 0;
+    },
+  },
+  {
+    name: 'some days pass',
+    weight: 4,
+    async run(history) {
+      turnClock(history, new Date(history.now.getTime() + (1 + below(history, 9)) * 86_400_000));
+      return true;
+    },
+  },
+  { name: 'deliveries', weight: 6, run: delivering('accept') },
+  { name: 'deliveries, deferred', weight: 1, run: delivering('defer_recipients') },
+  { name: 'deliveries, refused for good', weight: 1, run: delivering('refuse_recipients') },
+  { name: 'deliveries, cut off after the message', weight: 1, run: delivering('drop_after_data') },
+  {
+    name: 'a partner changes',
+    weight: 3,
+    async run(history) {
+      const partner_id = one(history, ['p-1', 'p-2']) ?? 'p-1';
+      const change = one(history, [
+        { name: `Renamed ${below(history, 1000)}` },
+        { payment_terms_days: below(history, 60) },
+        { tax_id: `T-${below(history, 1000)}` },
+        { invoicing_contact: { name: '', email: '', cc: [] } },
+        {},
+      ]);
+      await history.world.partners([partner({ partner_id, ...change })]);
+      return true;
+    },
+  },
+  {
+    name: 'void',
+    weight: 2,
+    refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off'],
+    run: upon((tx, { world }, { number }) => voidDocument(tx, world, { number, reason })),
+  },
+  {
+    name: 'rerun of a document',
+    weight: 3,
+    refusals: [
+      ...(['document_void', 'payment_applied', 'credit_used', 'document_written_off'] as const),
+      ...(['not_of_the_ledger', 'document_on_hold'] as const),
+    ],
+    run: upon((tx, history, { number }) =>
+      rerunDocument(tx, history.world, number, { newTerms: history.random() < 0.5 }),
+    ),
+  },
+  {
+    name: 'rerun of a month',
+    weight: 2,
+    run: upon((tx, { world }, { month }) => rerunMonth(tx, world, month as Month, { newTerms: false })),
+  },
+  {
+    name: 'credit',
+    weight: 4,
+    refusals: ['document_void', 'credit_exceeds_invoice'],
+    run: upon(
+      (tx, history, { number, invoiceAmount }) => {
+        const whole = Number.parseInt(invoiceAmount, 10);
+        const amount = one(history, [invoiceAmount, String(1 + Math.floor(whole / 2)), inMajorUnits(1, 0)]) as string;
+        return creditInvoice(tx, history.world, { number, amount, reason });
+      },
+      (document) => anInvoice(document) && Number(document.invoiceAmount) > 0,
+    ),
+  },
+  {
+    name: 'write-off',
+    weight: 1,
+    refusals: ['document_void', 'nothing_to_write_off'],
+    run: upon((tx, { world }, { number }) => writeOffInvoice(tx, world, { number, reason }), anInvoice),
+  },
+  {
+    name: 'hold',
+    weight: 2,
+    refusals: ['document_void', 'document_on_hold'],
+    run: upon((tx, { world }, { number }) => holdDocument(tx, world, { number, reason })),
+  },
+  {
+    name: 'release',
+    weight: 2,
+    refusals: ['document_void', 'document_not_on_hold'],
+    run: upon((tx, { world }, { number }) => releaseDocument(tx, world, number)),
+  },
+  {
+    name: 'resend',
+    weight: 2,
+    refusals: ['document_void', 'document_on_hold', 'sending_unfinished'],
+    run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
+  },
+  {
+    name: 'backup, loss of everything, and restore',
+    weight: 1,
+    async run({ world }) {
+      const file = join(world.home, 'history.backup');
+      await writeBackup(world.database, world.environment, file);
+      await emptyTables(world);
+      const checked = await checkBackup(file, world.environment.name);
+      await restoreBackup(world.database, checked, (tx) => verify(tx, undefined).catch(() => undefined));
+      rmSync(file);
+      return true;
+    },
+  },
+];
+
+/** One of all acts, by their weights. */
+export function chooseAct(random: () => number): Act {
+  let at = random() * ACTS.reduce((sum, { weight }) => sum + weight, 0);
+  for (const act of ACTS) {
+    at -= act.weight;
+    if (at < 0) return act;
+  }
+  return ACTS[0] as Act;
+}

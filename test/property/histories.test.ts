@@ -1,0 +1,155 @@
+/**
+ * Random histories of everything that can be done, in any order, from a printed seed: after every act the books tie,
+ * what was issued stands as it was issued, and nobody gets a letter twice that nobody asked for twice.
+ */
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { CHECKS } from '../../src/audit/checks.ts';
+import { verify } from '../../src/audit/verify.ts';
+import type { DocumentJson } from '../../src/documents/document.ts';
+import { Refusal } from '../../src/errors.ts';
+import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
+import { startOver } from '../close/start-over.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { openMailWorld } from '../support/mail-world.ts';
+import { seeded } from '../support/random.ts';
+import { tally } from '../support/tally.ts';
+import { partner, type World } from '../support/world.ts';
+import { ACTS, chooseAct, type History } from './acts.ts';
+
+/** 12 in `npm test`, 300 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
+const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 300 : 12));
+const LENGTH = 24;
+const { seed: SEED } = seeded();
+
+let world: World;
+let server: MailServer;
+openMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+
+/** What nothing may change in a document once it is issued. */
+const FACE = [
+  ...(['number', 'series', 'sequence', 'document', 'purpose', 'partner_id', 'month', 'currency', 'issued_on'] as const),
+  ...(['due_on', 'enrollments', 'spotPrice', 'partnerCut', 'invoiceAmount', 'credit_applied', 'amount_due'] as const),
+  ...(['lines', 'replaces', 'credits'] as const),
+];
+/** What is there for good once it is there. */
+const ONCE = ['payment_link', 'pdf', 'void_reason', 'replaced_by'] as const;
+
+class Witness {
+  private readonly seen = new Map<string, DocumentJson>();
+
+  /** Each document that was ever seen is there, as it was. */
+  compare(documents: readonly DocumentJson[]): void {
+    const present = new Map(documents.map((document) => [document.number, document]));
+    for (const [number, before] of this.seen) {
+      const now = present.get(number);
+      const kept = [...FACE, ...ONCE.filter((field) => before[field] !== null)];
+      const of = (document: DocumentJson | undefined) => kept.map((field) => [number, field, document?.[field]]);
+      expect(of(now)).toEqual(of(before));
+    }
+    for (const document of documents) this.seen.set(document.number, document);
+  }
+}
+
+/** The checks of verify but for drawing everything anew, which the end of each history does. */
+async function expectBooksToTie(): Promise<void> {
+  await world.database.reading(async (tx) => {
+    for (const { name, run } of CHECKS) {
+      if (name === 'drawings_as_issued') continue;
+      const { differences } = await run(tx, { month: null });
+      if (differences.length > 0) expect({ [name]: differences }).toEqual({});
+    }
+  });
+}
+
+/** One copy of each letter, or as many as attempts were unclear besides, all of the same bytes. */
+async function expectMailToBeRight(): Promise<void> {
+  const copies = new Map<string, string[]>();
+  for (const { parsed, raw } of server.mails) {
+    const id = parsed.messageId ?? '';
+    copies.set(id, [...(copies.get(id) ?? []), createHash('sha256').update(raw).digest('hex')]);
+  }
+  const sendings = await world.sql<{ message_id: string; status: string; unclear: number }>(
+    `SELECT message_id, status, unclear_attempts AS unclear FROM sendings`,
+  );
+  const known = new Set(sendings.map(({ message_id }) => message_id));
+  expect([...copies.keys()].filter((id) => !known.has(id))).toEqual([]);
+  for (const { message_id, status, unclear } of sendings) {
+    const received = copies.get(message_id) ?? [];
+    const right = received.length === unclear + (status === 'sent' ? 1 : 0) && new Set(received).size <= 1;
+    expect({ message_id, status, unclear, received: received.length, right }).toMatchObject({ right: true });
+  }
+}
+
+const recorded = async () =>
+  world.sql(
+    `SELECT (SELECT count(*) FROM audit_events) AS events, (SELECT count(*) FROM documents) AS documents,
+            (SELECT count(*) FROM sendings) AS sendings, (SELECT count(*) FROM entries) AS entries`,
+  );
+
+test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {
+  timeout: 60_000 + HISTORIES * 20_000,
+}, async () => {
+  const done = new Map(ACTS.map(({ name }) => [name, 0]));
+  const refused = new Map<string, number>();
+  for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
+    await startOver(world);
+    server.behaviour = 'accept';
+    server.mails.length = 0;
+    const { random } = seeded(seed);
+    const history: History = { world, server, model: new Model(), random, now: new Date('2026-03-20T10:00:00Z') };
+    world.at(history.now.toISOString());
+    await world.partners(PARTNERS.map((partner_id) => partner({ partner_id, ...ROUTED[partner_id] })));
+    const witness = new Witness();
+    const acts: string[] = [];
+    try {
+      for (let step = 0; step < LENGTH; step += 1) {
+        const act = chooseAct(random);
+        acts.push(act.name);
+        const before = act.refusals === undefined ? undefined : await recorded();
+        const outcome = await act.run(history).catch((error: unknown) => {
+          if (error instanceof Refusal && act.refusals?.includes(error.code)) return error.code;
+          throw error;
+        });
+        if (outcome === true) done.set(act.name, (done.get(act.name) ?? 0) + 1);
+        if (typeof outcome === 'string') {
+          refused.set(outcome, (refused.get(outcome) ?? 0) + 1);
+          expect(await recorded()).toEqual(before);
+        }
+        expect(await ledgerTotals(world)).toEqual({ rows: history.model.rows, totals: history.model.totals });
+        witness.compare(await world.documents());
+        await expectMailToBeRight();
+        await expectBooksToTie();
+      }
+      acts.push('the end');
+      await world.deliver();
+      witness.compare(await world.documents());
+      await expectMailToBeRight();
+      // Drawing everything anew takes as long as all the rest: one history in four.
+      if (history.model.rows === 0 || (HISTORIES > 1 && seed % 4 !== 0)) continue;
+      const { checks, differences } = await world.database.reading((tx) => verify(tx, undefined));
+      if (differences > 0) expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
+    } catch (error) {
+      throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${acts.join(' > ')}`, { cause: error });
+    }
+  }
+  // Every act was really done, and some were refused.
+  if (HISTORIES >= 12) {
+    expect([...done].filter(([, count]) => count === 0)).toEqual([]);
+    expect(refused.size).toBeGreaterThan(3);
+  }
+  tally('sequences run', `of ${LENGTH} acts each`, HISTORIES);
+  tally('states verified', 'after acts', HISTORIES * LENGTH);
+});
+
+/** One of the three is a connected account: its months are statements. */
+const ROUTED: Readonly<Record<string, object>> = {
+  'p-3': {
+    arrangement: 'connected_account',
+    connected_account_id: 'acct_1',
+    merchant_of_record: 'platform',
+    split: 'real_time',
+  },
+};
