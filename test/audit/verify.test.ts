@@ -5,6 +5,7 @@ import { CHECKS } from '../../src/audit/checks.ts';
 import { type Verification, verify } from '../../src/audit/verify.ts';
 import { valueTypes } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
+import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -89,6 +90,13 @@ test('undamaged, every check has looked at something and finds nothing', async (
   expect(failing(found)).toEqual([]);
   for (const { check, inspected } of found.checks)
     expect({ check, some: inspected > 0 }).toEqual({ check, some: true });
+});
+
+test('the inspection that the tests make by themselves sees the same books: those of corrections look, and all hold', async () => {
+  const { looked, broken } = await inspect(world);
+  expect(broken).toEqual({});
+  for (const rule of CHECKS_OF_CORRECTIONS)
+    expect({ rule, some: (looked[rule] ?? 0) > 0 }).toEqual({ rule, some: true });
 });
 
 test('one month can be verified by itself, and looks at less', async () => {

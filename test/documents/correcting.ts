@@ -9,6 +9,7 @@ import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun
 import { readStory } from '../../src/documents/story.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
+import { inspect } from '../close/invariants.ts';
 import { quote, reversal, type World } from '../support/world.ts';
 
 export interface Corrections {
@@ -54,8 +55,11 @@ export async function story(world: World, number: string): Promise<[act: string,
   return lines.map(({ act, says }) => [act, says]);
 }
 
-/** Verify finds nothing, and has looked. */
+/** Neither verify nor the inspection of the tables finds anything, and both have looked. */
 export async function expectVerified(world: World): Promise<void> {
+  const { broken, looked } = await inspect(world);
+  expect(broken).toEqual({});
+  expect(Object.values(looked).some((count) => count > 0)).toBe(true);
   const { checks, differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
