@@ -84,6 +84,7 @@ async function readCandidates(
   const currencies = await readCurrencies(tx);
   return readRerunCandidates(tx, {
     month,
+    partnerId,
     issuerVersionId: await recordIssuerVersion(tx, settings.issuer, environment.now().toISO()),
     instructions: Object.fromEntries(currencies.map((each) => [each, instructionsFor(settings, each) ?? null])),
     termsDays: settings.payment_terms_days,
