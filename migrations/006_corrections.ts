@@ -68,13 +68,18 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL`);
 
   // Credit is used when an invoice is issued, or later by a credit note against it. A void gives all of it back.
-  await knex.raw(`ALTER TABLE credit_applications ADD COLUMN at_issue boolean NOT NULL DEFAULT true`);
+  await knex.raw(`
+    ALTER TABLE credit_applications
+      ADD COLUMN at_issue boolean NOT NULL DEFAULT true,
+      ADD CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id)`);
   await knex.raw(`
     CREATE TABLE credit_releases (
-      credit_application_id bigint PRIMARY KEY REFERENCES credit_applications,
+      credit_application_id bigint PRIMARY KEY,
       document_id bigint NOT NULL REFERENCES voids,
       released_on date NOT NULL,
-      recorded_at timestamptz NOT NULL
+      recorded_at timestamptz NOT NULL,
+      CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)
+        REFERENCES credit_applications (credit_application_id, invoice_id)
     )`);
   await knex.raw(`CALL make_append_only('credit_releases')`);
 

@@ -41,7 +41,7 @@ const CATALOGUE = {
   settings_incomplete: entry<{ file: string; missing: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `Production cannot close: in ${f.file} real values are missing for ${f.missing.join(', ')}. ` +
+      `Production issues no documents yet: in ${f.file} real values are missing for ${f.missing.join(', ')}. ` +
       `Complete the settings; 'reckoner init --check' lists everything that is missing.`,
   ),
   database_unreachable: entry<{ database: string; reason: string }>(
@@ -144,14 +144,19 @@ const CATALOGUE = {
   ),
 
   // Correcting documents
-  document_void: entry<{ number: string; voided_on: string; month: string; replaced_by: string | null }>(
-    EXIT.refused,
-    (f) =>
-      `${f.number} is void since ${f.voided_on}. ` +
-      (f.replaced_by === null
-        ? `It has no replacement: 'reckoner invoice rerun --month ${f.month}' issues one.`
-        : `${f.replaced_by} replaces it: use that.`),
-  ),
+  document_void: entry<{
+    number: string;
+    voided_on: string;
+    purpose: string;
+    month: string;
+    replaced_by: string | null;
+  }>(EXIT.refused, (f) => {
+    const since = `${f.number} is void since ${f.voided_on}`;
+    if (f.replaced_by !== null) return `${since}. ${f.replaced_by} replaces it: use that.`;
+    return f.purpose === 'month'
+      ? `${since}. It has no replacement: 'reckoner invoice rerun --month ${f.month}' issues one.`
+      : `${since}, and nothing replaces it.`;
+  }),
   document_not_void: entry<{ number: string }>(
     EXIT.refused,
     (f) => `${f.number} is not void, so it has no void copy. Without --void-copy you get the PDF that was issued.`,
@@ -240,11 +245,11 @@ const CATALOGUE = {
     EXIT.refused,
     () => `The ledger is empty: there is nothing to verify. Import rows with 'reckoner ledger import FILE' first.`,
   ),
-  clock_behind: entry<{ today: string; latest: string; number: string }>(
+  clock_behind: entry<{ today: string; latest: string; number: string; act: string }>(
     EXIT.refused,
     (f) =>
-      `Today is ${f.today} by this machine's clock, but ${f.number} is dated ${f.latest}: ` +
-      'a document may not be dated before its predecessor. Correct the clock and run again.',
+      `Today is ${f.today} by this machine's clock, but ${f.number} was ${f.act} on ${f.latest}: ` +
+      'nothing may be dated before what happened already. Correct the clock and run again.',
   ),
 } as const;
 

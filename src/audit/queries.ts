@@ -241,9 +241,15 @@ export const CREDIT_TIES = `used AS (
   FROM used a
   JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
   WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
+), released_by AS (
+  SELECT i.number || ', given back,' AS number, a.amount AS applied,
+         CASE WHEN v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
+  FROM credit_releases r
+  JOIN credit_applications a USING (credit_application_id) JOIN documents i ON i.document_id = a.invoice_id
+  LEFT JOIN voids v ON v.document_id = r.document_id
 ), inspected AS (
   SELECT * FROM notes UNION ALL SELECT * FROM issued_with WHERE most <> 0 OR applied <> 0
-  UNION ALL SELECT * FROM given_back UNION ALL SELECT * FROM strangers
+  UNION ALL SELECT * FROM given_back UNION ALL SELECT * FROM strangers UNION ALL SELECT * FROM released_by
 ), differences AS (
   SELECT number AS subject, format('%s of credit %s is applied', applied, most) AS detail
   FROM inspected WHERE applied > most OR applied < least
@@ -279,7 +285,8 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
          (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
            IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
                              later.spot_price, later.partner_cut, later.invoice_amount) AS other,
-         (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS held
+         (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS held,
+         (SELECT count(*) FROM write_offs w WHERE w.document_id = d.document_id) AS written_off
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id
@@ -289,7 +296,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
          format('issued %s, void %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'never'),
                 coalesce(replaced_by, 'nothing'), replaced_on) AS detail
   FROM inspected
-  WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0
+  WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0 OR written_off > 0
      OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
 )`;
 

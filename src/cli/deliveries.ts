@@ -1,14 +1,19 @@
 /** Delivering with a bar for people and a remark on what did not go out. */
-import { deliverPending } from '../delivery/deliver.ts';
+import { type DeliveryOptions, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 
-export async function deliverWithProgress(context: Context, output: Output): Promise<void> {
+/** Of all that waits, or of the documents of these numbers alone. */
+export async function deliverWithProgress(
+  context: Context,
+  output: Output,
+  numbers?: readonly string[],
+): Promise<void> {
   let progress: Progress | undefined;
   const remarks: Delivery[] = [];
   try {
-    await deliverPending({
+    const options: DeliveryOptions = {
       ...context,
       onStart: (documents) => {
         progress = output.progress('Delivering', documents);
@@ -18,7 +23,8 @@ export async function deliverWithProgress(context: Context, output: Output): Pro
         const { status, link } = delivery;
         if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
       },
-    });
+    };
+    await (numbers === undefined ? deliverPending(options) : deliverThese(options, numbers));
   } finally {
     progress?.done();
   }

@@ -5,14 +5,14 @@
  * settings_incomplete.
  */
 import type { DateTime } from 'luxon';
-import { missingSettings, type Settings, settingsFile } from '../config.ts';
+import type { Settings } from '../config.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
-import { beginIssue, type Issuing, issueDocuments } from './issue.ts';
+import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -37,10 +37,7 @@ export async function planClose(
   { environment, settings }: Issuing,
   request: CloseRequest,
 ): Promise<Month[]> {
-  if (environment.name === 'production') {
-    const missing = missingSettings(settings).map((each) => each.path);
-    if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
-  }
+  refuseIncompleteSettings({ environment, settings });
   const state = await readLedgerState(tx);
   checkFirstMonth(state, request);
   const next = nextToClose(state, request.firstMonth);

@@ -1,8 +1,8 @@
 /**
  * Issuing documents for rows that are totalled: by the close, and again by a rerun. The caller holds the ledger's lock,
- * so numbers can be taken by looking. Refusals: clock_behind.
+ * so numbers can be taken by looking. Refusals: settings_incomplete, clock_behind.
  */
-import type { Environment, Settings } from '../config.ts';
+import { type Environment, missingSettings, type Settings, settingsFile } from '../config.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import type { Actor } from '../events.ts';
@@ -14,7 +14,7 @@ import {
   insertDocuments,
   queueSendings,
   readConservation,
-  readLatestDocument,
+  readLatestAct,
   recordIssuerVersion,
 } from './queries.ts';
 
@@ -30,11 +30,18 @@ export function todayOf({ environment, settings }: Pick<Issuing, 'environment' |
   return environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 }
 
-/** Documents are dated in the order of their numbers: a clock that went back may date none. */
+/** In production no document may name an issuer who is not there yet. */
+export function refuseIncompleteSettings({ environment, settings }: Pick<Issuing, 'environment' | 'settings'>): void {
+  if (environment.name !== 'production') return;
+  const missing = missingSettings(settings).map((each) => each.path);
+  if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
+}
+
+/** Documents are dated in the order of their numbers, and what happens to them after it: a clock that went back dates none. */
 export async function refuseClockBehind(tx: Transaction, today: string): Promise<void> {
-  const latest = await readLatestDocument(tx);
-  if (latest !== undefined && today < latest.issued_on) {
-    throw refuse('clock_behind', { today, latest: latest.issued_on, number: latest.number });
+  const latest = await readLatestAct(tx);
+  if (latest !== undefined && today < latest.dated) {
+    throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, act: latest.act });
   }
 }
 
@@ -47,6 +54,7 @@ export async function beginIssue(
   record: (now: string) => Promise<number>,
 ): Promise<Issue> {
   const { environment, settings } = issuing;
+  refuseIncompleteSettings(issuing);
   const issuedOn = todayOf(issuing);
   await refuseClockBehind(tx, issuedOn);
   const now = environment.now().toISO();

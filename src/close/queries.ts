@@ -49,11 +49,27 @@ export function readOpenMonthsWithRows(
   );
 }
 
-export async function readLatestDocument(tx: Transaction): Promise<{ number: string; issued_on: string } | undefined> {
-  // Documents are dated in the order in which they are issued, so the last one has the latest date.
-  const rows = await query<{ number: string; issued_on: string }>(
+export interface LatestAct {
+  readonly number: string;
+  readonly act: 'issued' | 'voided' | 'written off';
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly dated: string;
+}
+
+/** What happened to a document last, by its date. */
+export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefined> {
+  const rows = await query<LatestAct>(
     tx,
-    `SELECT number, issued_on FROM documents ORDER BY document_id DESC LIMIT 1`,
+    `WITH acts (document_id, act, dated) AS (
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date.
+       (SELECT document_id, 'issued', issued_on FROM documents ORDER BY document_id DESC LIMIT 1)
+       UNION ALL
+       (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
+       UNION ALL
+       (SELECT document_id, 'written off', written_off_on FROM write_offs ORDER BY write_off_id DESC LIMIT 1)
+     )
+     SELECT d.number, a.act, a.dated FROM acts a JOIN documents d USING (document_id)
+     ORDER BY a.dated DESC, a.act LIMIT 1`,
   );
   return rows[0];
 }

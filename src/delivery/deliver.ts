@@ -16,7 +16,7 @@ import { openStudio } from './drawing.ts';
 import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/queries.ts';
-import { enqueueUnfinished, noteFailure } from './queries.ts';
+import { enqueueUnfinished, noteFailure, readIdsOf } from './queries.ts';
 import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
@@ -60,6 +60,23 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   });
 }
 
+/**
+ * Delivers these documents now and no other: what else waits in the queue may be waiting for somebody's review. Their
+ * own jobs stay in the queue for what could not be finished here.
+ */
+export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
+  const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
+  if (documents.length === 0) return;
+  options.onStart?.(documents.length);
+  await withCrew(options, async ({ numbers: workers, look, lost }) => {
+    const waiting = documents.values();
+    const rounds = workers.map(async (worker) => {
+      for (const document of waiting) await look(document, worker).catch(() => {}); // told by then, and in the queue
+    });
+    await Promise.race([Promise.all(rounds), lost]);
+  });
+}
+
 /** Stays and delivers whatever is issued, until the signal. */
 export async function deliverForever(options: DeliveryOptions, stop: AbortSignal): Promise<void> {
   await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
@@ -85,6 +102,8 @@ interface CrewAtWork {
   readonly pool: pg.Pool;
   readonly numbers: readonly number[];
   readonly tasksOf: (worker: number) => TaskList;
+  /** One look at a document, told to `onDelivery`. */
+  readonly look: (documentId: number, worker: number) => Promise<Delivery>;
   /** Rejects when the workers' locks are lost: others may take them for dead from then on. */
   readonly lost: Promise<never>;
 }
@@ -106,19 +125,23 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     templates,
     links: linkProvider(settings, environment),
   };
+  const look = async (documentId: number, worker: number): Promise<Delivery> => {
+    const delivery = await deliverDocument(deliverer, documentId, worker).catch(async (error: unknown) => {
+      // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
+      const reason = reasonOf(databaseFailure(error) ?? error);
+      options.onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
+      await database.transaction((tx) => noteFailure(tx, documentId, reason)).catch(() => {});
+      throw error;
+    });
+    options.onDelivery?.(delivery);
+    return delivery;
+  };
   const tasksOf = (worker: number): TaskList => ({
     deliver: async (payload): Promise<void> => {
       const { document_id } = payload as { document_id: number };
-      const delivery = await deliverDocument(deliverer, document_id, worker).catch(async (error: unknown) => {
-        // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
-        const reason = reasonOf(databaseFailure(error) ?? error);
-        options.onDelivery?.({ number: `document ${document_id}`, status: 'deferred', detail: reason });
-        await database.transaction((tx) => noteFailure(tx, document_id, reason)).catch(() => {});
-        throw error;
-      });
-      options.onDelivery?.(delivery);
+      const { status, detail } = await look(document_id, worker);
       // Whoever has it elsewhere may fail, and a job in hand is not tried again once it was queued anew beside it.
-      if (delivery.status === 'deferred' || delivery.status === 'elsewhere') throw new TryAgainLater(delivery.detail);
+      if (status === 'deferred' || status === 'elsewhere') throw new TryAgainLater(detail);
     },
   });
   let loseCrew: (error: Error) => void = () => {};
@@ -136,7 +159,7 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   );
   const pool = openQueuePool(database.connection, CREW + 2);
   try {
-    await work({ pool, numbers: crew.numbers, tasksOf, lost });
+    await work({ pool, numbers: crew.numbers, tasksOf, look, lost });
     // Kept after a failure: the queue goes on rejecting for a while, and the first reason is the one to tell.
     process.off('unhandledRejection', onUnheld);
     giveBackConsole();

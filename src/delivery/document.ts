@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { type Environment, type Instructions, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { documentFace } from '../documents/document.ts';
+import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { Refusal } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
@@ -105,7 +106,7 @@ async function deliverSending(deliverer: Deliverer, documentId: number, worker: 
   }
   try {
     if (document.held_at !== null && sending.status !== 'sending') {
-      throw new Held(`on hold since ${document.held_at}${document.hold_reason ? `: ${document.hold_reason}` : ''}`);
+      throw new Held(whyHeld(document.held_at, document.hold_reason ?? ''));
     }
     const paymentLink = await completeDrawing(deliverer, document);
     return await send(deliverer, document, paymentLink, sending, worker);
@@ -216,7 +217,11 @@ async function send(
 ): Promise<Delivery> {
   const { database, environment, transport } = deliverer;
   const { number } = document;
-  const elsewhere: Delivery = { number, status: 'elsewhere', detail: 'another worker is sending it' };
+  const elsewhere: Delivery = {
+    number,
+    status: 'elsewhere',
+    detail: 'another worker is sending it, or it was voided or put on hold just now',
+  };
   if (sending.status === 'sending') {
     // A worker sends one letter at a time: what stands under its own number is an attempt whose end it could not record.
     if (sending.worker_lives && sending.worker !== worker) return elsewhere;

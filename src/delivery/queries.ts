@@ -138,7 +138,7 @@ export function readDrawing(
   ).then((rows) => rows[0]);
 }
 
-/** Rows that a document bills, in ledger order; none for a credit against an invoice, which bills nothing. */
+/** Rows that a month's document bills, in ledger order; none of any other document. */
 export function readDocumentRows(tx: Transaction, documentId: number): Promise<Record<string, string | null>[]> {
   return query(
     tx,
@@ -150,7 +150,7 @@ export function readDocumentRows(tx: Transaction, documentId: number): Promise<R
      JOIN closed_months m ON m.month = d.month
      JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
        AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-     WHERE d.document_id = :documentId AND d.purpose <> 'adjustment'
+     WHERE d.document_id = :documentId AND d.purpose = 'month'
      ORDER BY e.entry_id`,
     { documentId },
   );
@@ -169,16 +169,22 @@ export interface Claim {
 }
 
 /**
- * Says, before the mail server is called, what is about to be sent and by whom. False where another worker did, or where
- * this one's own lock is gone, so that others may take it for dead.
+ * Says, before the mail server is called, what is about to be sent and by whom. False where another worker did, where
+ * the document was voided or put on hold since it was read, or where this one's own lock is gone, so that others may
+ * take it for dead.
  */
 export async function claimSending(tx: Transaction, claim: Claim): Promise<boolean> {
+  // First the row alone: only a statement begun after that sees the hold of whoever had it before.
+  await execute(tx, `SELECT FROM sendings WHERE sending_id = :sendingId FOR UPDATE`, { sendingId: claim.sendingId });
   const claimed = await execute(
     tx,
     `UPDATE sendings SET status = 'sending', worker = :worker, recipients = CAST(:recipients AS text[]),
             envelope_from = :envelopeFrom, message = :message, message_sha256 = :sha256, attempts = attempts + 1,
             attempted_at = CAST(:now AS timestamptz), reason = NULL
      WHERE sending_id = :sendingId AND status IN ('queued', 'held') AND attempts = :attempts
+       AND NOT EXISTS (
+         SELECT FROM holds h WHERE h.document_id = sendings.document_id
+         AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id))
        AND ${workerLives('CAST(:worker AS bigint)')}`,
     { ...claim },
   );
@@ -246,6 +252,16 @@ export async function enqueueUnfinished(
     { statuses },
   );
   return documents;
+}
+
+/** The documents of these numbers, in the order of their issue. */
+export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Promise<number[]> {
+  const rows = await query<{ document_id: number }>(
+    tx,
+    `SELECT document_id FROM documents WHERE number = ANY (CAST(:numbers AS text[])) ORDER BY document_id`,
+    { numbers },
+  );
+  return rows.map((row) => row.document_id);
 }
 
 /**

@@ -1,9 +1,9 @@
 /**
  * Lowering what is owed on an issued invoice: a credit note against it, or a write-off of what is still open.
  * Refusals: document_unknown, document_void, not_an_invoice, argument_invalid, credit_exceeds_invoice,
- * nothing_to_write_off, clock_behind.
+ * nothing_to_write_off, settings_incomplete, clock_behind.
  */
-import { type Issuing, mailDomain, refuseClockBehind, todayOf } from '../close/issue.ts';
+import { type Issuing, mailDomain, refuseClockBehind, refuseIncompleteSettings, todayOf } from '../close/issue.ts';
 import { recordIssuerVersion } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
@@ -22,6 +22,7 @@ export async function creditInvoice(
   issuing: Issuing,
   { number, amount: text, reason }: { number: string; amount: string; reason: string },
 ): Promise<string> {
+  refuseIncompleteSettings(issuing);
   const invoice = await invoiceToLower(tx, number, 'credited');
   const { currency, document_id: documentId } = invoice;
   const amount = positiveAmount(text, currency);

@@ -9,6 +9,10 @@ import { recordEvent } from '../events.ts';
 import { insertHold, insertRelease } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 
+/** What an e-mail that waits because of a hold gives as its reason. */
+export const whyHeld = (since: string, reason: string): string =>
+  `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
+
 type Holding = Pick<Issuing, 'environment' | 'actor'>;
 
 export async function holdDocument(
@@ -20,7 +24,7 @@ export async function holdDocument(
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const now = environment.now().toISO();
   const eventId = await recordEvent(tx, actor, { action: 'invoice.hold', subject: number, details: { reason }, now });
-  await insertHold(tx, { documentId, reason, now, eventId });
+  await insertHold(tx, { documentId, reason, why: whyHeld(now, reason), now, eventId });
 }
 
 export async function releaseDocument(tx: Transaction, { environment, actor }: Holding, number: string): Promise<void> {

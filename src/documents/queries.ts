@@ -193,7 +193,11 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
   );
   await execute(
     tx,
-    `UPDATE sendings SET status = 'withdrawn', reason = 'the document was voided before it was sent', message = NULL
+    // An attempt whose end nobody saw may have arrived: that is not taken back, and not repeated either.
+    `UPDATE sendings SET message = NULL,
+            status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
+            reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
+                          ELSE 'the document was voided before it was sent' END
      WHERE document_id = ANY (CAST(:ids AS bigint[])) AND status IN ('queued', 'held')`,
     bindings,
   );
@@ -224,6 +228,8 @@ export interface RerunCandidate {
 
 export interface RerunQuestion {
   readonly month: Month;
+  /** One partner's documents only. */
+  readonly partnerId?: string | undefined;
   readonly issuerVersionId: number;
   /** The instructions of each currency, as the settings have them now. */
   readonly instructions: Readonly<Record<string, unknown>>;
@@ -235,26 +241,29 @@ export interface RerunQuestion {
  * The last document of each chain in `month_lines`, compared with what would be issued now. The ledger is compared too:
  * rows of a closed month cannot change, and if they did this is where it must show.
  */
-export function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
+export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
+  // The planner may know nothing yet of the documents of a month just closed: joined to their lines and balances by
+  // their table, 2,000 of them took 60 s; one by one from this one 0.3 s.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.last_documents`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE last_documents ON COMMIT DROP AS
+     SELECT d.document_id FROM documents d
+     WHERE d.month = :month AND d.purpose = 'month'
+       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
+       AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`,
+    { month: question.month, partnerId: question.partnerId ?? null },
+  );
+  await execute(tx, 'ANALYZE pg_temp.last_documents');
   return query(
     tx,
     `WITH by_rows AS (
        SELECT l.partner_id, l.currency, l.arrangement,
-              CASE WHEN sum(l.invoice_amount) < 0 AND l.arrangement = 'invoicing' THEN -1 ELSE 1 END AS sign,
               jsonb_object_agg(l.policy_id, o.name) AS names,
               jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut, l.invoice_amount)
                         ORDER BY l.policy_id, l.kind, l.month) AS lines
        FROM pg_temp.month_lines l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
        GROUP BY l.partner_id, l.currency, l.arrangement
-     ), by_document AS (
-       SELECT d.document_id, jsonb_object_agg(l.policy_id, l.policy_name) AS names,
-              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
-                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
-                        ORDER BY l.policy_id, l.kind, l.month) AS lines
-       FROM documents d
-       JOIN document_lines l USING (document_id)
-       CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
-       WHERE d.month = :month AND d.purpose = 'month' GROUP BY d.document_id
      )
      SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid, b.credited,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
@@ -275,12 +284,18 @@ export function readRerunCandidates(tx: Transaction, question: RerunQuestion): P
               CASE WHEN CAST(:newTerms AS boolean) AND d.document = 'invoice'
                     AND d.terms_days <> coalesce(p.payment_terms_days, CAST(:termsDays AS integer))
                    THEN 'the payment terms' END], NULL) AS differences
-     FROM by_rows r
-     JOIN documents d ON d.partner_id = r.partner_id AND d.month = :month AND d.currency = r.currency
-       AND d.arrangement = r.arrangement AND d.purpose = 'month'
-       AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
-     JOIN by_document f ON f.document_id = d.document_id
-     JOIN document_balances b ON b.document_id = d.document_id
+     FROM pg_temp.last_documents
+     JOIN documents d USING (document_id)
+     JOIN by_rows r ON r.partner_id = d.partner_id AND r.currency = d.currency AND r.arrangement = d.arrangement
+     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+     CROSS JOIN LATERAL (
+       SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
+                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM document_lines l WHERE l.document_id = d.document_id) AS f
+     CROSS JOIN LATERAL (
+       SELECT amount_paid, credited FROM document_balances WHERE document_id = d.document_id OFFSET 0) AS b
      JOIN partners p ON p.partner_id = d.partner_id
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN drawings w ON w.document_id = d.document_id
@@ -289,7 +304,7 @@ export function readRerunCandidates(tx: Transaction, question: RerunQuestion): P
        SELECT h.held_at, h.reason FROM holds h
        WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases x WHERE x.hold_id = h.hold_id)) AS h ON true
      ORDER BY d.series, d.sequence`,
-    { ...question, instructions: JSON.stringify(question.instructions) },
+    { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
   );
 }
 
@@ -441,15 +456,21 @@ export async function insertWriteOff(
   await enqueueLook(tx, [facts.documentId]);
 }
 
+/** Puts a document on hold, and its e-mail with it unless that is under way already. */
 export async function insertHold(
   tx: Transaction,
-  facts: { documentId: number; reason: string; now: string; eventId: number },
+  facts: { documentId: number; reason: string; why: string; now: string; eventId: number },
 ): Promise<void> {
   await execute(
     tx,
     `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
      SELECT :documentId, (SELECT max(hold_id) FROM holds WHERE document_id = :documentId), :reason,
             CAST(:now AS timestamptz), CAST(:eventId AS bigint)`,
+    facts,
+  );
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'held', reason = :why WHERE document_id = :documentId AND status IN ('queued', 'held')`,
     facts,
   );
 }
@@ -463,6 +484,11 @@ export async function insertRelease(
     `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)
      SELECT max(hold_id), document_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
      FROM holds WHERE document_id = :documentId GROUP BY document_id`,
+    facts,
+  );
+  await execute(
+    tx,
+    `UPDATE sendings SET status = 'queued', reason = NULL WHERE document_id = :documentId AND status = 'held'`,
     facts,
   );
   await enqueueLook(tx, [facts.documentId]);

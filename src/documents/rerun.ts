@@ -1,7 +1,8 @@
 /**
  * Running documents again: computed anew from the ledger and the partners' present details, and where their faces
  * differ, voided and replaced (contract, `invoice rerun`). Refusals: document_unknown, document_void, not_of_the_ledger,
- * payment_applied, credit_used, document_written_off, document_on_hold, month_not_closed, clock_behind.
+ * payment_applied, credit_used, document_written_off, document_on_hold, month_not_closed,
+ * settings_incomplete, clock_behind.
  */
 import { beginIssue, type Issuing, issueDocuments } from '../close/issue.ts';
 import { readClosedMonth, readCurrencies, recordIssuerVersion, totalRows } from '../close/queries.ts';
@@ -83,6 +84,7 @@ async function readCandidates(
   const currencies = await readCurrencies(tx);
   return readRerunCandidates(tx, {
     month,
+    partnerId,
     issuerVersionId: await recordIssuerVersion(tx, settings.issuer, environment.now().toISO()),
     instructions: Object.fromEntries(currencies.map((each) => [each, instructionsFor(settings, each) ?? null])),
     termsDays: settings.payment_terms_days,

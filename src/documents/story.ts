@@ -45,7 +45,7 @@ const SENTENCES = {
   sending_asked: (f: Facts) =>
     `sending asked for by ${f['asked_for']}${f['to'] ? ` to ${f['to']}` : ''}: ${f['message_id']}`,
   sending: (f: Facts) =>
-    `e-mail ${f['status']}${f['to'] ? ` to ${f['to']}` : ''}${f['attempts'] === '1' ? '' : `, attempt ${f['attempts']}`}` +
+    `e-mail ${f['status']}${f['to'] ? ` to ${f['to']}` : ''}${Number(f['attempts']) > 1 ? `, attempt ${f['attempts']}` : ''}` +
     `${f['reply'] ? `; ${f['reply']}` : ''}${f['sha256'] ? `; sha256 ${f['sha256']}` : ''}`,
   held: (f: Facts) => `put on hold${f['reason'] ? `: ${f['reason']}` : ''}`,
   released: () => 'hold released',
@@ -140,7 +140,7 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
      FROM happenings h
      JOIN documents d ON d.document_id = :documentId
      LEFT JOIN audit_events e ON e.event_id = h.event_id
-     ORDER BY h.at, h.rank`,
+     ORDER BY h.at, h.rank, h.event_id`,
     { documentId },
   );
   return happenings.map(({ at, act, currency, facts, claimed_by, os_user, host }) => {

@@ -7,6 +7,7 @@ import { type Issuing, refuseClockBehind, todayOf } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { recordEvent } from '../events.ts';
+import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { Amount } from '../money.ts';
 import { type DocumentRow, readDocuments, voidDocuments } from './queries.ts';
@@ -28,6 +29,7 @@ export async function voidDocument(
     now,
   });
   await voidDocuments(tx, { documents: [{ document_id: document.document_id, reason }], today, now, eventId });
+  failpoint('void.recorded');
 }
 
 /** A live document, under the ledger's lock: nothing about it changes until the transaction ends. */
@@ -35,8 +37,8 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
-  const { month, replaced_by, voided_on } = document;
-  if (voided_on !== null) throw refuse('document_void', { number, voided_on, month, replaced_by });
+  const { month, purpose, replaced_by, voided_on } = document;
+  if (voided_on !== null) throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   return document;
 }
 

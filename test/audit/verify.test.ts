@@ -5,6 +5,8 @@ import { CHECKS } from '../../src/audit/checks.ts';
 import { type Verification, verify } from '../../src/audit/verify.ts';
 import { valueTypes } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
+import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
+import { correctionsOf } from '../documents/correcting.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -41,6 +43,8 @@ beforeAll(async () => {
   await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z' })]);
   await world.close();
   await world.deliver();
+  await correctSome();
+  await world.deliver();
   // One row of an open month: neither billed nor missing.
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
 });
@@ -49,6 +53,21 @@ afterAll(async () => {
   await world.end();
   await stripe.close();
 });
+
+/**
+ * September's invoice is credited, voided and run again, twice; p-2's of August is written off, its one of July is void
+ * and leaves a gap.
+ */
+async function correctSome(): Promise<void> {
+  const { credit, voided, rerun, rerunMonth, writeOff } = correctionsOf(world);
+  await credit('INV-2026-000004', '2.00');
+  await voided('INV-2026-000004');
+  await rerunMonth('2026-09');
+  await world.partners([partner({ name: 'Harbour Lights Ticketing, Inc.' })]);
+  await rerun('INV-2026-000005');
+  await writeOff('INV-2026-000003');
+  await voided('INV-2026-000002');
+}
 
 class Undo extends Error {}
 
@@ -78,6 +97,13 @@ test('undamaged, every check has looked at something and finds nothing', async (
     expect({ check, some: inspected > 0 }).toEqual({ check, some: true });
 });
 
+test('the inspection that the tests make by themselves sees the same books: those of corrections look, and all hold', async () => {
+  const { looked, broken } = await inspect(world);
+  expect(broken).toEqual({});
+  for (const rule of CHECKS_OF_CORRECTIONS)
+    expect({ rule, some: (looked[rule] ?? 0) > 0 }).toEqual({ rule, some: true });
+});
+
 test('one month can be verified by itself, and looks at less', async () => {
   const all = await verifyDamaged([]);
   const one = await verifyDamaged([], '2026-08' as Month);
@@ -86,6 +112,7 @@ test('one month can be verified by itself, and looks at less', async () => {
   expect(one.inspected).toBeGreaterThan(0);
 });
 
+const numbered = (number: string) => `(SELECT document_id FROM documents WHERE number = '${number}')`;
 const FIRST_ROW = `(SELECT min(entry_id) FROM entries)`;
 
 /** One line for each way to damage the books, with a check that must notice it. */
@@ -149,7 +176,7 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'a second live document',
     'one_live_document',
     'DROP INDEX document_one_live_per_month',
-    `UPDATE documents SET partner_id = 'p-1', currency = 'USD', month = '2026-07' WHERE number = 'INV-2026-000002'`,
+    `UPDATE documents SET partner_id = 'p-1', currency = 'USD', month = '2026-07' WHERE number = 'INV-2026-000003'`,
   ],
   [
     'a number skipped',
@@ -173,6 +200,73 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
      SELECT credit_note_id, invoice_id, 100, applied_on, recorded_at FROM credit_applications`,
   ],
   ['credit that was never applied', 'credit_ties', 'DELETE FROM credit_applications'],
+  ['credit that a void did not give back', 'credit_ties', 'DELETE FROM credit_releases'],
+  [
+    'credit given back twice',
+    'credit_ties',
+    'ALTER TABLE credit_releases DROP CONSTRAINT credit_releases_pkey',
+    'INSERT INTO credit_releases SELECT * FROM credit_releases',
+  ],
+  [
+    'credit given back by an invoice that is not void',
+    'credit_ties',
+    `INSERT INTO credit_releases
+     SELECT credit_application_id, invoice_id, applied_on, recorded_at FROM credit_applications
+     WHERE invoice_id = ${numbered('INV-2026-000006')}`,
+  ],
+  [
+    'credit given back in the name of another void',
+    'credit_ties',
+    `UPDATE credit_releases SET document_id = ${numbered('INV-2026-000002')}`,
+  ],
+  [
+    "one partner's credit on another's invoice",
+    'credit_ties',
+    `UPDATE credit_applications SET invoice_id = ${numbered('INV-2026-000003')}
+     WHERE invoice_id = ${numbered('INV-2026-000006')}`,
+  ],
+  [
+    'a replaced document that is not void',
+    'voids_and_replacements',
+    `DELETE FROM voids WHERE document_id = ${numbered('INV-2026-000004')}`,
+  ],
+  [
+    'a void dated before its document',
+    'voids_and_replacements',
+    `UPDATE voids SET voided_on = voided_on - 100 WHERE document_id = ${numbered('INV-2026-000004')}`,
+  ],
+  [
+    'a void dated after its replacement',
+    'voids_and_replacements',
+    `UPDATE voids SET voided_on = voided_on + 1 WHERE document_id = ${numbered('INV-2026-000004')}`,
+  ],
+  [
+    'a replacement of another month',
+    'voids_and_replacements',
+    `UPDATE documents SET month = '2026-08' WHERE number = 'INV-2026-000005'`,
+  ],
+  [
+    'a replacement of another amount',
+    'voids_and_replacements',
+    `UPDATE documents SET spot_price = spot_price + 1, partner_cut = partner_cut + 1 WHERE number = 'INV-2026-000005'`,
+  ],
+  [
+    'an e-mail of a void document that is still on its way',
+    'voids_and_replacements',
+    `UPDATE sendings SET status = 'held', reason = 'wait', sent_at = NULL
+     WHERE document_id = ${numbered('INV-2026-000002')}`,
+  ],
+  [
+    'a void document written off',
+    'voids_and_replacements',
+    `UPDATE write_offs SET document_id = ${numbered('INV-2026-000002')}`,
+  ],
+  [
+    'credit notes over their invoice',
+    'balances_within_documents',
+    `UPDATE documents SET spot_price = 7.01, invoice_amount = 7.01 WHERE number = 'CN-2026-000002'`,
+  ],
+  ['more written off than was owed', 'balances_within_documents', 'UPDATE write_offs SET amount = amount + 1'],
   [
     'another PDF in place of the one that was sent',
     'drawings_as_issued',

@@ -462,7 +462,7 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
   clock_behind: {
     when: 'the clock has gone back behind the latest document',
     exit: 3,
-    says: /INV-2026-000002 is dated 2026-09-02/,
+    says: /INV-2026-000002 was issued on 2026-09-02/,
     run: async () => {
       await world.sql(`UPDATE partners SET inactive_since = now()`);
       await world.partners([partner({ partner_id: 'p-east', time_zone: 'Pacific/Kiritimati' })]);

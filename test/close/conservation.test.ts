@@ -6,7 +6,7 @@ import { documentJson } from '../../src/documents/document.ts';
 import { seeded } from '../support/random.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
-import { inspect } from './invariants.ts';
+import { CHECKS_OF_CORRECTIONS, inspect } from './invariants.ts';
 import { type Intent, ledgerTotals, Model, PARTNERS } from './model.ts';
 import { startOver } from './start-over.ts';
 
@@ -97,7 +97,9 @@ test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every st
   tally('states verified', 'in random histories', verified);
   // Checks that found nothing to look at in sixty histories would prove nothing.
   if (SEQUENCES < 60) return;
-  for (const [name, count] of Object.entries(looked)) expect(count, name).toBeGreaterThan(0);
+  for (const [name, count] of Object.entries(looked)) {
+    if (!CHECKS_OF_CORRECTIONS.includes(name)) expect(count, name).toBeGreaterThan(0);
+  }
 });
 
 const DAMAGES: readonly [what: string, statement: string, broken: string][] = [
@@ -116,7 +118,11 @@ const DAMAGES: readonly [what: string, statement: string, broken: string][] = [
     `UPDATE documents SET sequence = sequence + 1`,
     'numbers begin at one and have no gap in their series',
   ],
-  ['a delivery that nobody queued', `DELETE FROM sendings`, 'every document waits for delivery exactly once'],
+  [
+    'a delivery that nobody queued',
+    `DELETE FROM sendings`,
+    'every document was to be sent once by its issue, and while it waits somebody is to look at it',
+  ],
 ];
 
 for (const [what, statement, broken] of DAMAGES) {

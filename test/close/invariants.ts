@@ -17,6 +17,18 @@ const BILLED = `
 const SIGNED = `
   SELECT d.*, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign FROM documents d WHERE purpose = 'month'`;
 
+/** Credit in use: what was applied, without what a void gave back. */
+const USED = `
+  SELECT a.* FROM credit_applications a
+  WHERE NOT EXISTS (SELECT FROM credit_releases r WHERE r.credit_application_id = a.credit_application_id)`;
+
+const VOID = 'EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)';
+
+/** Partners of whom no correction has opened credit out of its turn. */
+const UNCORRECTED = `
+  SELECT partner_id, currency FROM documents EXCEPT
+  SELECT d.partner_id, d.currency FROM documents d WHERE d.purpose = 'adjustment' OR ${VOID}`;
+
 const CHECKS: Readonly<Record<string, string>> = {
   'every row is billed by exactly one closed month or is open': `
     SELECT times_billed = CASE WHEN posted_month <= (SELECT max(month) FROM closed_months) THEN 1 ELSE 0 END AS good
@@ -33,6 +45,12 @@ const CHECKS: Readonly<Record<string, string>> = {
       GROUP BY partner_id, billed_in, currency, arrangement
     ) AS r
     FULL JOIN (${SIGNED}) AS d USING (partner_id, month, currency, arrangement)`,
+  'of each partner, month, currency and arrangement there is one chain, and only its end is live': `
+    SELECT count(*) FILTER (WHERE d.replaces IS NULL) = 1
+           AND count(*) FILTER (WHERE NOT EXISTS (SELECT FROM documents l WHERE l.replaces = d.document_id)) = 1
+           AND count(*) FILTER (WHERE NOT ${VOID}) <= 1
+           AND bool_and(${VOID} OR NOT EXISTS (SELECT FROM documents l WHERE l.replaces = d.document_id)) AS good
+    FROM (${SIGNED}) AS d GROUP BY partner_id, month, currency, arrangement`,
   'lines are their rows, by policy, kind and own month': `
     SELECT (r.count, r.spot_price, r.partner_cut, r.invoice_amount)
            IS NOT DISTINCT FROM (l.count, l.spot_price, l.partner_cut, l.invoice_amount) AS good
@@ -51,7 +69,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   'lines add up to their document': `
     SELECT (sum(l.count), sum(l.spot_price), sum(l.partner_cut), sum(l.invoice_amount))
            IS NOT DISTINCT FROM (d.entries, d.spot_price, d.partner_cut, d.invoice_amount) AS good
-    FROM documents d LEFT JOIN document_lines l USING (document_id) GROUP BY d.document_id`,
+    FROM documents d LEFT JOIN document_lines l USING (document_id) WHERE d.purpose = 'month' GROUP BY d.document_id`,
   'a document owes in the direction of its kind': `
     SELECT CASE document WHEN 'credit_note' THEN invoice_amount > 0 WHEN 'invoice' THEN invoice_amount >= 0
                          ELSE credit_applied = 0 END AS good
@@ -65,20 +83,28 @@ const CHECKS: Readonly<Record<string, string>> = {
     SELECT a.applied <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied
            AND b.status = CASE WHEN a.applied = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
-    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications
-                        WHERE credit_note_id = d.document_id) AS a
-    WHERE d.document = 'credit_note'`,
-  'an invoice was issued with the credit that is applied to it': `
-    SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount
-           AND b.balance = d.invoice_amount - d.credit_applied
-           AND b.status = CASE WHEN d.invoice_amount = d.credit_applied THEN 'paid' ELSE 'open' END AS good
-    FROM documents d JOIN document_balances b USING (document_id)
-    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications
-                        WHERE invoice_id = d.document_id) AS a
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM (${USED}) AS u
+                        WHERE u.credit_note_id = d.document_id) AS a
+    WHERE d.document = 'credit_note' AND NOT ${VOID}`,
+  'an invoice was issued with the credit that was applied to it then': `
+    SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount AS good
+    FROM documents d
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c
+                        WHERE c.invoice_id = d.document_id AND c.applied_on = d.issued_on AND c.at_issue) AS a
     WHERE d.document = 'invoice'`,
-  'credit goes to a later invoice of the same partner and currency': `
-    SELECT n.document = 'credit_note' AND i.document = 'invoice' AND n.document_id < i.document_id
-           AND (n.partner_id, n.currency) = (i.partner_id, i.currency) AND a.applied_on = i.issued_on AS good
+  'what is open on an invoice is its amount less all credit and write-offs, never below zero': `
+    SELECT b.balance = d.invoice_amount - u.used - w.given_up AND b.balance >= 0
+           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up THEN 'paid' ELSE 'open' END AS good
+    FROM documents d JOIN document_balances b USING (document_id)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS used FROM (${USED}) AS u
+                        WHERE u.invoice_id = d.document_id) AS u
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS given_up FROM write_offs w
+                        WHERE w.document_id = d.document_id) AS w
+    WHERE d.document = 'invoice' AND NOT ${VOID}`,
+  'credit goes to a later invoice of the same partner and currency, an adjustment to the one it is against': `
+    SELECT n.document = 'credit_note' AND i.document = 'invoice' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
+           AND CASE WHEN a.at_issue THEN n.document_id < i.document_id AND a.applied_on = i.issued_on
+                    ELSE n.credits = i.document_id AND a.applied_on = n.issued_on END AS good
     FROM credit_applications a
     JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id`,
   'no invoice asks for money while the partner had older credit in that currency': `
@@ -86,27 +112,30 @@ const CHECKS: Readonly<Record<string, string>> = {
       SELECT FROM documents n JOIN document_balances b USING (document_id)
       WHERE n.document = 'credit_note' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
         AND n.document_id < i.document_id AND b.balance > 0) AS good
-    FROM documents i WHERE i.document = 'invoice' AND i.invoice_amount > i.credit_applied`,
+    FROM documents i JOIN (${UNCORRECTED}) AS u USING (partner_id, currency)
+    WHERE i.document = 'invoice' AND i.invoice_amount > i.credit_applied`,
   'a credit note is used only when older ones are used up': `
     SELECT NOT EXISTS (
       SELECT FROM documents older JOIN document_balances b USING (document_id)
       WHERE older.document = 'credit_note' AND (older.partner_id, older.currency) = (n.partner_id, n.currency)
         AND older.document_id < n.document_id AND b.balance > 0) AS good
-    FROM documents n
+    FROM documents n JOIN (${UNCORRECTED}) AS u USING (partner_id, currency)
     WHERE n.document = 'credit_note' AND EXISTS (SELECT FROM credit_applications WHERE credit_note_id = n.document_id)`,
   'the journal of credit: notes less applications are what is open, by partner and currency': `
     SELECT sum(notes) - sum(applied) = sum(open) AS good
     FROM (
-      SELECT d.partner_id, d.currency, d.invoice_amount AS notes, 0 AS applied, b.balance AS open
+      SELECT d.partner_id, d.currency, CASE WHEN ${VOID} THEN 0 ELSE d.invoice_amount END AS notes, 0 AS applied,
+             b.balance AS open
       FROM documents d JOIN document_balances b USING (document_id) WHERE d.document = 'credit_note'
       UNION ALL
       SELECT i.partner_id, i.currency, 0, a.amount, 0
-      FROM credit_applications a JOIN documents i ON i.document_id = a.invoice_id
+      FROM (${USED}) AS a JOIN documents i ON i.document_id = a.invoice_id
     ) AS movements
     GROUP BY partner_id, currency`,
-  'every document waits for delivery exactly once': `
-    SELECT (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id) = 1
-           AND (SELECT count(*) FROM graphile_worker.jobs WHERE key = 'deliver:' || d.document_id) = 1 AS good
+  'every document was to be sent once by its issue, and while it waits somebody is to look at it': `
+    SELECT (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.asked_for <> 'resend') = 1
+           AND (NOT EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'queued')
+                OR (SELECT count(*) FROM graphile_worker.jobs WHERE key = 'deliver:' || d.document_id) = 1) AS good
     FROM documents d`,
   'a closed month counted its rows and its late ones': `
     SELECT (m.entries, m.late_entries) = (r.entries, r.late_entries) AS good
@@ -116,7 +145,39 @@ const CHECKS: Readonly<Record<string, string>> = {
       FROM (${BILLED}) AS r WHERE r.billed_in = m.month) AS r`,
 };
 
-const ALL = Object.entries(CHECKS)
+/** What only corrections can break. */
+const OF_CORRECTIONS: Readonly<Record<string, string>> = {
+  'a replacement is later than what it replaces, in number within a year and in date': `
+    SELECT d.document_id > r.document_id AND d.issued_on >= v.voided_on AND v.voided_on >= r.issued_on
+           AND (d.series <> r.series OR d.sequence > r.sequence) AS good
+    FROM documents d JOIN documents r ON r.document_id = d.replaces LEFT JOIN voids v ON v.document_id = r.document_id`,
+  'a void document owes nothing, uses no credit and lends none': `
+    SELECT b.status = 'void' AND b.balance = 0
+           AND NOT EXISTS (SELECT FROM (${USED}) AS u WHERE d.document_id IN (u.invoice_id, u.credit_note_id))
+           AND NOT EXISTS (SELECT FROM write_offs w WHERE w.document_id = d.document_id)
+           AND NOT EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS good
+    FROM documents d JOIN document_balances b USING (document_id) WHERE ${VOID}`,
+  'credit is given back by the void of the invoice that used it, on its day': `
+    SELECT v.document_id IS NOT NULL AND r.document_id = a.invoice_id AND r.released_on = v.voided_on AS good
+    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+    LEFT JOIN voids v ON v.document_id = a.invoice_id`,
+  'an adjustment is against an invoice of its partner, month and currency, and bills no rows': `
+    SELECT d.document = 'credit_note' AND i.document = 'invoice' AND (d.entries, d.enrollments) = (0, 0)
+           AND (d.partner_id, d.month, d.currency) = (i.partner_id, i.month, i.currency) AND d.issued_on >= i.issued_on
+           AND NOT EXISTS (SELECT FROM document_lines l WHERE l.document_id = d.document_id) AS good
+    FROM documents d LEFT JOIN documents i ON i.document_id = d.credits WHERE d.purpose = 'adjustment'`,
+  'credits and write-offs against an invoice and all that it replaced stay within it': `
+    SELECT d.invoice_amount >= (
+      WITH RECURSIVE chain AS (
+        SELECT d.document_id AS id, d.replaces UNION ALL
+        SELECT e.document_id, e.replaces FROM documents e JOIN chain c ON e.document_id = c.replaces)
+      SELECT coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n JOIN document_balances b USING (document_id)
+                           WHERE n.credits = c.id AND b.status <> 'void')), 0)
+             + coalesce(sum((SELECT sum(amount) FROM write_offs w WHERE w.document_id = c.id)), 0) FROM chain c) AS good
+    FROM documents d WHERE d.document = 'invoice'`,
+};
+
+const ALL = Object.entries({ ...CHECKS, ...OF_CORRECTIONS })
   .map(
     ([name, sql]) =>
       `SELECT '${name}' AS name, count(*)::int AS looked, (count(*) FILTER (WHERE good IS NOT TRUE))::int AS broken FROM (${sql}) AS c`,
@@ -129,6 +190,9 @@ export interface Inspection {
   /** The rules that are broken, with how often. */
   readonly broken: Readonly<Record<string, number>>;
 }
+
+/** The checks that look at nothing while nothing is corrected. */
+export const CHECKS_OF_CORRECTIONS: readonly string[] = Object.keys(OF_CORRECTIONS);
 
 export async function inspect(world: World): Promise<Inspection> {
   const rows = await world.sql<{ name: string; looked: number; broken: number }>(ALL);

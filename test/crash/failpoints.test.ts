@@ -12,10 +12,15 @@ const COMMANDS = {
   credit: () => ['invoice', 'credit', 'INV-2026-000001', '--amount', '2.50', '--reason', 'as agreed'],
   rename: ({ renamedFile }: Story) => ['partner', 'import', renamedFile],
   rerun: () => ['invoice', 'rerun', '--month', '2026-08'],
+  void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
+  deliver: () => ['deliver'],
 } as const;
 type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
-const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun'];
+const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
+
+/** Repeated after its commit, a credit would be another one and a void is refused: a person looks, and goes on. */
+const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
 
 /** The command that passes a failpoint, by the first word of its name; links come to an end when it is run again. */
 const commandOf = (failpoint: Failpoint): Command => {
@@ -50,6 +55,7 @@ for (const failpoint of FAILPOINTS) {
       if (command === commandOf(failpoint)) {
         const killed = await story.run(args, { RECKONER_FAILPOINT: failpoint });
         expect({ status: killed.status, signal: killed.signal }).toEqual({ status: null, signal: 'SIGKILL' });
+        if (NOT_REPEATED.has(failpoint)) continue;
       }
       const ran = await story.run(args);
       expect({ command, status: ran.status, stderr: ran.stderr }).toMatchObject({ command, status: 0 });

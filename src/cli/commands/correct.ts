@@ -1,4 +1,4 @@
-/** `reckoner invoice rerun|resend|void|credit|write-off|hold|release`: each act, then what it leaves to deliver. */
+/** `reckoner invoice rerun|resend|void|credit|write-off|hold|release`: each act, then delivery of what it touched alone. */
 import { resendDocument } from '../../delivery/resend.ts';
 import { creditInvoice, writeOffInvoice } from '../../documents/credit.ts';
 import { type DocumentJson, documentJson } from '../../documents/document.ts';
@@ -7,6 +7,7 @@ import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { EXIT, refuse } from '../../errors.ts';
+import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
 import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
@@ -35,16 +36,19 @@ export async function invoiceRerun(
     const { database } = context;
     if (month !== undefined) {
       const rerun = await database.transaction((tx) => rerunMonth(tx, context, month, options));
-      if (deliver) await deliverWithProgress(context, output);
+      failpoint('rerun.committed');
       const issued = [...rerun.replaced.map((each) => each.replaced_by), ...rerun.issued.map((each) => each.number)];
+      const voided = [...rerun.replaced.map((each) => each.number), ...rerun.issued.map((each) => each.replaces)];
+      if (deliver) await deliverWithProgress(context, output, [...voided, ...issued]);
       output.print(rerun, () => describeRerun(rerun));
       const undelivered = deliver ? await countUndelivered(context, month, issued) : 0;
       return rerun.refused.length + undelivered > 0 ? EXIT.attention : EXIT.done;
     }
     const one = number as string;
     const { replaced } = await database.transaction((tx) => rerunDocument(tx, context, one, options));
+    failpoint('rerun.committed');
     const [replacement] = replaced;
-    if (deliver) await deliverWithProgress(context, output);
+    if (deliver && replacement) await deliverWithProgress(context, output, [one, replacement.replaced_by]);
     const document = await read(context, replacement?.replaced_by ?? one);
     output.print({ status: replacement ? 'replaced' : 'unchanged', document: documentJson(document) }, () =>
       replacement === undefined
@@ -78,7 +82,7 @@ export async function invoiceResend(
 ): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => resendDocument(tx, context, { number, to: options.to }));
-    if (options.deliver) await deliverWithProgress(context, output);
+    if (options.deliver) await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
     output.print(documentJson(document), () => `${number}: ${emailStory(document)}`);
     return options.deliver ? exitOf(document) : EXIT.done;
@@ -88,7 +92,8 @@ export async function invoiceResend(
 export async function invoiceVoid(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => voidDocument(tx, context, { number, reason }));
-    await deliverWithProgress(context, output);
+    failpoint('void.committed');
+    await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
     output.print(documentJson(document), () =>
       document.purpose === 'month'
@@ -107,7 +112,8 @@ export async function invoiceCredit(
 ): Promise<number> {
   return acting(output, async (context) => {
     const note = await context.database.transaction((tx) => creditInvoice(tx, context, { number, amount, reason }));
-    if (deliver) await deliverWithProgress(context, output);
+    failpoint('credit.committed');
+    if (deliver) await deliverWithProgress(context, output, [note]);
     const issued = await read(context, note);
     const invoice = await read(context, number);
     output.print(documentJson(issued), () =>
@@ -125,7 +131,6 @@ export async function invoiceCredit(
 export async function invoiceWriteOff(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => writeOffInvoice(tx, context, { number, reason }));
-    await deliverWithProgress(context, output);
     const document = await read(context, number);
     output.print(
       documentJson(document),
@@ -146,7 +151,8 @@ export async function invoiceHold(
     output.print(
       documentJson(document),
       () =>
-        `${number} is on hold: neither its e-mail nor a reminder goes out until 'reckoner invoice release ${number}'.`,
+        `${number} is on hold: nothing more of it goes out until 'reckoner invoice release ${number}'.\n` +
+        `E-mail: ${emailStory(document)}`,
     );
     return EXIT.done;
   });
@@ -155,7 +161,7 @@ export async function invoiceHold(
 export async function invoiceRelease(output: Output, number: string, { deliver }: DeliverOption): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => releaseDocument(tx, context, number));
-    if (deliver) await deliverWithProgress(context, output);
+    if (deliver) await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
     output.print(documentJson(document), () => `${number} is no longer on hold.\nE-mail: ${emailStory(document)}`);
     return deliver ? exitOf(document) : EXIT.done;

@@ -1,0 +1,175 @@
+/** Correcting documents from the command line: what it prints, how it exits, who is named, and that it sends no other. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startOver } from '../close/start-over.ts';
+import { document } from '../documents/correcting.ts';
+import { reckoner } from '../support/program.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+beforeEach(async () => {
+  await startOver(world);
+  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id })));
+  await world.rows(['p-1', 'p-2', 'p-3'].map((partner_id) => quote({ partner_id })));
+  await world.close();
+});
+
+const run = (...args: string[]) =>
+  reckoner(args, {
+    env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
+  });
+const [INV_1, INV_2] = ['INV-2026-000001', 'INV-2026-000002'];
+const emails = async () =>
+  Object.fromEntries((await world.documents()).map(({ number, email }) => [number, email?.status ?? 'none']));
+
+test('a correction sends what it touched and nothing else that waits: the rest may be under review', async () => {
+  expect((await run('invoice', 'void', INV_1, '--reason', 'wrong')).status).toBe(0);
+  expect(await emails()).toEqual({ [INV_1]: 'none', [INV_2]: 'queued', 'INV-2026-000003': 'queued' });
+  expect((await run('invoice', 'rerun', '--month', '2026-07')).status).toBe(0);
+  expect(await emails()).toMatchObject({ [INV_2]: 'queued', 'INV-2026-000003': 'queued', 'INV-2026-000004': 'sent' });
+  expect((await run('invoice', 'credit', INV_2, '--amount', '1', '--reason', 'r')).status).toBe(0);
+  expect((await run('invoice', 'write-off', INV_2, '--reason', 'r')).status).toBe(0);
+  expect(await emails()).toMatchObject({ [INV_2]: 'queued', 'INV-2026-000003': 'queued', 'CN-2026-000001': 'sent' });
+  expect((await run('invoice', 'resend', 'INV-2026-000004')).status).toBe(0);
+  await world.partners([partner({ partner_id: 'p-3', name: 'New' })]);
+  expect((await run('invoice', 'rerun', 'INV-2026-000003', '--no-deliver')).status).toBe(0);
+  expect(await emails()).toMatchObject({ [INV_2]: 'queued', 'INV-2026-000003': 'none', 'INV-2026-000005': 'queued' });
+  expect((await run('deliver')).status).toBe(0);
+  expect(Object.values(await emails())).toEqual(['sent', 'none', 'sent', 'none', 'sent', 'sent']);
+}, 120_000);
+
+test('void: the document as JSON, and for people what happens to its rows', async () => {
+  const ran = await run('--json', 'invoice', 'void', INV_1, '--reason', 'wrong partner');
+  expect({ status: ran.status, json: ran.json() }).toEqual({ status: 0, json: await document(world, INV_1) });
+  const people = await run('invoice', 'void', INV_2, '--reason', 'wrong');
+  expect(people.stdout).toContain(`${INV_2} is void`);
+  expect(people.stdout).toContain("'reckoner invoice rerun --month 2026-07'");
+  const status = await run('status');
+  expect({ exit: status.status, out: status.stdout }).toEqual({
+    exit: 4,
+    out: expect.stringContaining("'reckoner invoice rerun --month 2026-07'"),
+  });
+});
+
+test('rerun of one: unchanged or replaced, and the replacement', async () => {
+  const same = await run('--json', 'invoice', 'rerun', INV_1);
+  expect({ exit: same.status, json: same.json() }).toMatchObject({
+    exit: 0,
+    json: { status: 'unchanged', document: { number: INV_1, status: 'open' } },
+  });
+  expect((await run('invoice', 'rerun', INV_1)).stdout).toBe(
+    `${INV_1} is unchanged: issued today it would say the same.\n`,
+  );
+  await world.partners([partner({ name: 'New' })]);
+  expect((await run('--json', 'invoice', 'rerun', INV_1)).json()).toMatchObject({
+    status: 'replaced',
+    document: { number: 'INV-2026-000004', replaces: INV_1, email: { status: 'sent' } },
+  });
+  expect((await run('invoice', 'rerun', INV_1)).status).toBe(3);
+});
+
+test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed with exit 4', async () => {
+  await run('invoice', 'void', INV_1, '--reason', 'wrong');
+  await run('invoice', 'hold', INV_2);
+  await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);
+  const ran = await run('--json', 'invoice', 'rerun', '--month', '2026-07');
+  expect({ exit: ran.status, json: ran.json() }).toEqual({
+    exit: 4,
+    json: {
+      month: '2026-07',
+      unchanged: 1,
+      replaced: [],
+      issued: [{ number: 'INV-2026-000004', replaces: INV_1 }],
+      refused: [{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') }],
+    },
+  });
+  await run('invoice', 'release', INV_2, '--no-deliver');
+  const again = await run('invoice', 'rerun', '--month', '2026-07');
+  expect(again.status).toBe(0);
+  expect(again.stdout).toContain('1 replaced');
+  expect(again.stdout).toContain("INV-2026-000002 -> INV-2026-000005: changed the partner's name");
+});
+
+test('usage: a rerun takes a number or a month, a void, credit and write-off a reason', async () => {
+  for (const args of [
+    ['rerun'],
+    ['rerun', INV_1, '--month', '2026-07'],
+    ['rerun', '--month', 'July'],
+    ['void', INV_1],
+    ['void', INV_1, '--reason', ' '],
+    ['void', INV_1, '--reason', 'two\nlines'],
+    ['credit', INV_1, '--amount', '1'],
+    ['credit', INV_1, '--reason', 'r'],
+    ['credit', INV_1, '--amount', 'ten', '--reason', 'r'],
+    ['write-off', INV_1],
+    ['resend', INV_1, '--to', 'a@partner.example,b@partner.example'],
+  ]) {
+    expect({ args, status: (await run('invoice', ...args)).status }).toEqual({ args, status: 2 });
+  }
+  expect((await run('invoice', 'rerun', '--month', '2026-08')).status).toBe(3);
+}, 120_000);
+
+test('who did it is kept: the name that was claimed, the user and the host of the machine', async () => {
+  await run('--by', 'Ada <ada@finance>', 'invoice', 'hold', INV_1, '--reason', 'disputed');
+  await run('invoice', 'release', INV_1, '--no-deliver');
+  await run('--by', 'Grace', 'invoice', 'credit', INV_1, '--amount', '1', '--reason', 'agreed', '--no-deliver');
+  await run('--by', 'Grace', 'invoice', 'write-off', INV_1, '--reason', 'bankrupt');
+  await run('--by', 'Grace', 'invoice', 'void', INV_2, '--reason', 'wrong');
+  await run('--by', 'Grace', 'invoice', 'rerun', '--month', '2026-07', '--no-deliver');
+  const events = await world.sql(
+    `SELECT action, subject, details, claimed_by, os_user <> '' AND host <> '' AS seen, via FROM audit_events
+     WHERE action LIKE 'invoice.%' ORDER BY event_id`,
+  );
+  const seen = { seen: true, via: 'command' };
+  expect(events).toMatchObject([
+    {
+      ...seen,
+      action: 'invoice.hold',
+      subject: INV_1,
+      details: { reason: 'disputed' },
+      claimed_by: 'Ada <ada@finance>',
+    },
+    { ...seen, action: 'invoice.release', claimed_by: null },
+    {
+      ...seen,
+      action: 'invoice.credit',
+      details: { amount: '1.00', currency: 'USD', reason: 'agreed' },
+      claimed_by: 'Grace',
+    },
+    { ...seen, action: 'invoice.write_off', details: { amount: '6.00' } },
+    { ...seen, action: 'invoice.void', subject: INV_2, details: { reason: 'wrong' } },
+    { ...seen, action: 'invoice.rerun', subject: '2026-07' },
+  ]);
+  const shown = (await run('--json', 'invoice', 'show', INV_1)).json() as {
+    story: { act: string; by: object | null }[];
+  };
+  expect(shown.story.find(({ act }) => act === 'written_off')?.by).toMatchObject({ claimed_by: 'Grace' });
+}, 120_000);
+
+test('a delivery that fails is said with exit 4, and the act stays done', async () => {
+  await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] }, name: 'New' })]);
+  const ran = await run('--json', 'invoice', 'rerun', INV_1);
+  expect({ exit: ran.status, json: ran.json() }).toMatchObject({
+    exit: 4,
+    json: { status: 'replaced', document: { email: { status: 'held' } } },
+  });
+  expect((await run('invoice', 'rerun', '--month', '2026-07')).status).toBe(0);
+});
+
+test('the story fits a terminal of 80 columns, whatever the reason', async () => {
+  await run(
+    '--by',
+    'Ada',
+    'invoice',
+    'void',
+    INV_1,
+    '--reason',
+    `${'x'.repeat(200)} and many words ${'of it '.repeat(30)}`,
+  );
+  const { stdout } = await run('invoice', 'show', INV_1);
+  const long = stdout.split('\n').filter((line) => line.length > 80);
+  expect(long).toEqual([]);
+});

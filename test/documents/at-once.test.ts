@@ -1,0 +1,159 @@
+/** Corrections at the same time, beside a close and beside workers: nothing is doubled, one document is live. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { closeMonths } from '../../src/close/run.ts';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { Refusal } from '../../src/errors.ts';
+import { startOver } from '../close/start-over.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { type Corrections, correctionsOf, expectVerified, sale, sendings, standing } from './correcting.ts';
+
+let world: World;
+let server: MailServer;
+/** Other machines on the same database. */
+let others: Database;
+let act: Corrections;
+beforeAll(async () => {
+  server = await startMailServer();
+  world = await openWorld({ smtpUrl: server.url });
+  others = await openDatabase(world.environment, { poolSize: 16 });
+  act = correctionsOf(world, others);
+});
+afterAll(async () => {
+  await others.close();
+  await world.end();
+  await server.close();
+});
+beforeEach(async () => {
+  await startOver(world);
+  server.mails.length = 0;
+  server.behaviour = 'accept';
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+  await world.rows([sale('2026-07', '50'), quote({ partner_id: 'p-2' })]);
+  await world.close();
+});
+
+const INV_1 = 'INV-2026-000001';
+
+/** How many of these acts were done, and by which codes the others were refused. */
+async function together(acts: readonly (() => Promise<unknown>)[]): Promise<{ done: number; refused: string[] }> {
+  const settled = await Promise.allSettled(acts.map((each) => each()));
+  const refused = settled.flatMap((each) => {
+    if (each.status === 'fulfilled') return [];
+    if (each.reason instanceof Refusal) return [each.reason.code];
+    throw each.reason;
+  });
+  return { done: settled.length - refused.length, refused: [...new Set(refused)] };
+}
+
+const times = <Act>(count: number, each: () => Act): Act[] => Array.from({ length: count }, each);
+
+test('of eight voids of one document one is done, the others are told that it is void', async () => {
+  expect(await together(times(8, () => () => act.voided(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
+  expect(await world.sql('SELECT count(*)::int AS count FROM voids')).toEqual([{ count: 1 }]);
+  await expectVerified(world);
+});
+
+test('of eight reruns of one document one replaces it', async () => {
+  await world.partners([partner({ name: 'New' })]);
+  expect(await together(times(8, () => () => act.rerun(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
+  expect(Object.keys(await standing(world))).toEqual([INV_1, 'INV-2026-000002', 'INV-2026-000003']);
+  await expectVerified(world);
+});
+
+test('of eight reruns of a month one replaces, and the others find nothing that differs', async () => {
+  await world.partners([partner({ name: 'New' }), partner({ partner_id: 'p-2', name: 'New' })]);
+  const reruns = await Promise.all(times(8, () => act.rerunMonth('2026-07')));
+  expect(reruns.map((each) => [each.unchanged, each.replaced.length]).sort()).toEqual([
+    [0, 2],
+    ...times(7, () => [2, 0]),
+  ]);
+  expect(Object.keys(await standing(world))).toHaveLength(4);
+  await expectVerified(world);
+});
+
+test('ten credits of a fifth each: five fit, and no cent more', async () => {
+  expect(await together(times(10, () => () => act.credit(INV_1, '10')))).toEqual({
+    done: 5,
+    refused: ['credit_exceeds_invoice'],
+  });
+  expect(await standing(world)).toMatchObject({ [INV_1]: '50.00 - 0.00 - 50.00 = 0.00 paid' });
+  await expectVerified(world);
+});
+
+test('write-offs, voids, holds and credits of one document all at once leave books that tie', async () => {
+  await together([
+    ...times(3, () => () => act.writeOff(INV_1)),
+    ...times(3, () => () => act.voided(INV_1)),
+    ...times(3, () => () => act.credit(INV_1, '20')),
+    ...times(2, () => () => act.hold(INV_1)),
+    ...times(2, () => () => act.release(INV_1)),
+    ...times(2, () => () => act.rerunMonth('2026-07')),
+  ]);
+  const live = await world.sql(
+    `SELECT partner_id FROM documents d WHERE purpose = 'month'
+     AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)`,
+  );
+  expect(live.length).toBeLessThanOrEqual(2);
+  await expectVerified(world);
+  await act.rerunMonth('2026-07');
+  await expectVerified(world);
+});
+
+test('a rerun beside closes: numbers stay gapless, and each month has its documents once', async () => {
+  world.at('2026-10-01T10:00:00Z');
+  await world.rows([
+    quote({ accepted_at: '2026-08-10T12:00:00Z' }),
+    quote({ partner_id: 'p-2', accepted_at: '2026-09-10T12:00:00Z' }),
+  ]);
+  await world.partners([partner({ name: 'New' }), partner({ partner_id: 'p-2', name: 'New' })]);
+  await Promise.all([...times(3, () => act.rerunMonth('2026-07')), ...times(3, () => closeMonths(others, world, {}))]);
+  expect((await world.documents()).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6]);
+  await expectVerified(world);
+});
+
+test('voids beside workers: each document is either withdrawn unsent, or sent once, and never after its void', async () => {
+  for (let round = 0; round < 4; round += 1) {
+    await startOver(world);
+    server.mails.length = 0;
+    const partners = times(6, () => 0).map((_, index) => `p-${index}`);
+    await world.partners(partners.map((partner_id) => partner({ partner_id })));
+    await world.rows(partners.map((partner_id) => quote({ partner_id })));
+    await world.close();
+    const numbers = (await world.documents()).map(({ number }) => number);
+    await Promise.all([
+      world.deliver(),
+      ...numbers.map(async (number, index) => {
+        await new Promise((later) => setTimeout(later, (round * 60 + index * 40) % 300));
+        await act.voided(number);
+      }),
+    ]);
+    await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+    await world.deliver();
+    const states = (await Promise.all(numbers.map((number) => sendings(world, number)))).flat();
+    const sent = states.filter(({ status }) => status === 'sent').length;
+    expect(states.every(({ status }) => status === 'sent' || status === 'withdrawn')).toBe(true);
+    expect(server.mails.length).toBe(sent);
+    await expectVerified(world);
+  }
+}, 120_000);
+
+test('an e-mail that is under way when its document is voided comes to its end, and is not repeated', async () => {
+  server.behaviour = 'hang_before_data';
+  const delivering = world.deliver();
+  for (;;) {
+    const flying = await world.sql(`SELECT FROM sendings WHERE status = 'sending'`);
+    if (flying.length > 0) break;
+    await new Promise((later) => setTimeout(later, 20));
+  }
+  await act.voided(INV_1);
+  server.behaviour = 'accept';
+  server.dropConnections();
+  await delivering;
+  await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+  await world.deliver();
+  // The connection was lost before any of it was taken: it is withdrawn then, and only p-2's has arrived.
+  expect(await sendings(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 1 }]);
+  expect(server.mails.map(({ parsed }) => parsed.attachments[0]?.filename)).toEqual(['INV-2026-000002.pdf']);
+  await expectVerified(world);
+}, 60_000);

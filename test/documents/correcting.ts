@@ -1,0 +1,110 @@
+/** What corrects documents, as a test says it: each act in a transaction of its own, and what the books show after it. */
+import { expect } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { resendDocument } from '../../src/delivery/resend.ts';
+import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import type { DocumentJson } from '../../src/documents/document.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
+import { readStory } from '../../src/documents/story.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import type { Month } from '../../src/month.ts';
+import { inspect } from '../close/invariants.ts';
+import { quote, reversal, type World } from '../support/world.ts';
+
+export interface Corrections {
+  readonly voided: (number: string, reason?: string) => Promise<void>;
+  readonly rerun: (number: string, options?: { newTerms?: boolean }) => Promise<Rerun>;
+  readonly rerunMonth: (month: string, options?: { newTerms?: boolean }) => Promise<Rerun>;
+  /** Gives the credit note's number. */
+  readonly credit: (number: string, amount: string, reason?: string) => Promise<string>;
+  readonly writeOff: (number: string, reason?: string) => Promise<void>;
+  readonly hold: (number: string, reason?: string) => Promise<void>;
+  readonly release: (number: string) => Promise<void>;
+  readonly resend: (number: string, to?: string) => Promise<void>;
+}
+
+export function correctionsOf(world: World, database = world.database): Corrections {
+  const { transaction } = database;
+  return {
+    voided: (number, reason = 'issued in error') => transaction((tx) => voidDocument(tx, world, { number, reason })),
+    rerun: (number, { newTerms = false } = {}) => transaction((tx) => rerunDocument(tx, world, number, { newTerms })),
+    rerunMonth: (month, { newTerms = false } = {}) =>
+      transaction((tx) => rerunMonth(tx, world, month as Month, { newTerms })),
+    credit: (number, amount, reason = 'agreed by phone') =>
+      transaction((tx) => creditInvoice(tx, world, { number, amount, reason })),
+    writeOff: (number, reason = 'the partner is bankrupt') =>
+      transaction((tx) => writeOffInvoice(tx, world, { number, reason })),
+    hold: (number, reason = 'disputed') => transaction((tx) => holdDocument(tx, world, { number, reason })),
+    release: (number) => transaction((tx) => releaseDocument(tx, world, number)),
+    resend: (number, to) => transaction((tx) => resendDocument(tx, world, { number, to })),
+  };
+}
+
+/** One document, as a program sees it. */
+export async function document(world: World, number: string): Promise<DocumentJson> {
+  const found = (await world.documents()).find((each) => each.number === number);
+  if (found === undefined) throw new Error(`there is no ${number}`);
+  return found;
+}
+
+/** The story of a document: each act with what it says. */
+export async function story(world: World, number: string): Promise<[act: string, says: string][]> {
+  const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents WHERE number = $1', [number]);
+  const lines = await world.database.reading((tx) => readStory(tx, Number(row?.id)));
+  return lines.map(({ act, says }) => [act, says]);
+}
+
+/** Neither verify nor the inspection of the tables finds anything, and both have looked. */
+export async function expectVerified(world: World): Promise<void> {
+  const { broken, looked } = await inspect(world);
+  expect(broken).toEqual({});
+  expect(Object.values(looked).some((count) => count > 0)).toBe(true);
+  const { checks, differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
+  expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
+  expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
+}
+
+/** How each document stands: `amount - credit applied - credited = balance status`. */
+export async function standing(world: World): Promise<Record<string, string>> {
+  return Object.fromEntries(
+    (await world.documents()).map((each) => [
+      each.number,
+      `${each.invoiceAmount} - ${each.credit_applied} - ${each.credited} = ${each.balance} ${each.status}`,
+    ]),
+  );
+}
+
+/** What of which credit note is used for which invoice now. */
+export async function creditInUse(world: World): Promise<string[]> {
+  const used = await world.sql<{ note: string; invoice: string; amount: string }>(
+    `SELECT n.number AS note, i.number AS invoice, a.amount::text FROM credit_applications a
+     JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+     WHERE NOT EXISTS (SELECT FROM credit_releases r WHERE r.credit_application_id = a.credit_application_id)
+     ORDER BY a.credit_application_id`,
+  );
+  return used.map(({ note, invoice, amount }) => `${amount} of ${note} for ${invoice}`);
+}
+
+/** The sendings of a document, oldest first. */
+export const sendings = (world: World, number: string) =>
+  world.sql<{ asked_for: string; status: string; reason: string | null; message_id: string; attempts: number }>(
+    `SELECT s.asked_for, s.status, s.reason, s.message_id, s.attempts
+     FROM sendings s JOIN documents d USING (document_id) WHERE d.number = $1 ORDER BY s.sending_id`,
+    [number],
+  );
+
+/** A quote over `amount`, all of it ours, on the tenth of a month. */
+export const sale = (month: string, amount: string, more: Record<string, unknown> = {}) =>
+  quote({ accepted_at: `${month}-10T12:00:00Z`, spotPrice: amount, partnerCut: '0', invoiceAmount: amount, ...more });
+
+/** Takes all of a sale back in a later month. */
+export function refund(sold: Record<string, unknown>, month: string): Record<string, unknown> {
+  const amount = `-${String(sold['invoiceAmount'])}`;
+  return reversal(sold, {
+    accepted_at: `${month}-10T12:00:00Z`,
+    spotPrice: amount,
+    partnerCut: '0',
+    invoiceAmount: amount,
+  });
+}

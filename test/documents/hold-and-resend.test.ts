@@ -1,0 +1,208 @@
+/** A hold keeps an e-mail back until its release; a resend is a new, logged sending. */
+import { beforeEach, expect, test } from 'vitest';
+import { claimSending, readSending } from '../../src/delivery/queries.ts';
+import { hireCrew } from '../../src/delivery/workers.ts';
+import { refusalOf } from '../close/refusal.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, realSettings, type World } from '../support/world.ts';
+import { type Corrections, correctionsOf, document, expectVerified, sendings, story } from './correcting.ts';
+
+let world: World;
+let server: MailServer;
+let act: Corrections;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+const INV_1 = 'INV-2026-000001';
+
+beforeEach(async () => {
+  act = correctionsOf(world);
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+  await world.close();
+});
+
+const recipients = () => server.mails.flatMap(({ to }) => to);
+
+test('the e-mail of a document on hold waits with its reason, at once and after every look', async () => {
+  await act.hold(INV_1, 'the partner disputes it');
+  const held = {
+    status: 'held',
+    reason: expect.stringMatching(/^on hold since 2026-08-01T10:00:00.*: the partner disputes it$/),
+  };
+  expect(await sendings(world, INV_1)).toMatchObject([held]);
+  await world.deliver();
+  expect(await sendings(world, INV_1)).toMatchObject([held]);
+  expect(recipients()).toEqual([]);
+  await expectVerified(world);
+});
+
+test('released, it waits no longer, and goes out', async () => {
+  await act.hold(INV_1);
+  await world.deliver();
+  await act.release(INV_1);
+  expect(await sendings(world, INV_1)).toMatchObject([{ status: 'queued', reason: null }]);
+  await world.deliver();
+  expect(recipients()).toEqual(['ap@partner.example']);
+  expect((await story(world, INV_1)).map(([what]) => what)).toEqual(expect.arrayContaining(['held', 'released']));
+  await expectVerified(world);
+});
+
+test('a hold without a reason, a second hold after the first, and each with its own story', async () => {
+  await act.hold(INV_1, '');
+  expect(await refusalOf(act.hold(INV_1))).toMatchObject({ code: 'document_on_hold', facts: { reason: '' } });
+  await act.release(INV_1);
+  expect(await refusalOf(act.release(INV_1))).toMatchObject({ code: 'document_not_on_hold' });
+  await act.hold(INV_1, 'again');
+  await act.release(INV_1);
+  expect((await story(world, INV_1)).filter(([what]) => what === 'held' || what === 'released')).toEqual([
+    ['held', 'put on hold'],
+    ['released', 'hold released'],
+    ['held', 'put on hold: again'],
+    ['released', 'hold released'],
+  ]);
+});
+
+test('a hold changes nothing of what is owed', async () => {
+  const before = await document(world, INV_1);
+  await act.hold(INV_1);
+  expect(await document(world, INV_1)).toEqual({ ...before, email: { ...before.email, status: 'held' } });
+});
+
+test('a worker that read the document before its hold does not send it after', async () => {
+  const crew = await hireCrew(world.database.connection, 1, () => {});
+  try {
+    const [{ id }] = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents')) as [{ id: string }];
+    const sending = await world.database.reading((tx) => readSending(tx, Number(id)));
+    await act.hold(INV_1);
+    const claim = {
+      sendingId: sending?.sending_id as number,
+      attempts: 0,
+      worker: crew.numbers[0] as number,
+      recipients: ['ap@partner.example'],
+      envelopeFrom: 'billing@protection.example',
+      message: Buffer.from('late'),
+      sha256: 'x',
+      now: '2026-08-01T10:00:00Z',
+    };
+    expect(await world.database.transaction((tx) => claimSending(tx, claim))).toBe(false);
+    await act.release(INV_1);
+    expect(await world.database.transaction((tx) => claimSending(tx, claim))).toBe(true);
+  } finally {
+    await crew.dismiss();
+  }
+});
+
+test('a void document can be neither held, released nor sent again', async () => {
+  await act.hold(INV_1);
+  await act.voided(INV_1);
+  for (const late of [() => act.hold(INV_1), () => act.release(INV_1), () => act.resend(INV_1)]) {
+    expect(await refusalOf(late())).toMatchObject({ code: 'document_void' });
+  }
+  await expectVerified(world);
+});
+
+test('a resend is a sending of its own: another Message-ID, the same PDF, both logged', async () => {
+  await world.deliver();
+  world.at('2026-08-05T10:00:00Z');
+  await act.resend(INV_1);
+  expect(await document(world, INV_1)).toMatchObject({ email: { status: 'queued' } });
+  await world.deliver();
+  expect(recipients()).toEqual(['ap@partner.example', 'ap@partner.example']);
+  const [first, second] = server.mails.map(({ parsed }) => parsed);
+  expect(second?.messageId).not.toBe(first?.messageId);
+  expect(second?.attachments[0]?.content.equals(first?.attachments[0]?.content as Buffer)).toBe(true);
+  expect(await sendings(world, INV_1)).toMatchObject([
+    { asked_for: 'close', status: 'sent', message_id: first?.messageId },
+    { asked_for: 'resend', status: 'sent', message_id: second?.messageId },
+  ]);
+  expect(await document(world, INV_1)).toMatchObject({ email: { message_id: second?.messageId } });
+  await expectVerified(world);
+});
+
+test('to another address it goes there alone, without the copies, and the contacts stay as they are', async () => {
+  await world.partners([
+    partner({ invoicing_contact: { name: 'AP', email: 'ap@partner.example', cc: ['copy@partner.example'] } }),
+  ]);
+  await world.deliver();
+  await act.resend(INV_1, 'cfo@partner.example');
+  await world.deliver();
+  expect(recipients()).toEqual(['ap@partner.example', 'copy@partner.example', 'cfo@partner.example']);
+  expect(await story(world, INV_1)).toContainEqual([
+    'sending_asked',
+    expect.stringContaining('by a person to cfo@partner.example'),
+  ]);
+  await act.resend(INV_1);
+  await world.deliver();
+  expect(recipients().slice(3)).toEqual(['ap@partner.example', 'copy@partner.example']);
+});
+
+test('it uses the contact as it is by then: a repaired address repairs the delivery', async () => {
+  server.replies.set('ap@partner.example', 550);
+  await world.deliver();
+  expect(await document(world, INV_1)).toMatchObject({ email: { status: 'failed' } });
+  await world.partners([partner({ invoicing_contact: { name: 'AP', email: 'new@partner.example', cc: [] } })]);
+  await act.resend(INV_1);
+  await world.deliver();
+  expect(recipients()).toEqual(['new@partner.example']);
+  expect(await document(world, INV_1)).toMatchObject({ email: { status: 'sent', to: ['new@partner.example'] } });
+  await expectVerified(world);
+});
+
+test('what may have arrived can be sent again by a person', async () => {
+  server.behaviour = 'drop_after_data';
+  await world.deliver();
+  await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+  await world.deliver();
+  expect(await document(world, INV_1)).toMatchObject({ email: { status: 'uncertain' } });
+  server.behaviour = 'accept';
+  await act.resend(INV_1);
+  await world.deliver();
+  expect(await document(world, INV_1)).toMatchObject({ email: { status: 'sent' } });
+  expect(new Set(server.mails.map(({ parsed }) => parsed.messageId)).size).toBe(2);
+});
+
+test('one that has not gone out yet, or waits for something, is not sent beside itself', async () => {
+  expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'sending_unfinished', facts: { status: 'queued' } });
+  await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
+  await world.deliver();
+  expect(await refusalOf(act.resend(INV_1))).toMatchObject({
+    code: 'sending_unfinished',
+    facts: { status: 'held', reason: expect.stringContaining('no invoicing contact') },
+  });
+  await act.hold(INV_1, 'wait');
+  expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'document_on_hold' });
+});
+
+test('to what is not exactly one address, nothing is sent', async () => {
+  await world.deliver();
+  for (const to of [
+    '',
+    'a@partner.example, b@partner.example',
+    'Bo <b@partner.example>',
+    'b@partner.example\r\nX: 1',
+    'b',
+  ]) {
+    expect({ to, ...(await refusalOf(act.resend(INV_1, to))) }).toMatchObject({ code: 'argument_invalid' });
+  }
+  expect(await sendings(world, INV_1)).toHaveLength(1);
+});
+
+test('a sandbox sends again only to its recipients; production to whom a person names', async () => {
+  await world.deliver();
+  expect(await refusalOf(act.resend(INV_1, 'cfo@customer.com'))).toMatchObject({
+    code: 'recipient_refused',
+    facts: { address: 'cfo@customer.com' },
+  });
+  const sandbox = world.environment;
+  world.environment = { ...sandbox, name: 'production' };
+  world.settings = realSettings(world.settings);
+  try {
+    await act.resend(INV_1, 'cfo@customer.com');
+    await world.deliver();
+  } finally {
+    world.environment = sandbox;
+  }
+  expect(recipients()).toEqual(['ap@partner.example', 'cfo@customer.com']);
+});

@@ -1,0 +1,200 @@
+/** Running a whole month again: what differs is replaced, what is void issued, and all the rest counted. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readCoverage } from '../../src/reports/coverage.ts';
+import { refusalOf } from '../close/refusal.ts';
+import { startOver } from '../close/start-over.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import {
+  type Corrections,
+  correctionsOf,
+  creditInUse,
+  document,
+  expectVerified,
+  refund,
+  sale,
+  standing,
+} from './correcting.ts';
+
+let world: World;
+let act: Corrections;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+beforeEach(async () => {
+  await startOver(world);
+  act = correctionsOf(world);
+});
+
+const P = ['p-1', 'p-2', 'p-3', 'p-4', 'p-5'];
+const july = async () => {
+  await world.partners(P.map((partner_id) => partner({ partner_id })));
+  await world.rows(P.map((partner_id) => quote({ partner_id })));
+  await world.close();
+};
+const rename = (...ids: string[]) => world.partners(ids.map((partner_id) => partner({ partner_id, name: 'New' })));
+const invoice = (sequence: number) => `INV-2026-${String(sequence).padStart(6, '0')}`;
+
+test('nothing differs: all are counted as unchanged, and nothing is written', async () => {
+  await july();
+  const before = await world.documents();
+  expect(await act.rerunMonth('2026-07')).toEqual({
+    month: '2026-07',
+    unchanged: 5,
+    replaced: [],
+    issued: [],
+    refused: [],
+  });
+  expect(await world.documents()).toEqual(before);
+});
+
+test('what differs is replaced, what is void is issued, what may not be replaced is listed, the rest is unchanged', async () => {
+  await july();
+  await act.voided(invoice(2));
+  await act.writeOff(invoice(3));
+  await act.hold(invoice(4), 'disputed');
+  await rename('p-1', 'p-3', 'p-4');
+  world.at('2026-08-09T10:00:00Z');
+  expect(await act.rerunMonth('2026-07')).toEqual({
+    month: '2026-07',
+    unchanged: 1,
+    replaced: [{ number: invoice(1), replaced_by: invoice(6), why: ["the partner's name"] }],
+    issued: [{ number: invoice(7), replaces: invoice(2) }],
+    refused: [
+      { number: invoice(3), code: 'document_written_off', message: expect.stringContaining('USD 7.00') },
+      { number: invoice(4), code: 'document_on_hold', message: expect.stringContaining('disputed') },
+    ],
+  });
+  expect(await document(world, invoice(7))).toMatchObject({
+    replaces: invoice(2),
+    issued_on: '2026-08-09',
+    due_on: '2026-08-31',
+  });
+  expect(await world.database.reading((tx) => readCoverage(tx, undefined))).toMatchObject({ gaps: 0 });
+  await expectVerified(world);
+  expect(await act.rerunMonth('2026-07')).toMatchObject({ unchanged: 3, replaced: [], issued: [], refused: [{}, {}] });
+});
+
+test('replacements are numbered in order of partner, bytewise, then currency, without a gap, whatever was void first', async () => {
+  const ids = ['B', 'a', 'a-1', 'Z'];
+  await world.partners(ids.map((partner_id) => partner({ partner_id })));
+  await world.rows([
+    ...ids.map((partner_id) => quote({ partner_id })),
+    sale('2026-07', '100', { partner_id: 'a', currency: 'JPY' }),
+    sale('2026-07', '100', { partner_id: 'a', currency: 'EUR' }),
+  ]);
+  await world.close();
+  await act.voided(invoice(6));
+  await act.voided(invoice(2));
+  await world.partners(ids.map((partner_id) => partner({ partner_id, name: 'New' })));
+  await act.rerunMonth('2026-07');
+  const live = (await world.documents()).filter(({ status }) => status !== 'void');
+  expect(live.map((each) => [each.sequence, each.partner_id, each.currency])).toEqual([
+    [7, 'B', 'USD'],
+    [8, 'Z', 'USD'],
+    [9, 'a', 'EUR'],
+    [10, 'a', 'JPY'],
+    [11, 'a', 'USD'],
+    [12, 'a-1', 'USD'],
+  ]);
+  await expectVerified(world);
+});
+
+test('invoices, credit notes and statements are each replaced in their own series, and credit finds its way', async () => {
+  const connected = { connected_account_id: 'acct_1', merchant_of_record: 'third_party', split: 'sequential' };
+  const p3 = { partner_id: 'p-3', arrangement: 'connected_account', ...connected };
+  await world.partners([partner(), partner({ partner_id: 'p-2' }), partner(p3)]);
+  const sold = [sale('2026-06', '30'), sale('2026-06', '50', { partner_id: 'p-2' })];
+  await world.rows(sold);
+  await world.close('2026-06');
+  await world.rows([
+    refund(sold[0] ?? {}, '2026-07'),
+    sale('2026-07', '5', { partner_id: 'p-2' }),
+    quote({ partner_id: 'p-3' }),
+  ]);
+  await world.close('2026-07');
+  await act.credit(invoice(3), '2');
+  await world.partners([
+    partner({ name: 'A' }),
+    partner({ partner_id: 'p-2', name: 'B' }),
+    partner({ ...p3, name: 'C' }),
+  ]);
+  const { replaced } = await act.rerunMonth('2026-07');
+  expect(replaced.map((each) => [each.number, each.replaced_by])).toEqual([
+    ['CN-2026-000001', 'CN-2026-000003'],
+    [invoice(3), invoice(4)],
+    ['ST-2026-000001', 'ST-2026-000002'],
+  ]);
+  expect(await standing(world)).toMatchObject({
+    'CN-2026-000002': '2.00 - 0.00 - 2.00 = 0.00 paid',
+    'CN-2026-000003': '30.00 - 0.00 - 0.00 = 30.00 open',
+    [invoice(4)]: '5.00 - 2.00 - 0.00 = 3.00 open',
+  });
+  await expectVerified(world);
+});
+
+test('a void credit note is issued again, and is open credit again', async () => {
+  await world.partners([partner()]);
+  const sold = sale('2026-06', '30');
+  await world.rows([sold]);
+  await world.close('2026-06');
+  await world.rows([refund(sold, '2026-07')]);
+  await world.close('2026-07');
+  await act.voided('CN-2026-000001');
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([sale('2026-08', '10')]);
+  await world.close();
+  expect(await creditInUse(world)).toEqual([]);
+  expect((await act.rerunMonth('2026-07')).issued).toEqual([{ number: 'CN-2026-000002', replaces: 'CN-2026-000001' }]);
+  world.at('2026-10-01T10:00:00Z');
+  await world.rows([sale('2026-09', '10')]);
+  await world.close();
+  expect(await creditInUse(world)).toEqual(['10 of CN-2026-000002 for INV-2026-000003']);
+  await expectVerified(world);
+});
+
+test('with new terms, those whose terms changed are replaced, and all that are issued are due by them', async () => {
+  await july();
+  await act.voided(invoice(1));
+  await world.partners([partner({ partner_id: 'p-2', payment_terms_days: 10 })]);
+  world.at('2026-10-01T10:00:00Z');
+  expect(await act.rerunMonth('2026-07', { newTerms: true })).toMatchObject({
+    unchanged: 3,
+    replaced: [{ number: invoice(2), why: ['the payment terms'] }],
+    issued: [{ replaces: invoice(1) }],
+  });
+  expect((await document(world, invoice(6))).due_on).toBe('2026-10-31');
+  expect((await document(world, invoice(7))).due_on).toBe('2026-10-11');
+  await expectVerified(world);
+});
+
+test('other months are left alone, and so is a late row that waits for its month', async () => {
+  await world.partners([partner()]);
+  await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' }), quote()]);
+  await world.close();
+  await world.rows([quote()]);
+  await rename('p-1');
+  expect(await act.rerunMonth('2026-07')).toMatchObject({ replaced: [{ number: invoice(2) }] });
+  expect(await document(world, invoice(1))).toMatchObject({ month: '2026-06', status: 'open' });
+  expect(await document(world, invoice(3))).toMatchObject({ enrollments: 1 });
+  await expectVerified(world);
+});
+
+test('a month without rows has nothing to run again, and an open one is refused', async () => {
+  await july();
+  world.at('2026-09-01T10:00:00Z');
+  await world.close();
+  expect(await act.rerunMonth('2026-08')).toMatchObject({ unchanged: 0, replaced: [], issued: [] });
+  expect(await refusalOf(act.rerunMonth('2026-09'))).toMatchObject({ code: 'month_not_closed' });
+  expect(await refusalOf(act.rerunMonth('2026-05'))).toMatchObject({ code: 'month_not_closed' });
+});
+
+test('the close’s totals stay what they were: they are of the rows, however often documents are replaced', async () => {
+  await july();
+  const [before] = await world.months('2026-07');
+  await rename(...P);
+  await act.rerunMonth('2026-07');
+  await act.voided(invoice(6));
+  const [after] = await world.months('2026-07');
+  expect({ ...after, deliveries: undefined }).toEqual({ ...before, deliveries: undefined });
+});

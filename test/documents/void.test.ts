@@ -1,0 +1,269 @@
+/** A void is a fact of the day it is made: the document keeps its number and face, and what it used is free again. */
+import { beforeEach, expect, test } from 'vitest';
+import { readCoverage } from '../../src/reports/coverage.ts';
+import { readStatus } from '../../src/reports/status.ts';
+import { refusalOf } from '../close/refusal.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
+import {
+  type Corrections,
+  correctionsOf,
+  creditInUse,
+  document,
+  expectVerified,
+  refund,
+  sale,
+  sendings,
+  standing,
+  story,
+} from './correcting.ts';
+
+let world: World;
+let server: MailServer;
+let act: Corrections;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+beforeEach(async () => {
+  act = correctionsOf(world);
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+});
+
+const coverage = () => world.database.reading((tx) => readCoverage(tx, undefined));
+const status = () => world.database.reading((tx) => readStatus(tx, world.environment.now()));
+
+/** May's invoice of 100, taken back in June by a credit note of 100, of which July's invoice of 40 uses 40. */
+async function withCredit(): Promise<void> {
+  const sold = sale('2026-05', '100');
+  await world.rows([sold]);
+  await world.close('2026-05');
+  await world.rows([refund(sold, '2026-06'), sale('2026-07', '40')]);
+  await world.close();
+}
+
+test('a voided invoice keeps its number and face, says why, and nothing of it is owed', async () => {
+  await world.rows([quote()]);
+  await world.close();
+  await world.deliver();
+  const before = await document(world, 'INV-2026-000001');
+  world.at('2026-08-03T10:00:00Z');
+  await act.voided('INV-2026-000001', 'wrong partner');
+  expect(await document(world, 'INV-2026-000001')).toEqual({
+    ...before,
+    status: 'void',
+    balance: '0.00',
+    void_reason: 'wrong partner',
+  });
+  expect(await world.sql('SELECT voided_on::text, reason FROM voids')).toEqual([
+    { voided_on: '2026-08-03', reason: 'wrong partner' },
+  ]);
+  expect((await story(world, 'INV-2026-000001')).at(-1)).toEqual(['voided', 'voided: wrong partner']);
+  await expectVerified(world);
+});
+
+test('a void is dated by the issuer’s clock: late in the evening of New York it is still that day', async () => {
+  await world.rows([quote()]);
+  await world.close();
+  world.at('2026-08-03T03:30:00Z');
+  await act.voided('INV-2026-000001');
+  expect(await world.sql('SELECT voided_on::text FROM voids')).toEqual([{ voided_on: '2026-08-02' }]);
+});
+
+test('until it is replaced, coverage shows a gap and status asks for a person', async () => {
+  await world.rows([quote(), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  await world.deliver();
+  await act.voided('INV-2026-000001');
+  expect(await coverage()).toMatchObject({
+    gaps: 1,
+    partners: [
+      { partner_id: 'p-1', cells: [{ state: 'gap', documents: [], entries: 1 }] },
+      { partner_id: 'p-2', cells: [{ state: 'document', documents: ['INV-2026-000002'] }] },
+    ],
+  });
+  expect(await status()).toMatchObject({
+    gaps: [{ number: 'INV-2026-000001', partner_id: 'p-1', month: '2026-07' }],
+    attention: [expect.stringContaining("'reckoner invoice rerun --month 2026-07'")],
+  });
+  await act.rerunMonth('2026-07');
+  await world.deliver();
+  expect(await coverage()).toMatchObject({ gaps: 0 });
+  expect(await status()).toMatchObject({ gaps: [], attention: [] });
+  await expectVerified(world);
+});
+
+test('the credit that it had used is open again, and its replacement uses it first', async () => {
+  await withCredit();
+  expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000002']);
+  await act.voided('INV-2026-000002');
+  expect(await creditInUse(world)).toEqual([]);
+  expect(await standing(world)).toMatchObject({
+    'CN-2026-000001': '100.00 - 0.00 - 0.00 = 100.00 open',
+    'INV-2026-000002': '40.00 - 40.00 - 0.00 = 0.00 void',
+  });
+  await expectVerified(world);
+  await act.rerunMonth('2026-07');
+  expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000003']);
+  expect(await story(world, 'CN-2026-000001')).toEqual(
+    expect.arrayContaining([
+      ['credit_given', 'USD 40.00 of it used for INV-2026-000002'],
+      ['credit_reopened', 'USD 40.00 open again by the void of INV-2026-000002'],
+      ['credit_given', 'USD 40.00 of it used for INV-2026-000003'],
+    ]),
+  );
+  await expectVerified(world);
+});
+
+test('a replacement prefers what its void invoice had used to older credit that is open by now', async () => {
+  const [first, second] = [sale('2026-04', '30'), sale('2026-04', '100')];
+  await world.rows([first, second]);
+  await world.close('2026-04');
+  await world.rows([refund(first, '2026-05'), sale('2026-06', '30'), refund(second, '2026-07')]);
+  await world.close(); // CN-1 of May is used by June's invoice; CN-2 of July is open
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([sale('2026-08', '50')]);
+  await world.close(); // August uses 50 of CN-2
+  expect(await creditInUse(world)).toEqual([
+    '30 of CN-2026-000001 for INV-2026-000002',
+    '50 of CN-2026-000002 for INV-2026-000003',
+  ]);
+  await act.voided('INV-2026-000002'); // the older CN-1 is open again
+  await act.voided('INV-2026-000003');
+  await act.rerunMonth('2026-08');
+  expect(await creditInUse(world)).toEqual(['50 of CN-2026-000002 for INV-2026-000004']);
+  await act.rerunMonth('2026-06');
+  expect((await creditInUse(world)).at(-1)).toBe('30 of CN-2026-000001 for INV-2026-000005');
+  await expectVerified(world);
+});
+
+test('credit against a voided invoice becomes open credit of the partner', async () => {
+  await world.rows([sale('2026-07', '50')]);
+  await world.close();
+  await act.credit('INV-2026-000001', '20');
+  await act.voided('INV-2026-000001');
+  expect(await standing(world)).toEqual({
+    'CN-2026-000001': '20.00 - 0.00 - 0.00 = 20.00 open',
+    'INV-2026-000001': '50.00 - 0.00 - 0.00 = 0.00 void',
+  });
+  await act.rerunMonth('2026-07');
+  expect(await standing(world)).toMatchObject({
+    'CN-2026-000001': '20.00 - 0.00 - 20.00 = 0.00 paid',
+    'INV-2026-000002': '50.00 - 20.00 - 0.00 = 30.00 open',
+  });
+  await expectVerified(world);
+});
+
+test('an e-mail that has not gone out is withdrawn, and nobody gets it', async () => {
+  await world.rows([quote()]);
+  await world.close();
+  await act.voided('INV-2026-000001');
+  expect(await world.deliver()).toEqual([]);
+  expect(server.mails).toEqual([]);
+  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
+  expect(await document(world, 'INV-2026-000001')).toMatchObject({ email: null });
+  await expectVerified(world);
+});
+
+test('an e-mail that is held for what it lacks is withdrawn as well', async () => {
+  await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
+  await world.rows([quote()]);
+  await world.close();
+  await world.deliver();
+  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'held' }]);
+  await act.voided('INV-2026-000001');
+  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
+  await expectVerified(world);
+});
+
+test('an e-mail of which nobody knows whether it arrived is not called withdrawn: it is uncertain', async () => {
+  await world.rows([quote()]);
+  await world.close();
+  server.behaviour = 'drop_after_data';
+  await world.deliver();
+  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'queued' }]);
+  await act.voided('INV-2026-000001');
+  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([
+    { status: 'uncertain', reason: expect.stringContaining('may have arrived') },
+  ]);
+  server.behaviour = 'accept';
+  await world.deliver();
+  expect(server.mails.length).toBe(1);
+  await expectVerified(world);
+});
+
+test('a credit note of which nothing is used can be voided, and no later invoice gets it', async () => {
+  await withCredit();
+  await act.voided('INV-2026-000002');
+  await act.voided('CN-2026-000001');
+  await act.rerunMonth('2026-07');
+  expect(await standing(world)).toMatchObject({
+    'CN-2026-000001': '100.00 - 0.00 - 0.00 = 0.00 void',
+    'INV-2026-000003': '40.00 - 0.00 - 0.00 = 40.00 open',
+  });
+  await expectVerified(world);
+});
+
+test('a void adjustment is not made again by a rerun, and is not said to be', async () => {
+  await world.rows([sale('2026-07', '50')]);
+  await world.close();
+  await act.credit('INV-2026-000001', '20');
+  await act.voided('INV-2026-000001');
+  await act.voided('CN-2026-000001');
+  expect(await refusalOf(act.voided('CN-2026-000001'))).toMatchObject({
+    code: 'document_void',
+    facts: { purpose: 'adjustment' },
+  });
+  await act.rerunMonth('2026-07');
+  expect(await standing(world)).toMatchObject({ 'INV-2026-000002': '50.00 - 0.00 - 0.00 = 50.00 open' });
+  await expectVerified(world);
+});
+
+test('what was paid with a used credit note, written off or voided before is refused, and nothing moves', async () => {
+  await withCredit();
+  await act.writeOff('INV-2026-000001');
+  const before = [await standing(world), await world.sql('SELECT count(*) FROM audit_events')];
+  expect(await refusalOf(act.voided('CN-2026-000001'))).toMatchObject({
+    code: 'credit_used',
+    facts: { used: 'USD 40.00', act: 'voided' },
+  });
+  expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({
+    code: 'document_written_off',
+    facts: { written_off: 'USD 100.00' },
+  });
+  expect(await refusalOf(act.voided('INV-2027-000001'))).toMatchObject({ code: 'document_unknown' });
+  expect([await standing(world), await world.sql('SELECT count(*) FROM audit_events')]).toEqual(before);
+  await act.voided('INV-2026-000002');
+  expect(await refusalOf(act.voided('INV-2026-000002'))).toMatchObject({
+    code: 'document_void',
+    facts: { month: '2026-07', replaced_by: null, purpose: 'month' },
+  });
+  await expectVerified(world);
+});
+
+test('a clock that went back dates nothing before what happened already: neither before a document nor before a void', async () => {
+  await world.rows([quote(), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  world.at('2026-07-30T10:00:00Z');
+  expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({
+    code: 'clock_behind',
+    facts: { today: '2026-07-30', latest: '2026-08-01' },
+  });
+  world.at('2026-08-20T10:00:00Z');
+  await act.voided('INV-2026-000001');
+  world.at('2026-08-10T10:00:00Z');
+  for (const late of [
+    () => act.rerunMonth('2026-07'),
+    () => act.voided('INV-2026-000002'),
+    () => act.credit('INV-2026-000002', '1'),
+    () => act.writeOff('INV-2026-000002'),
+  ]) {
+    expect(await refusalOf(late())).toMatchObject({
+      code: 'clock_behind',
+      facts: { today: '2026-08-10', latest: '2026-08-20', number: 'INV-2026-000001' },
+    });
+  }
+  world.at('2026-08-20T11:00:00Z');
+  await act.rerunMonth('2026-07');
+  await expectVerified(world);
+});
