@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type Environment, type Instructions, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { documentFace } from '../documents/document.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
@@ -23,6 +24,7 @@ import {
   noteFailure,
   readDocumentRows,
   readDrawing,
+  readPaymentLinks,
   readSending,
   recordDrawing,
   recordInstructionVersion,
@@ -81,7 +83,21 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
   };
 }
 
-const settlerOf = ({ environment, database, links }: Deliverer): Settler => ({
+/** Brings the links behind documents in line with what is owed on them, and sends nothing. What waits is recorded. */
+export async function settleLinks(
+  deliverer: Pick<Deliverer, 'environment' | 'database' | 'links'>,
+  documentIds: readonly number[],
+): Promise<void> {
+  const { stripe, stripeLinks } = deliverer.links;
+  if (stripe === undefined && stripeLinks === undefined) return;
+  for (const id of documentIds) await settleLink(settlerOf(deliverer), id);
+}
+
+const settlerOf = ({
+  environment,
+  database,
+  links,
+}: Pick<Deliverer, 'environment' | 'database' | 'links'>): Settler => ({
   environment,
   database,
   stripeLinks: links.stripeLinks,
@@ -126,9 +142,12 @@ const ISO = (environment: Environment): string => environment.now().toISO();
 
 // --- Link and drawing -----------------------------------------------------------------------------------------------
 
+const isPayable = (document: DocumentRow): boolean =>
+  document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
+
 /** Makes the link and the drawing where they are missing, and gives the link. */
 async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
-  const payable = document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
+  const payable = isPayable(document);
   const paymentLink = payable ? await printedLink(deliverer, document) : null;
   if (document.pdf_sha256 === null) await draw(deliverer, document, paymentLink, payable);
   return paymentLink;
@@ -159,6 +178,20 @@ export const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   amount: Amount.of(document.amount_due, document.currency),
   dueOn: document.due_on ?? '',
 });
+
+/** Of these documents, those whose kept drawing shows another link than they would print today. */
+export async function findOtherLinks(
+  tx: Transaction,
+  links: LinkProvider,
+  documentIds: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((each) => [each.document_id, each]));
+  const drawn = (await readDocuments(tx, { ids: documentIds })).filter(
+    (each) => each.pdf_sha256 !== null && isPayable(each),
+  );
+  const other = drawn.filter((each) => !links.matches(kept.get(each.document_id) ?? null, linkFactsOf(each)));
+  return new Set(other.map((each) => each.document_id));
+}
 
 /** The link that is to be printed. Waits a little for a processor that is down; null where it can't have one. */
 async function linkAtProcessor(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {

@@ -68,6 +68,19 @@ export async function recordPaymentLink(
   return url;
 }
 
+/** The links that documents printed. */
+export function readPaymentLinks(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ document_id: number; provider: string; token: string; url: string }[]> {
+  return query(
+    tx,
+    `SELECT document_id, provider, token, url FROM payment_links
+     WHERE document_id = ANY (CAST(:documentIds AS bigint[]))`,
+    { documentIds },
+  );
+}
+
 /** The version of these instructions, new or known, and whether this partner's last invoice carried another. */
 export async function recordInstructionVersion(
   tx: Transaction,

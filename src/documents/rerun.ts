@@ -25,6 +25,8 @@ import { documentToCorrect, refuseSettled } from './void.ts';
 export interface RerunOptions {
   /** Due by the terms of today, counted from today, instead of on the old due date. */
   readonly newTerms: boolean;
+  /** Of these documents, those that would print another payment link under the present settings. */
+  readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
 export interface Rerun {
@@ -75,14 +77,14 @@ async function readCandidates(
   tx: Transaction,
   { environment, settings }: Issuing,
   month: Month,
-  { newTerms }: RerunOptions,
+  { newTerms, otherLinks }: RerunOptions,
   partnerId?: string,
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
   await totalRows(tx, month, closed.previous, partnerId);
   const currencies = await readCurrencies(tx);
-  return readRerunCandidates(tx, {
+  const candidates = await readRerunCandidates(tx, {
     month,
     partnerId,
     issuerVersionId: await recordIssuerVersion(tx, settings.issuer, environment.now().toISO()),
@@ -90,6 +92,11 @@ async function readCandidates(
     termsDays: settings.payment_terms_days,
     newTerms,
   });
+  const live = candidates.filter((each) => !each.void).map((each) => each.document_id);
+  const other = await otherLinks?.(tx, live);
+  return candidates.map((each) =>
+    other?.has(each.document_id) ? { ...each, differences: [...each.differences, 'the payment link'] } : each,
+  );
 }
 
 async function rerun(
@@ -108,7 +115,7 @@ async function rerun(
   const again = [...gaps, ...replacing].map((each) => each.document_id);
   let successors = new Map<string, string>();
   if (again.length > 0) {
-    const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, ...options };
+    const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, newTerms: options.newTerms };
     const issue = await beginIssue(tx, issuing, month, 'rerun', (now) =>
       recordEvent(tx, issuing.actor, { action: 'invoice.rerun', subject, details, now }),
     );

@@ -298,13 +298,13 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'a link switched off for a void that nobody made',
     'payment_links_tell_their_state',
     `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
-     SELECT document_id, version, 'void', now() FROM payment_link_intents`,
+     SELECT document_id, version, 'void', now() FROM payment_link_intents ON CONFLICT DO NOTHING`,
   ],
   [
     'a link that Stripe made and refused',
     'payment_links_tell_their_state',
     `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
-     SELECT document_id, version, 'refused', now() FROM payment_link_intents`,
+     SELECT document_id, version, 'refused', now() FROM payment_link_intents ON CONFLICT DO NOTHING`,
   ],
   [
     'a second link beside an open one',

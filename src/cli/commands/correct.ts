@@ -1,4 +1,7 @@
 /** `reckoner invoice rerun|resend|void|credit|write-off|hold|release`: each act, then delivery of what it touched alone. */
+import { findOtherLinks, settleLinks } from '../../delivery/document.ts';
+import { linkProvider } from '../../delivery/link.ts';
+import { readIdsOf } from '../../delivery/queries.ts';
 import { resendDocument } from '../../delivery/resend.ts';
 import { creditInvoice, writeOffInvoice } from '../../documents/credit.ts';
 import { type DocumentJson, documentJson } from '../../documents/document.ts';
@@ -31,9 +34,10 @@ export async function invoiceRerun(
   if ((number === undefined) === (month === undefined)) {
     throw refuse('usage', { reason: "'invoice rerun' takes either a number or --month" });
   }
-  const options: RerunOptions = { newTerms };
   return acting(output, async (context) => {
-    const { database } = context;
+    const { database, environment, settings } = context;
+    const links = linkProvider(settings, environment);
+    const options: RerunOptions = { newTerms, otherLinks: (tx, ids) => findOtherLinks(tx, links, ids) };
     if (month !== undefined) {
       const rerun = await database.transaction((tx) => rerunMonth(tx, context, month, options));
       failpoint('rerun.committed');
@@ -113,6 +117,7 @@ export async function invoiceCredit(
   return acting(output, async (context) => {
     const note = await context.database.transaction((tx) => creditInvoice(tx, context, { number, amount, reason }));
     failpoint('credit.committed');
+    await followBalance(context, number);
     if (deliver) await deliverWithProgress(context, output, [note]);
     const issued = await read(context, note);
     const invoice = await read(context, number);
@@ -131,6 +136,7 @@ export async function invoiceCredit(
 export async function invoiceWriteOff(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => writeOffInvoice(tx, context, { number, reason }));
+    await followBalance(context, number);
     const document = await read(context, number);
     output.print(
       documentJson(document),
@@ -166,6 +172,12 @@ export async function invoiceRelease(output: Output, number: string, { deliver }
     output.print(documentJson(document), () => `${number} is no longer on hold.\nE-mail: ${emailStory(document)}`);
     return deliver ? exitOf(document) : EXIT.done;
   });
+}
+
+/** The link behind the page must not take more than is owed by now. */
+async function followBalance({ environment, settings, database }: Context, number: string): Promise<void> {
+  const ids = await database.reading((tx) => readIdsOf(tx, [number]));
+  await settleLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
 
 const acting = (output: Output, work: (context: Context) => Promise<number>): Promise<number> =>
