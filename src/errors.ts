@@ -208,6 +208,26 @@ const CATALOGUE = {
   recipient_refused: entry<{ address: string }>(
     EXIT.refused,
     (f) => `Sandbox mail goes only to sandbox_recipients in settings.json, and ${f.address} is not among them.`,
+  // Money in
+  bank_format_unknown: entry<{ file: string }>(
+    EXIT.badInput,
+    (f) => `${f.file} is neither BAI2 nor camt.053, and not named as CSV. Say --format csv, bai2 or camt053.`,
+  ),
+  bank_map_unknown: entry<{ file: string; map: string; maps: readonly string[] }>(
+    EXIT.badInput,
+    (f) =>
+      `How ${f.file} is to be read is not known: ${f.map === '' ? 'there are several column maps' : `there is no column map '${f.map}'`} ` +
+      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Name one with --map, or add it.`,
+  ),
+  bank_file_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+    EXIT.badInput,
+    (f) => `Nothing of ${f.file} was recorded, because it cannot be read:\n${bullets(f.problems)}\nAsk the bank for the file again.`,
+  ),
+  bank_file_totals: entry<{ file: string; problems: readonly FieldProblem[] }>(
+    EXIT.badInput,
+    (f) =>
+      `Nothing of ${f.file} was recorded: its own totals say that something is missing or was changed:\n${bullets(f.problems)}\n` +
+      'Ask the bank for the file again.',
   ),
 
   // Closing
