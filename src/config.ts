@@ -361,10 +361,7 @@ const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
 
 /** Up to how much of an invoice may be written to bank charges when a payment comes up short, by currency. */
 const smallDifferenceSchema = z
-  .record(
-    z.string().refine(isCurrency, 'must be an ISO 4217 currency'),
-    z.string(),
-  )
+  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
   .superRefine((amounts, context) => {
     for (const [currency, amount] of Object.entries(amounts)) {
       const problem = amountProblem(amount, minorDigits(currency) ?? 0);
