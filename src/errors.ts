@@ -208,6 +208,8 @@ const CATALOGUE = {
   recipient_refused: entry<{ address: string }>(
     EXIT.refused,
     (f) => `Sandbox mail goes only to sandbox_recipients in settings.json, and ${f.address} is not among them.`,
+  ),
+
   // Money in
   bank_format_unknown: entry<{ file: string }>(
     EXIT.badInput,

@@ -29,7 +29,6 @@ import {
   insertPayments,
   insertSightings,
   insertSuggestions,
-  type Method,
   type NewPayment,
   type NewReversal,
   type NewSighting,
@@ -41,6 +40,7 @@ import {
 import { findReferences } from './reference.ts';
 import { returnReason, reverseAll } from './reverse.ts';
 import { daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
+import type { Method } from './words.ts';
 
 /** A line as the report shows it. */
 export interface LineReport {

@@ -1,7 +1,8 @@
 /** SQL over bank files and their lines. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { BankFormat, BankLine, BankStatement } from './bank/statement.ts';
+import type { BankLine, BankStatement } from './bank/statement.ts';
 import type { Posting } from './posting.ts';
+import type { BankFormat } from './words.ts';
 
 export async function readKnownFile(
   tx: Transaction,

@@ -2,10 +2,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Evidence } from './match.ts';
 import type { Posting } from './posting.ts';
-
-export type Method = 'ach' | 'wire' | 'link' | 'other';
-export const METHODS: readonly Method[] = ['ach', 'wire', 'link', 'other'];
-export type Source = 'hand' | 'bank' | 'processor';
+import type { Method, PaymentStatus, ReversalKind, Source } from './words.ts';
 
 const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
 
@@ -165,7 +162,6 @@ export interface NewReversal {
   readonly duplicate_of: number | null;
   readonly reversed_on: string;
 }
-export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate';
 
 /** Gives the ids by identity. What comes out of it has been unapplied before. */
 export async function insertReversals(posting: Posting, rows: readonly NewReversal[]): Promise<Map<string, number>> {
@@ -235,8 +231,6 @@ export interface PaymentState {
   readonly received_on: string;
   readonly method: Method;
 }
-export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'reversed';
-export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_applied', 'unapplied', 'reversed'];
 
 export function readStates(tx: Transaction, paymentIds: readonly number[]): Promise<PaymentState[]> {
   return query(

@@ -15,13 +15,13 @@ import {
   insertPayments,
   insertSightings,
   insertSuggestions,
-  type Method,
   type PayableRow,
   readCandidates,
   readPayable,
   readStates,
 } from './queries.ts';
 import { daysBetween, isDocumentNumber, sameReference } from './same.ts';
+import type { Method } from './words.ts';
 
 export interface RecordRequest {
   readonly amount: string;

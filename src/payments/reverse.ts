@@ -16,11 +16,11 @@ import {
   type LiveApplication,
   type NewReversal,
   type PaymentState,
-  type ReversalKind,
   readLiveApplications,
   readPayable,
   readStates,
 } from './queries.ts';
+import type { ReversalKind } from './words.ts';
 
 /** Why a debit came back: NACHA's codes, and the reasons of ISO 20022 that say the same. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {
@@ -49,8 +49,6 @@ const RETURN_REASONS: Readonly<Record<string, string>> = {
 
 export const returnReason = (code: string | undefined): string =>
   code === undefined ? 'no code given' : `${code}, ${RETURN_REASONS[code] ?? 'a code that is not listed'}`;
-
-export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate'];
 
 export interface ReverseRequest {
   readonly paymentId: number;

@@ -4,18 +4,22 @@ import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import type { BankFormat } from '../../payments/bank/statement.ts';
 import { type BankImport, importBankFile, type LineReport } from '../../payments/import.ts';
 import { type InboxReport, processEvents, storeEvents } from '../../payments/inbox.ts';
 import { type PayoutRow, readPayouts } from '../../payments/lines.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
-import { type Method, type PaymentStatus, type ReversalKind, readPayments } from '../../payments/queries.ts';
+import { readPayments } from '../../payments/queries.ts';
 import { recordPayment } from '../../payments/record.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { reversePayment } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
+import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
 import { type Context, withContext } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
+
+/** Who asks is named in the events of what is done. */
+const acting = (output: Output, work: (context: Context) => Promise<number>): Promise<number> =>
+  withContext(work, { by: output.by });
 
 export interface PaymentRecordOptions {
   readonly amount: string;
@@ -32,7 +36,7 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
   if ((invoice === undefined) === (partner === undefined)) {
     throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
   }
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     const { paymentId, duplicate } = await context.database.transaction((tx) =>
       recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
     );
@@ -92,19 +96,18 @@ export interface PaymentImportOptions {
 
 export async function paymentImport(output: Output, name: string, options: PaymentImportOptions): Promise<number> {
   const bytes = readBytes(name);
-  const report = await withContext(async (context) => {
+  const { dryRun = false, format, map } = options;
+  return acting(output, async (context) => {
     const { database } = context;
-    const work = options.dryRun ? database.preview : database.transaction;
-    return work((tx) => importBankFile(tx, context, { name, bytes, format: options.format, map: options.map }));
+    const work = dryRun ? database.preview : database.transaction;
+    const report = await work((tx) => importBankFile(tx, context, { name, bytes, format, map }));
+    failpoint('payments.committed');
+    const { new_lines, ...rest } = report;
+    // Ids of a dry run are undone with it.
+    const lines = dryRun ? new_lines.map((line) => ({ ...line, payment_id: null })) : new_lines;
+    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () => describeImport(report, dryRun));
+    return new_lines.some((line) => line.needs_person) ? EXIT.attention : EXIT.done;
   });
-  failpoint('payments.committed');
-  const { new_lines, ...rest } = report;
-  // Ids of a dry run are undone with it.
-  const lines = options.dryRun ? new_lines.map((line) => ({ ...line, payment_id: null })) : new_lines;
-  output.print({ ...rest, dry_run: options.dryRun ?? false, new_lines: lines }, () =>
-    describeImport(report, options.dryRun ?? false),
-  );
-  return report.new_lines.some((line) => line.needs_person) ? EXIT.attention : EXIT.done;
 }
 
 function readBytes(name: string): Buffer {
@@ -178,7 +181,7 @@ export interface PaymentListOptions {
 }
 
 export async function paymentList(output: Output, options: PaymentListOptions): Promise<number> {
-  return withContext(async ({ database }) => {
+  return acting(output, async ({ database }) => {
     const rows = await database.reading((tx) =>
       readPayments(tx, { partnerId: options.partner, status: options.status }),
     );
@@ -212,7 +215,7 @@ export async function paymentApply(
   paymentId: number,
   options: { invoice: string; amount?: string },
 ): Promise<number> {
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     await context.database.transaction((tx) =>
       applyPayment(tx, context, { paymentId, number: options.invoice, amount: options.amount }),
     );
@@ -225,7 +228,7 @@ export async function paymentUnapply(
   paymentId: number,
   options: { invoice?: string },
 ): Promise<number> {
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     await context.database.transaction((tx) => unapplyPayment(tx, context, { paymentId, number: options.invoice }));
     return show(output, context, paymentId, `Payment ${paymentId} is unapplied cash again; what it paid is open.`);
   });
@@ -246,7 +249,7 @@ export async function paymentReverse(
   options: PaymentReverseOptions,
 ): Promise<number> {
   const { as: kind, ...request } = options;
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     await context.database.transaction((tx) => reversePayment(tx, context, { paymentId, kind, ...request }));
     return show(output, context, paymentId, `Payment ${paymentId} is taken back; what it paid is open again.`);
   });
@@ -264,7 +267,7 @@ const payoutJson = (row: PayoutRow) => {
 };
 
 export async function paymentPayouts(output: Output): Promise<number> {
-  return withContext(async ({ database }) => {
+  return acting(output, async ({ database }) => {
     const rows = await database.reading((tx) => readPayouts(tx));
     output.print(rows.map(payoutJson), () =>
       rows.length === 0
@@ -286,7 +289,7 @@ export async function paymentPayouts(output: Output): Promise<number> {
 }
 
 export async function paymentSettle(output: Output, payoutId: number, paymentIds: number[]): Promise<number> {
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     await context.database.transaction((tx) => settlePayout(tx, context, { payoutId, paymentIds }));
     const [row] = await context.database.reading((tx) => readPayouts(tx, payoutId));
     output.print(
@@ -300,7 +303,7 @@ export async function paymentSettle(output: Output, payoutId: number, paymentIds
 /** Feeds the inbox from a file and works it off; without a file, only works off what waits. */
 export async function paymentEvents(output: Output, name: string | undefined): Promise<number> {
   const text = name === undefined ? undefined : readBytes(name).toString('utf8');
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     const stored =
       text === undefined
         ? { stored: 0, known: 0 }
@@ -332,7 +335,7 @@ export interface CreditRefundOptions {
 }
 
 export async function creditRefund(output: Output, number: string, options: CreditRefundOptions): Promise<number> {
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     const { returned, ...request } = options;
     const refund = await context.database.transaction((tx) =>
       returned === undefined

@@ -4,10 +4,11 @@
  */
 import type { BankCsvMap } from '../../config.ts';
 import { refuse } from '../../errors.ts';
+import type { BankFormat } from '../words.ts';
 import { readBai2 } from './bai2.ts';
 import { readCamt053 } from './camt053.ts';
 import { readBankCsv } from './csv.ts';
-import { type BankFormat, type BankStatement, invalidFile } from './statement.ts';
+import { type BankStatement, invalidFile } from './statement.ts';
 
 export interface BankFile {
   /** For messages. */

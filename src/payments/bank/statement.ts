@@ -6,9 +6,6 @@ import { createHash } from 'node:crypto';
 import { type FieldProblem, refuse } from '../../errors.ts';
 import type { Amount } from '../../money.ts';
 
-export type BankFormat = 'csv' | 'bai2' | 'camt053';
-export const BANK_FORMATS: readonly BankFormat[] = ['csv', 'bai2', 'camt053'];
-
 export interface BankStatement {
   /** IBAN or account number as the bank writes it, without spaces. */
   readonly account: string;
