@@ -64,7 +64,7 @@ export async function storeEvents(
     }
     const { id, type, created, livemode, account } = parsed.data;
     const at = DateTime.fromSeconds(Number(created), { zone: 'utc' }).toISO();
-    return [{ account: account ?? '', id, type, created: at, livemode, payload: line }];
+    return [{ account: account ?? '', id, type, created: at, livemode, payload: line, place: index }];
   });
   if (problems.length > 0)
     throw refuse('processor_events_invalid', { file: file.name, problems: problems.slice(0, 20) });
@@ -81,7 +81,7 @@ export async function storeEvents(
     tx,
     `INSERT INTO processor_events (account, id, type, livemode, created, payload, received_at)
      SELECT r.account, r.id, r.type, r.livemode, r.created, CAST(r.payload AS jsonb), CAST(:now AS timestamptz)
-     FROM json_to_recordset(CAST(:rows AS json)) WITH ORDINALITY AS r (
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
        account text, id text, type text, livemode boolean, created timestamptz, payload text, place bigint)
      ORDER BY r.place
      ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING`,

@@ -197,12 +197,13 @@ const COMMON = new Set(
   ),
 );
 
-/** Words in capitals and without accents. */
+/** Words in capitals and without accents; an umlaut is the same with two letters as with dots: Müller, Mueller. */
 const words = (text: string): string[] =>
   text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toUpperCase()
+    .replace(/([AOU])E/g, '$1')
     .split(/[^A-Z0-9\p{L}]+/u)
     .filter((word) => word !== '');
 
@@ -459,7 +460,7 @@ function suggestions(incoming: Incoming, seen: readonly Seen[], cut: readonly Cu
   for (const { beginning, field, found: written } of cut) {
     const possible = book
       .beginningWith(beginning)
-      .filter((each) => each.status === 'open' && each.balance.equals(amount));
+      .filter((each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount));
     if (possible.length !== 1) continue;
     const document = possible[0] as Payable;
     suggest(document, CONFIDENCE.cut_reference, {

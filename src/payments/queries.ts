@@ -8,6 +8,8 @@ const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earlies
 
 /** The date of the journal's entry: the true one, but never in a closed month. */
 const entryOn = (date: string) => `greatest(${date}, CAST(:earliest AS date))`;
+/** Rows with their places, so that they are numbered in that order. */
+const placed = <Row extends object>(rows: readonly Row[]) => rows.map((row, place) => ({ ...row, place }));
 const RECORDED = `CAST(:now AS timestamptz), CAST(:eventId AS bigint)`;
 
 export interface NewPayment {
@@ -33,12 +35,12 @@ export async function insertPayments(posting: Posting, rows: readonly NewPayment
        payer_account, recorded_at, event_id)
      SELECT identity, source, partner_id, currency, amount, method, account, received_on, ${entryOn('received_on')},
             reference, payer_name, payer_account, ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) WITH ORDINALITY AS r (
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
        identity text, source text, partner_id text, currency text, amount numeric, method text, account text,
        received_on date, reference text, payer_name text, payer_account text, place bigint)
      ORDER BY place
      RETURNING payment_id, identity`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(placed(rows)), ...common(posting) },
   );
   return new Map(inserted.map((row) => [row.identity, row.payment_id]));
 }
@@ -98,8 +100,8 @@ export interface NewApplication {
 
 export async function insertApplications(posting: Posting, rows: readonly NewApplication[]): Promise<void> {
   if (rows.length === 0) return;
-  const bindings = { rows: JSON.stringify(rows), ...common(posting) };
-  const recordset = `json_to_recordset(CAST(:rows AS json)) WITH ORDINALITY AS r (
+  const bindings = { rows: JSON.stringify(placed(rows)), ...common(posting) };
+  const recordset = `json_to_recordset(CAST(:rows AS json)) AS r (
        payment_id bigint, document_id bigint, amount numeric, applied_on date, confidence numeric, evidence jsonb,
        small_difference numeric, place bigint)`;
   await execute(

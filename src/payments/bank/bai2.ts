@@ -318,7 +318,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     references,
     text,
     payer_name: labelled(text, PAYER_NAME),
-    payer_account: labelled(text, PAYER_ACCOUNT),
+    payer_account: labelled(text, PAYER_ACCOUNT)?.split(/\s/)[0],
     type,
     // 555 deposited items returned, 557 individual ACH return item, 561/566 returned items.
     reversal: ['555', '557', '561', '566'].includes(type),
@@ -330,7 +330,8 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
 // Text has no fields of its own; these are the labels of the addenda that ACH and Fedwire lines carry.
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]\s*/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]\s*/i;
-const NEXT_LABEL = /\s+(?:[A-Z/]+ ){0,2}[A-Z/]+\s*[:=]|[;|\n]/;
+const NEXT_LABEL =
+  /\s+(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|TRACE|SEC|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\s*[:=]|[;|\n]/i;
 
 function labelled(text: string, label: RegExp): string | undefined {
   const found = label.exec(text);
