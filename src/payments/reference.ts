@@ -31,7 +31,7 @@ export interface FoundReferences {
 /** `INV` and what follows it: digits, each after at most three characters that are neither digit nor letter. */
 const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3}\d)+)/g;
 /** The same with the letters that are taken for digits. */
-const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}[0-9OQDILSB])+)/g;
+const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
 /** Year and sequence without the series: any of our documents, or none of them. */
 const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6,})(?!\d)/g;
@@ -110,9 +110,10 @@ function readings(run: string): Reading[] {
   }
   const found: Reading[] = [];
   for (let length = whole; length <= text.length; length += 1) {
-    if (digits[length - 1]?.ends)
-      found.push({ number: numbered(year, text.slice(YEAR_DIGITS, length)), guess: undefined });
-  }
+    const sequence = text.slice(YEAR_DIGITS, length);
+    // Zeros are only put before a sequence to make it six digits long.
+    const ours = length === whole || !sequence.startsWith('0');
+    if (ours && digits[length - 1]?.ends) found.push({ number: numbered(year, sequence), guess: undefined });
   if (!digits[whole - 1]?.ends) {
     found.push({ number: numbered(year, text.slice(YEAR_DIGITS, whole)), guess: 'more digits follow the number' });
   }

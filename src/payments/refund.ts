@@ -4,6 +4,7 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
+import { Amount } from '../money.ts';
 import { type Acting, beginPosting, lockPayments, type Posting, todayOf } from './posting.ts';
 import { type PayableRow, readPayable } from './queries.ts';
 
@@ -33,7 +34,8 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
     const reason = note.status === 'void' ? 'it is void' : 'its credit is used up';
     throw refuse('credit_not_refundable', { number: request.number, reason });
   }
-  const { partner_id, currency, balance: amount } = note;
+  const { partner_id, currency } = note;
+  const amount = Amount.of(note.balance, currency).toString();
   const posting = await beginPosting(tx, acting, {
     action: 'credit.refund',
     subject: request.number,
@@ -98,7 +100,8 @@ export async function returnRefund(
     { ...facts(posting), id: refund.credit_refund_id, reason: request.reason, on },
   );
   const { partner_id, currency } = note;
-  return { number: request.number, partner_id, currency, amount: refund.amount, refunded_on: refund.refunded_on };
+  const amount = Amount.of(refund.amount, currency).toString();
+  return { number: request.number, partner_id, currency, amount, refunded_on: refund.refunded_on };
 }
 
 const facts = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
