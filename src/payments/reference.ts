@@ -40,9 +40,6 @@ const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6,})(?!\d)/g;
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
 
-/** SEPA and most banks cut a customer's reference here. */
-const CUT_AT = 35;
-
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
   const references = new Map<string, FoundReference>();
   const cut: CutReference[] = [];
@@ -114,6 +111,7 @@ function readings(run: string): Reading[] {
     // Zeros are only put before a sequence to make it six digits long.
     const ours = length === whole || !sequence.startsWith('0');
     if (ours && digits[length - 1]?.ends) found.push({ number: numbered(year, sequence), guess: undefined });
+  }
   if (!digits[whole - 1]?.ends) {
     found.push({ number: numbered(year, text.slice(YEAR_DIGITS, whole)), guess: 'more digits follow the number' });
   }
@@ -125,6 +123,3 @@ function numbered(year: string, sequence: string): string {
   const digits = sequence.replace(/^0+/, '');
   return `INV-${year}-${digits.padStart(SEQUENCE_DIGITS, '0')}`;
 }
-
-/** Whether a field may have been cut: it is as long as banks let it be. */
-export const mayBeCut = (text: string): boolean => text.length >= CUT_AT - 1;
