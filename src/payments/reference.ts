@@ -34,7 +34,7 @@ const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3
 const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
 /** Year and sequence without the series: any of our documents, or none of them. */
-const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6,})(?!\d)/g;
+const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
 
 /** Sequences have at least so many digits. */
 const SEQUENCE_DIGITS = 6;

@@ -39,7 +39,7 @@ beforeAll(async () => {
     undisturbed.set(commands, await outcome(story));
     await story.end();
   }
-}, 120_000);
+}, 300_000);
 
 for (const failpoint of FAILPOINTS) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
