@@ -8,11 +8,7 @@ import * as ledger from '../../migrations/003_ledger.ts';
 import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
-<<<<<<< HEAD
 import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
-import * as logos from '../../migrations/009_logos.ts';
-=======
->>>>>>> 12c2b51 (Kill imports of bank files and the inbox at every boundary)
 import * as payments from '../../migrations/008_payments.ts';
 import * as logos from '../../migrations/009_logos.ts';
 import { refuse } from '../errors.ts';
@@ -30,11 +26,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '004_documents', ...documents },
   { name: '005_delivery', ...delivery },
   { name: '006_corrections', ...corrections },
-<<<<<<< HEAD
   { name: '007_payment_link_objects', ...paymentLinkObjects },
-  { name: '009_logos', ...logos },
-=======
->>>>>>> 12c2b51 (Kill imports of bank files and the inbox at every boundary)
   { name: '008_payments', ...payments },
   { name: '009_logos', ...logos },
 ];

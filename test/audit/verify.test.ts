@@ -5,8 +5,8 @@ import { CHECKS } from '../../src/audit/checks.ts';
 import { type Verification, verify } from '../../src/audit/verify.ts';
 import { valueTypes } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { booksOf } from '../payments/books.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 import { PAYMENT_DAMAGES, payInEveryWay } from './payment-damages.ts';

@@ -140,15 +140,12 @@ const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
-<<<<<<< HEAD
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
-=======
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
   ...['payment_sightings', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
   ...['payment_reinstatements', 'payouts', 'payout_settlements', 'payout_payments', 'processor_events'],
   ...['processor_event_outcomes', 'disputes', 'dispute_outcomes'],
->>>>>>> 8f1b5fc (Back up and restore money in, with applications undone and made again)
 ];
 
 let files = 0;
