@@ -71,6 +71,15 @@ const APPEND_ONLY = [
   'write_offs',
   'holds',
   'hold_releases',
+  'api_clients',
+  'client_secrets',
+  'client_revocations',
+  'signing_keys',
+  'quotes',
+  'quote_acceptances',
+  'requotes',
+  'requote_acceptances',
+  'idempotency_keys',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

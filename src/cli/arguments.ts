@@ -31,3 +31,10 @@ export function reasonArgument(value: string): string {
   if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
   throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
 }
+
+export function wholeNumberArgument(argument: string, least: number, most: number) {
+  return (value: string): number => {
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+    throw refuse('argument_invalid', { argument, value, reason: `is not a whole number from ${least} to ${most}` });
+  };
+}

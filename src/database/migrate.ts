@@ -9,6 +9,7 @@ import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
 import * as logos from '../../migrations/009_logos.ts';
+import * as quotes from '../../migrations/010_quotes.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -25,6 +26,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '005_delivery', ...delivery },
   { name: '006_corrections', ...corrections },
   { name: '009_logos', ...logos },
+  { name: '010_quotes', ...quotes },
 ];
 
 /** Our migrations in their order. */

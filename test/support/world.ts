@@ -73,6 +73,7 @@ export async function openWorld(
     home,
     databaseUrl: url,
     smtpUrl: options.smtpUrl,
+    webhookSecrets: [],
     now: () => now,
   };
   const owner = new pg.Client(url);
