@@ -1,7 +1,7 @@
 /** The HTTP side put together: what every request passes, and the routes. Nothing listens before `listen`. */
 import { randomUUID } from 'node:crypto';
 import { BlockList, isIPv6 } from 'node:net';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { refuse } from '../errors.ts';
@@ -59,7 +59,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
     // Our own line instead: it names the route and not the address, which may hold a payment page's token.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     // HEAD on an acceptance must not reach it; the pages say themselves that they take HEAD.
     exposeHeadRoutes: false,

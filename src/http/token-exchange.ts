@@ -160,7 +160,9 @@ function describe(
   const known: Refusal | undefined = refusalOf(thrown);
   if (known === undefined) request.log.error({ err: thrown }, 'failed');
   const refusal = known ?? refuse('internal', { request_id: request.id });
-  const status = httpStatusOf(refusal.code);
+  const own = httpStatusOf(refusal.code);
+  // RFC 6749 knows no 415.
+  const status = own === 415 ? 400 : own;
   const { retry_after: retryAfter } = refusal.facts as { retry_after?: number };
   if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
   const code = status >= 500 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';

@@ -16,6 +16,7 @@ import {
   partnerExists,
   readClients,
 } from './client-queries.ts';
+import { IDENTIFIER } from './file.ts';
 
 export interface Credentials {
   readonly partner_id: string;
@@ -145,7 +146,9 @@ export async function authenticate(
   tx: Transaction,
   given: { clientId: string; secret: string; now: DateTime<true> },
 ): Promise<{ clientId: string; partnerId: string } | undefined> {
-  const [client] = await readClients(tx, { clientId: given.clientId, now: given.now.toISO() });
+  // What cannot be an id is not asked for: PostgreSQL has no NUL.
+  const known = IDENTIFIER.test(given.clientId);
+  const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
   // Always two comparisons, for an unknown client against a hash that nothing has.
   const live = client?.live_secrets ?? [];
