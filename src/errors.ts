@@ -300,7 +300,6 @@ const CALLS = {
     (f) => `A body of ${f.media_type} is not understood. Send application/json in UTF-8.`,
   ),
   body_too_large: answer<{ limit: number }>(413, (f) => `The body is larger than the ${f.limit} bytes that are read.`),
-  request_timeout: answer<Record<string, never>>(408, () => 'The request did not arrive whole in time. Send it again.'),
   prefetch_refused: answer<Record<string, never>>(
     422,
     () =>

@@ -15,7 +15,7 @@ import { sendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { openTokenOffice, type TokenOffice } from './tokens.ts';
-import { addWebhooks, type StoreEvent } from './webhooks.ts';
+import { addWebhooks, type StoreEvents } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,7 +32,7 @@ export interface Service {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
   /** Where the processor's events go; without it none are taken. */
-  readonly storeEvent?: StoreEvent | undefined;
+  readonly storeEvents?: StoreEvents | undefined;
 }
 
 /** What the routes share. */
