@@ -115,6 +115,15 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     request.log.info({ ...facts, ...(partnerId && { partner: partnerId }), ...(refusal && { refusal }) }, 'answered');
   });
+  // Stopping closes the connections that are idle. Those that still wait for their answer must not be kept after it.
+  let stopping = false;
+  app.addHook('preClose', async () => {
+    stopping = true;
+  });
+  app.addHook('onSend', async (_request, reply, payload) => {
+    if (stopping) reply.header('Connection', 'close');
+    return payload;
+  });
   app.setErrorHandler(sendProblem);
 
   const shared: Shared = { ...service, keyring, tokens, limits, metrics };
