@@ -27,6 +27,7 @@ import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { databaseUrl } from '../support/server.ts';
+import { tradeByHttp } from '../support/service.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let folder: string;
@@ -43,6 +44,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reckoner-backups-'));
   world = await openWorld();
   await tradeForThreeMonths(world);
+  await tradeByHttp(world);
   backup = await backUp(world);
 }, 120_000);
 afterEach(closeOpened);
@@ -105,6 +107,8 @@ const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
+  ...['api_clients', 'client_secrets', 'client_revocations', 'signing_keys', 'idempotency_keys'],
+  ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
 ];
 
 let files = 0;

@@ -7,7 +7,7 @@ import type { Settings } from '../../src/config.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { thisProcess } from '../../src/events.ts';
 import { buildServer, type Service } from '../../src/http/server.ts';
-import { type Credentials, createClient } from '../../src/partners/clients.ts';
+import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
 import type { World } from './world.ts';
 
 export interface Served {
@@ -98,6 +98,26 @@ export async function serveWorld(
       await database.close();
     },
   };
+}
+
+/**
+ * A whole way over HTTP: partner p-1 of a world is priced, gets a quote, raises it and accepts both, and a client of it is
+ * revoked. Every table of the API has rows after.
+ */
+export async function tradeByHttp(world: World): Promise<void> {
+  await world.sql(`UPDATE policies SET price_rate = 0.085, price_minimum = 2 WHERE partner_id = 'p-1'`);
+  const served = await serveWorld(world);
+  const caller = await served.caller('p-1');
+  const body = { policy_id: 'ticket-protection', insured_amount: '250' };
+  const made = await caller.post('/api/v1/quote', body, { 'idempotency-key': 'first' });
+  await caller.get(`/api/v1/quote/${made.body['quote_id']}/accept`);
+  const raised = await caller.post(`/api/v1/quote/${made.body['quote_id']}/requote`, { insured_amount: '300' });
+  const last = await caller.get(`/api/v1/requote/${raised.body['requote_id']}/accept`);
+  if (last.status !== 200) throw new Error(last.text);
+  const { client_id } = await served.client('p-1');
+  const act = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
+  await served.database.transaction((tx) => revokeClient(tx, client_id, act));
+  await served.end();
 }
 
 /** Exchanges credentials for a token and calls with it. */
