@@ -67,7 +67,10 @@ test.skipIf(!process.env['RECKONER_BENCH'])(
       expect(await get(`/api/v1/quote/q-bench-${next}/accept`)).toBe(200);
     };
     await timed(200, accept);
+    const cpu = process.cpuUsage();
     const ours = await timed(ACCEPTANCES, accept);
+    const used = process.cpuUsage(cpu);
+    const milliseconds = Math.round((used.user + used.system) / ACCEPTANCES / 10) / 100;
 
     const clients = await Promise.all(
       Array.from({ length: CONNECTIONS }, async () => {
@@ -90,7 +93,7 @@ test.skipIf(!process.env['RECKONER_BENCH'])(
     await timed(200, insert);
     const loop = await timed(ACCEPTANCES, insert);
     process.stdout.write(
-      `acceptances over HTTP: ${ours.perSecond}/s, p99 ${ours.p99} ms\nbare insert by pg:     ${loop.perSecond}/s, p99 ${loop.p99} ms\n`,
+      `acceptances over HTTP: ${ours.perSecond}/s, p99 ${ours.p99} ms, ${milliseconds} ms of CPU each (client and server)\nbare insert by pg:     ${loop.perSecond}/s, p99 ${loop.p99} ms\n`,
     );
     for (const client of clients) await client.end();
     await served.end();
