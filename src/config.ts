@@ -31,6 +31,8 @@ export interface Environment {
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
+  /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
+  readonly webhookSecrets: readonly string[];
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
 }
@@ -53,6 +55,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     stripeKey: stripeKey(name, variables['STRIPE_SECRET_KEY']),
     stripeBase: stripeBase(name, variables),
     linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
+    webhookSecrets: (variables['STRIPE_WEBHOOK_SECRET'] ?? '').split(',').filter((secret) => secret.trim() !== ''),
     now: clock(name, variables['RECKONER_NOW']),
   };
 }
@@ -369,6 +372,24 @@ const smallDifferenceSchema = z
       if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
     }
   });
+/** `203.0.113.7` or `203.0.113.0/24`, of either family. */
+const network = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+  'must be an address or a network such as 10.0.0.0/8',
+);
+
+const httpSchema = z.strictObject({
+  /** Who may call /api; empty for everybody (service.md 5.7). */
+  allow: z.array(network).default([]),
+  /** Proxies whose X-Forwarded-For is believed; empty for none. */
+  trust_proxy: z.array(network).default([]),
+  /** Of one client's calls, and of one address without a token. */
+  requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
+  /** Who may read /metrics. */
+  metrics_allow: z
+    .array(network)
+    .default(['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']),
+});
 
 const settingsSchema = z.strictObject({
   issuer: z.strictObject({
@@ -410,6 +431,7 @@ const settingsSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .default('X-Service-Partner-Id'),
+  http: httpSchema.prefault({}),
 });
 
 type Written = z.output<typeof settingsSchema>;

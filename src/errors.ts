@@ -1,6 +1,6 @@
 /**
- * Every refusal this program can answer with: its code, the facts it names, the sentence for people, and the exit
- * status (contract, Commands). A bug is an ordinary exception and never one of these.
+ * Every refusal this program can answer with: its code, the facts it names, the sentence for people, the exit
+ * status (contract, Commands) and the HTTP status (contract, HTTP). A bug is an ordinary exception and never one of these.
  */
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
@@ -10,11 +10,23 @@ type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
 interface Entry<Facts> {
   readonly exit: ExitStatus;
+  /** The status that the HTTP side answers with. */
+  readonly http: number;
   /** What happened, to which thing, and what to do now. */
   readonly sentence: (facts: Facts) => string;
 }
 
-const entry = <Facts>(exit: ExitStatus, sentence: (facts: Facts) => string): Entry<Facts> => ({ exit, sentence });
+const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
+
+const entry = <Facts>(
+  exit: ExitStatus,
+  sentence: (facts: Facts) => string,
+  http = HTTP_OF_EXIT[exit],
+): Entry<Facts> => ({ exit, http, sentence });
+
+/** A refusal that only the HTTP side can answer with. */
+const answer = <Facts>(http: number, sentence: (facts: Facts) => string): Entry<Facts> =>
+  entry(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
 
 export interface FieldProblem {
   readonly path: string;
@@ -24,7 +36,7 @@ export interface FieldProblem {
 const bullets = (problems: readonly FieldProblem[]) =>
   problems.map((problem) => `  ${problem.path || '(whole file)'}: ${problem.reason}`).join('\n');
 
-const CATALOGUE = {
+const COMMANDS = {
   // Environment, settings, database
   environment_invalid: entry<{ variable: string; reason: string }>(
     EXIT.badInput,
@@ -133,6 +145,26 @@ const CATALOGUE = {
   partner_unknown: entry<{ partner_id: string }>(
     EXIT.badInput,
     (f) => `There is no partner ${f.partner_id}. 'reckoner partner list' shows those there are.`,
+    404,
+  ),
+  client_unknown: entry<{ client_id: string }>(
+    EXIT.badInput,
+    (f) => `There is no client ${f.client_id}. 'reckoner client list' shows those there are.`,
+    404,
+  ),
+  client_revoked: entry<{ client_id: string }>(
+    EXIT.refused,
+    (f) => `Client ${f.client_id} is revoked for good. Create another with 'reckoner client create PARTNER'.`,
+  ),
+  client_secrets_live: entry<{ client_id: string; ends_at: string }>(
+    EXIT.refused,
+    (f) =>
+      `Client ${f.client_id} has two live secrets; the older one ends at ${f.ends_at}. ` +
+      'Rotate again after that, or now with --overlap-days 0, which ends every older secret at once.',
+  ),
+  listen_failed: entry<{ address: string; reason: string }>(
+    EXIT.failed,
+    (f) => `Cannot listen at ${f.address}: ${f.reason}. Stop what listens there, or choose another --host or --port.`,
   ),
   document_unknown: entry<{ number: string }>(
     EXIT.badInput,
@@ -311,11 +343,144 @@ const CATALOGUE = {
   ),
 } as const;
 
+/** Answers of the HTTP side (contract, HTTP). */
+const CALLS = {
+  // The request
+  request_invalid: answer<{ problems: readonly FieldProblem[] }>(
+    400,
+    (f) => `The request cannot be used:\n${bullets(f.problems)}\nCorrect it and send it again.`,
+  ),
+  route_unknown: answer<{ method: string; path: string }>(
+    404,
+    (f) => `There is nothing at ${f.path}. The calls there are stand at /reference.`,
+  ),
+  method_not_allowed: answer<{ method: string; path: string; allowed: readonly string[] }>(
+    405,
+    (f) => `${f.path} does not take ${f.method}. Use ${f.allowed.join(' or ')}.`,
+  ),
+  media_type_unsupported: answer<{ media_type: string }>(
+    415,
+    (f) => `A body of ${f.media_type} is not understood. Send application/json in UTF-8.`,
+  ),
+  body_too_large: answer<{ limit: number }>(413, (f) => `The body is larger than the ${f.limit} bytes that are read.`),
+  prefetch_refused: answer<Record<string, never>>(
+    422,
+    () =>
+      'Nothing is accepted ahead of need: this request says that it is a prefetch. Send it without when it is meant.',
+  ),
+  rate_limited: answer<{ retry_after: number }>(
+    429,
+    (f) => `There were too many requests. Wait ${f.retry_after} second(s), then go on more slowly.`,
+  ),
+  address_not_allowed: answer<{ address: string }>(
+    403,
+    (f) => `Calls from ${f.address} are not allowed. Ask for its network to be added, or call from an allowed one.`,
+  ),
+
+  // Who calls
+  token_missing: answer<Record<string, never>>(
+    401,
+    () => "There is no access token. Send 'Authorization: Bearer TOKEN' with a token from POST /api/oauth/token.",
+  ),
+  token_invalid: answer<{ reason: string }>(
+    401,
+    (f) => `The access token is not accepted: ${f.reason}. Get a new one from POST /api/oauth/token.`,
+  ),
+  partner_header_missing: answer<{ header: string }>(
+    400,
+    (f) => `The header ${f.header} is missing. Send your partner id in it.`,
+  ),
+  partner_header_mismatch: answer<{ header: string }>(
+    403,
+    (f) => `The header ${f.header} names another partner than the one that the token was given to.`,
+  ),
+
+  // Quotes
+  quote_unknown: answer<{ quote_id: string }>(404, (f) => `There is no quote ${f.quote_id}. Check its id.`),
+  requote_unknown: answer<{ requote_id: string }>(404, (f) => `There is no requote ${f.requote_id}. Check its id.`),
+  policy_unknown: answer<{ policy_id: string }>(
+    404,
+    (f) => `There is no policy ${f.policy_id}. Use one of those that were configured for you.`,
+  ),
+  policy_not_priced: answer<{ policy_id: string }>(
+    422,
+    (f) => `Policy ${f.policy_id} has no price to quote by. Ask for one to be configured.`,
+  ),
+  partner_inactive: answer<{ partner_id: string }>(
+    422,
+    (f) => `Partner ${f.partner_id} is not active: nothing new is quoted or accepted. Ask for it to be activated.`,
+  ),
+  policy_inactive: answer<{ policy_id: string }>(
+    422,
+    (f) => `Policy ${f.policy_id} is not active: nothing new is quoted or accepted under it. Use another policy.`,
+  ),
+  price_too_large: answer<{ currency: string }>(
+    422,
+    (f) => `The price would not be below 1000000000000000 ${f.currency}. Insure a smaller amount.`,
+  ),
+  quote_not_accepted: answer<{ quote_id: string }>(
+    422,
+    (f) =>
+      `Quote ${f.quote_id} is not accepted, and only an accepted price can be raised. Accept it, or make a new quote.`,
+  ),
+  quote_reversed: answer<{ quote_id: string }>(
+    422,
+    (f) => `Quote ${f.quote_id} was reversed, whole or in part, and is requoted no more. Make a new quote.`,
+  ),
+  requote_lower: answer<{ accepted: string; asked: string; currency: string }>(
+    422,
+    (f) =>
+      `The price would be ${f.asked} ${f.currency}, and ${f.accepted} is accepted already: a requote never lowers. ` +
+      'What must be given back is reversed.',
+  ),
+  requote_stale: answer<{ requote_id: string; quote_id: string }>(
+    409,
+    (f) =>
+      `Requote ${f.requote_id} starts from a price of quote ${f.quote_id} that is no longer the last accepted one. ` +
+      'Make a new requote.',
+  ),
+  recorded_otherwise: answer<{ id: string }>(
+    409,
+    (f) => `The ledger has ${f.id} from an import, not from an acceptance here. Ask finance which of the two is right.`,
+  ),
+  idempotency_key_reused: answer<{ key: string }>(
+    409,
+    (f) => `The Idempotency-Key ${f.key} was used for another request. Use a new key for a new request.`,
+  ),
+  ledger_busy: answer<{ retry_after: number }>(
+    503,
+    () => 'The ledger is busy with a month-close. Nothing was recorded; send the same request again in a few seconds.',
+  ),
+  unavailable: answer<{ retry_after: number }>(
+    503,
+    () => 'The database cannot be reached at present. Send the same request again in a few seconds.',
+  ),
+  internal: answer<{ request_id: string }>(
+    500,
+    (f) =>
+      `Something failed on our side. Send the request again; if it goes on, tell us the request id ${f.request_id}.`,
+  ),
+
+  // Webhooks
+  webhook_not_configured: answer<Record<string, never>>(
+    404,
+    () => 'No webhook is expected here: STRIPE_WEBHOOK_SECRET is not set.',
+  ),
+  webhook_signature_invalid: answer<{ reason: string }>(400, (f) => `The webhook is not accepted: ${f.reason}.`),
+} as const;
+
+const CATALOGUE = { ...COMMANDS, ...CALLS };
+
 export type RefusalCode = keyof typeof CATALOGUE;
+/** Codes that only the HTTP side answers with. */
+export type CallRefusalCode = keyof typeof CALLS;
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Entry<infer Facts> ? Facts : never;
 
 /** All codes, for the test that wants one reproducible case for each. */
 export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
+export const CALL_REFUSAL_CODES = Object.keys(CALLS) as CallRefusalCode[];
+
+export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
 
 /** An expected answer of «no», with the facts that decided it. */
 export class Refusal extends Error {

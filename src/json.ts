@@ -39,3 +39,42 @@ export function halfCharacters(value: unknown, path: readonly string[] = []): st
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => halfCharacters(each, [...path, key]));
 }
+
+/** A number by its text: `12.50` is read and written as those five characters. */
+export class ExactNumber {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+// A string that begins so would be taken for a number: it holds a character that no field of ours allows.
+const MARK = '\u0000number:';
+
+/**
+ * Parses an object of plain fields, where a number can be told from a string: numbers become ExactNumber. Anything but
+ * an object is given as it is. Throws SyntaxError as JSON.parse does.
+ */
+export function parseExactFields(text: string): unknown {
+  JSON.parse(text);
+  const marked = text.replace(STRING_OR_NUMBER, (token) =>
+    token.startsWith('"') ? token : `"\\u0000number:${token}"`,
+  );
+  const value: unknown = JSON.parse(marked);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      typeof each === 'string' && each.startsWith(MARK) ? new ExactNumber(each.slice(MARK.length)) : each,
+    ]),
+  );
+}
+
+/** JSON text of plain values, with each ExactNumber as its own digits. */
+export function writeExactJson(value: unknown): string {
+  if (value instanceof ExactNumber) return value.text;
+  if (Array.isArray(value)) return `[${value.map(writeExactJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).filter(([, each]) => each !== undefined);
+  return `{${fields.map(([key, each]) => `${JSON.stringify(key)}:${writeExactJson(each)}`).join(',')}}`;
+}

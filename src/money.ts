@@ -1,6 +1,6 @@
 /**
  * Amounts with their currency. An amount is read from its text, kept as a decimal and written with exactly its
- * currency's ISO 4217 minor digits; it never passes through binary floating point and is never rounded here.
+ * currency's ISO 4217 minor digits; it never passes through binary floating point. Only a price that is made is rounded, half up.
  */
 import { Decimal as SharedDecimal } from 'decimal.js';
 
@@ -90,6 +90,23 @@ export class Amount {
     return Amount.of('0', currency);
   }
 
+  /** A decimal that is not negative, rounded half up to the currency's digits: for prices, which are made, not read. */
+  static halfUp(text: string, currency: string): Amount {
+    if (!PLAIN_DECIMAL.test(text) || text.startsWith('-')) throw new TypeError(`'${text}' is no price`);
+    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is no ISO 4217 currency`);
+    return new Amount(rounded(new Decimal(text), currency), currency);
+  }
+
+  /** The share that a rate makes of an amount that is not negative, rounded half up to the currency's digits. */
+  timesHalfUp(rate: string): Amount {
+    if (this.isNegative()) throw new RangeError(`${this} is negative, and a price is not`);
+    return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
+  }
+
+  isLessThan(other: Amount): boolean {
+    return this.value.lessThan(this.same(other).value);
+  }
+
   plus(other: Amount): Amount {
     return new Amount(this.value.plus(this.same(other).value), this.currency);
   }
@@ -137,6 +154,9 @@ export class Amount {
     return other;
   }
 }
+
+const rounded = (value: InstanceType<typeof Decimal>, currency: string): InstanceType<typeof Decimal> =>
+  value.toDecimalPlaces(minorDigits(currency) as number, SharedDecimal.ROUND_HALF_UP);
 
 /** `-1234567.50` → `-1,234,567.50`; the text is otherwise kept as it is. */
 export function groupThousands(text: string): string {

@@ -51,6 +51,7 @@ function fromQuery(text: string): Check['run'] {
 export const CHECKS: readonly Check[] = [
   { name: 'rows_balance', invariant: 1, run: fromQuery(sql.ROWS_BALANCE) },
   { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
+  { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(sql.ACCEPTANCES_ARE_THEIR_ROWS) },
   { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
   { name: 'rows_in_their_months', invariant: 3, run: sql.rowsInTheirMonths },
   { name: 'months_follow', invariant: 3, run: fromQuery(sql.MONTHS_FOLLOW) },

@@ -53,6 +53,31 @@ export const ROWS_WITHIN_THEIR_QUOTES = `quotes AS (
   WHERE acceptances <> 1 OR policies <> 1 OR currencies <> 1 OR least(spot_price, partner_cut, invoice_amount) < 0
 )`;
 
+/** What was accepted over HTTP is in the ledger as it was offered: same partner, ids, policy, currency and amounts. */
+export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (
+  SELECT a.partner_id, a.posted_month, a.entry_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id, q.policy_id,
+         q.currency, q.spot_price, q.partner_cut, q.invoice_amount
+  FROM quote_acceptances a JOIN quotes q ON q.quote_id = a.quote_id
+  UNION ALL
+  SELECT a.partner_id, a.posted_month, a.entry_id, 'requote_accepted', a.quote_id, a.requote_id, q.policy_id,
+         q.currency, r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
+         r.invoice_amount - r.accepted_invoice_amount
+  FROM requote_acceptances a
+  JOIN requotes r ON r.requote_id = a.requote_id
+  JOIN quotes q ON q.quote_id = a.quote_id
+), inspected AS (
+  SELECT * FROM accepted WHERE CAST(:month AS text) IS NULL OR posted_month = :month
+), differences AS (
+  SELECT format('%s of %s', coalesce(a.requote_id, a.quote_id), a.partner_id) AS subject,
+         format('accepted at %s = %s + %s %s, in the ledger %s', a.spot_price, a.partner_cut, a.invoice_amount, a.currency,
+                coalesce(format('%s = %s + %s %s', e.spot_price, e.partner_cut, e.invoice_amount, e.currency), 'nothing')) AS detail
+  FROM inspected a
+  LEFT JOIN entries e ON e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id
+  WHERE (e.kind, e.quote_id, e.requote_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount)
+    IS DISTINCT FROM
+        (a.kind, a.quote_id, a.requote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount)
+)`;
+
 const APPEND_ONLY = [
   'installation',
   'closed_months',
@@ -98,6 +123,15 @@ const APPEND_ONLY = [
   'processor_event_outcomes',
   'disputes',
   'dispute_outcomes',
+  'api_clients',
+  'client_secrets',
+  'client_revocations',
+  'signing_keys',
+  'quotes',
+  'quote_acceptances',
+  'requotes',
+  'requote_acceptances',
+  'idempotency_keys',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

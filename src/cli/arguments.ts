@@ -45,3 +45,9 @@ export function idsArgument(argument: string): (value: string, before: number[] 
   const read = idArgument(argument);
   return (value, before) => [...(before ?? []), read(value)];
 }
+export function wholeNumberArgument(argument: string, least: number, most: number) {
+  return (value: string): number => {
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+    throw refuse('argument_invalid', { argument, value, reason: `is not a whole number from ${least} to ${most}` });
+  };
+}

@@ -1,6 +1,6 @@
 /** What a command works with: environment, settings and database, opened for it and closed after it. */
 import { type Environment, readEnvironment, readSettings, type Settings } from '../config.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { type Actor, thisProcess } from '../events.ts';
 
 export interface Context {
@@ -14,7 +14,7 @@ export interface Context {
 /** Opens, works, closes: also when the work fails or the process is asked to stop. */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
-  options: { unmigrated?: boolean; onStop?: () => void; by?: string | null; job?: boolean } = {},
+  options: DatabaseOptions & { onStop?: () => void; by?: string | null; job?: boolean } = {},
 ): Promise<Result> {
   const environment = readEnvironment();
   const settings = readSettings(environment);
@@ -28,7 +28,7 @@ export async function withContext<Result>(
  */
 export async function withDatabase<Result>(
   environment: Environment,
-  options: { unmigrated?: boolean; onStop?: () => void },
+  options: DatabaseOptions & { onStop?: () => void },
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   const database = await openDatabase(environment, options);

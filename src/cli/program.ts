@@ -4,7 +4,15 @@ import { EXIT, refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { BANK_FORMATS, METHODS, PAYMENT_STATUSES, REVERSAL_KINDS } from '../payments/words.ts';
-import { choiceArgument, dateArgument, idArgument, idsArgument, monthArgument, reasonArgument } from './arguments.ts';
+import {
+  choiceArgument,
+  dateArgument,
+  idArgument,
+  idsArgument,
+  monthArgument,
+  reasonArgument,
+  wholeNumberArgument,
+} from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
@@ -16,6 +24,7 @@ import type {
   PaymentRecordOptions,
   PaymentReverseOptions,
 } from './commands/payment.ts';
+import type { ServeOptions } from './commands/serve.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
 // Each command loads what it works with when it runs: the libraries that draw and mail alone take 0.4 s to load.
@@ -30,6 +39,8 @@ const paymentCommands = () => import('./commands/payment.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
+const clientCommands = () => import('./commands/client.ts');
+const serveCommands = () => import('./commands/serve.ts');
 const statusCommands = () => import('./commands/status.ts');
 
 const BACKUP_HELP = `
@@ -337,6 +348,45 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .action(
       act(async (output, options: { asOf?: string }) => (await reportCommands()).reportCoverage(output, options)),
     );
+  const client = program.command('client').description('API credentials of partners: create, rotate, revoke, list');
+  const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
+  client
+    .command('create <partner>')
+    .description('a client with its secret, which is shown once')
+    .option('--valid-days <days>', 'the secret expires after so many days', days('--valid-days', 1))
+    .action(
+      act(async (output, partnerId: string, options: { validDays?: number }) =>
+        (await clientCommands()).clientCreate(output, partnerId, options),
+      ),
+    );
+  client
+    .command('rotate <client>')
+    .description('a further secret; the one before works on for a while')
+    .option('--overlap-days <days>', 'how long (default: 7; 0 ends it now)', days('--overlap-days', 0))
+    .option('--valid-days <days>', 'the secret expires after so many days', days('--valid-days', 1))
+    .action(
+      act(async (output, clientId: string, options: { overlapDays?: number; validDays?: number }) =>
+        (await clientCommands()).clientRotate(output, clientId, options),
+      ),
+    );
+  client
+    .command('revoke <client>')
+    .description('end its secrets and its tokens at once, for good')
+    .action(act(async (output, clientId: string) => (await clientCommands()).clientRevoke(output, clientId)));
+  client
+    .command('list [partner]')
+    .description('clients and how many of their secrets are live')
+    .action(act(async (output, partnerId?: string) => (await clientCommands()).clientList(output, partnerId)));
+  program
+    .command('serve')
+    .description('the HTTP API, payment pages and webhooks')
+    .option('--host <host>', 'address to listen at (default: 127.0.0.1)')
+    .option(
+      '--port <port>',
+      'port to listen at (default: 8080; 0 takes a free one)',
+      wholeNumberArgument('--port', 0, 65535),
+    )
+    .action(act(async (output, options: ServeOptions) => (await serveCommands()).serve(output, options)));
   program
     .command('verify')
     .argument('[month]', 'one closed month; else everything', monthArgument('month'))

@@ -34,16 +34,21 @@ export interface Database {
 
 const OLDEST_SERVER = 160000;
 
+export interface DatabaseOptions {
+  readonly unmigrated?: boolean;
+  /** Connections of the app's role; 4 unless said otherwise. */
+  readonly poolSize?: number;
+  /** For callers who rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
+  readonly patience?: { readonly lockSeconds: number; readonly statementSeconds: number };
+}
+
 /**
  * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which bring it up to date, and
  * for `backup`, which is wanted before that; they check by themselves whose it is.
  */
-export async function openDatabase(
-  environment: Environment,
-  options: { unmigrated?: boolean; poolSize?: number } = {},
-): Promise<Database> {
+export async function openDatabase(environment: Environment, options: DatabaseOptions = {}): Promise<Database> {
   const server = await reachServer(environment);
-  const app = pool(server.connection, options.poolSize ?? 4, 'app');
+  const app = pool(server.connection, options.poolSize ?? 4, 'app', options.patience);
   const owner = pool(server.connection, 1, 'owner');
   const close = async () => {
     await Promise.all([app.destroy(), owner.destroy()]);
@@ -140,7 +145,15 @@ const TAKE_APP_ROLE = `
   SELECT set_config('role', 'reckoner_app', false)
   FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
 
-function pool(connection: pg.ClientConfig, max: number, role: 'app' | 'owner'): Knex {
+function pool(
+  connection: pg.ClientConfig,
+  max: number,
+  role: 'app' | 'owner',
+  patience?: DatabaseOptions['patience'],
+): Knex {
+  const setup = patience
+    ? `${SESSION_SETUP}; SET lock_timeout TO '${patience.lockSeconds}s'; SET statement_timeout TO '${patience.statementSeconds}s'`
+    : SESSION_SETUP;
   return knexFactory({
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
@@ -150,12 +163,10 @@ function pool(connection: pg.ClientConfig, max: number, role: 'app' | 'owner'): 
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
         // A connection that the server ends while idle is dropped from the pool; the next query opens another.
         client.on('error', () => {});
-        client.query(role === 'app' ? `${SESSION_SETUP}; ${TAKE_APP_ROLE}` : SESSION_SETUP, (error) =>
-          done(error, client),
-        );
+        client.query(role === 'app' ? `${setup}; ${TAKE_APP_ROLE}` : setup, (error) => done(error, client));
       },
     },
-    acquireConnectionTimeout: 60_000,
+    acquireConnectionTimeout: patience ? patience.statementSeconds * 1000 : 60_000,
     // Its errors reach us as errors; on stdout they would break --json.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });

@@ -5,8 +5,8 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
 import { lockImporters, lockLedgerShared } from './lock.ts';
+import { monthsAround, type ZoneMonth } from './posting.ts';
 import {
   countVerdicts,
   findKnownRows,
@@ -19,7 +19,6 @@ import {
   overdrawnQuotes,
   recordOverdrawn,
   touchedMonths,
-  type ZoneMonth,
 } from './queries.ts';
 import { readRecords, type SourceFile } from './read.ts';
 import { writeRejects } from './rejects.ts';
@@ -150,14 +149,6 @@ export function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { 
 
 /** A decimal as a whole number of ten-thousandths: four is the most minor digits that a currency has. */
 const exact = (text: string): bigint => inMinorUnits(text, 4);
-
-/** A UTC month and its neighbours in a zone: an instant's local month is one of them. */
-function monthsAround(timeZone: string, utcMonth: Month): ZoneMonth[] {
-  return [monthBefore(utcMonth), utcMonth, monthAfter(utcMonth)].map((month) => {
-    const { startsAt, endsAt } = monthInterval(month, timeZone);
-    return { time_zone: timeZone, month, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
-  });
-}
 
 function distinct(zoneMonths: readonly ZoneMonth[]): ZoneMonth[] {
   return [...new Map(zoneMonths.map((each) => [`${each.time_zone} ${each.month}`, each])).values()];

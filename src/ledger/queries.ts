@@ -4,6 +4,7 @@
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { ZoneMonth } from './posting.ts';
 
 // Rows that no finding names, among them the duplicates' first ones.
 const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
@@ -207,14 +208,6 @@ export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]):
   );
 }
 
-export interface ZoneMonth {
-  readonly time_zone: string;
-  readonly month: Month;
-  /** ISO instants; the month is [starts_at, ends_at). */
-  readonly starts_at: string;
-  readonly ends_at: string;
-}
-
 /** The time zones of the staged rows' partners with the UTC months that their rows touch. */
 export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc_month: Month }[]> {
   return query(
@@ -223,6 +216,21 @@ export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc
      FROM staged s JOIN partners p USING (partner_id) WHERE s.code IS NULL`,
   );
 }
+
+// The posting rule, once for all writers: a row posts to its own month while that is open, otherwise to the earliest open
+// one, and takes the arrangement of its own month. True only under the ledger's lock. `:onlyPartner` may be null.
+const PARTNER_MONTHS = `partner_months AS MATERIALIZED (
+       SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
+              greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
+       FROM json_to_recordset(CAST(:zoneMonths AS json)) AS z (
+         time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
+       JOIN partners p ON p.time_zone = z.time_zone
+         AND (CAST(:onlyPartner AS text) IS NULL OR p.partner_id = :onlyPartner)
+       CROSS JOIN LATERAL (
+         SELECT arrangement FROM partner_arrangements a
+         WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
+         ORDER BY a.from_month DESC LIMIT 1) AS a
+     )`;
 
 /**
  * Records the good rows, each posted to its own month while that is open, otherwise to the earliest open one. Needs the
@@ -235,17 +243,7 @@ export function insertEntries(
 ): Promise<{ entries: number; late_entries: number }> {
   return queryOne(
     tx,
-    `WITH partner_months AS MATERIALIZED (
-       SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
-              greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
-       FROM json_to_recordset(CAST(:zoneMonths AS json)) AS z (
-         time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
-       JOIN partners p ON p.time_zone = z.time_zone
-       CROSS JOIN LATERAL (
-         SELECT arrangement FROM partner_arrangements a
-         WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
-         ORDER BY a.from_month DESC LIMIT 1) AS a
-     ), reversed AS MATERIALIZED (
+    `WITH ${PARTNER_MONTHS}, reversed AS MATERIALIZED (
        SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
        FROM staged s
        LEFT JOIN entries e ON e.partner_id = s.partner_id
@@ -275,8 +273,57 @@ export function insertEntries(
        RETURNING posted_month > month AS late
      )
      SELECT count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries FROM added`,
-    { zoneMonths: JSON.stringify(zoneMonths), recordedAt },
+    { zoneMonths: JSON.stringify(zoneMonths), onlyPartner: null, recordedAt },
   );
+}
+
+/** A row that is recorded by itself as it happens; the sums of its quote can only grow by it. */
+export interface Acceptance {
+  readonly kind: 'quote_accepted' | 'requote_accepted';
+  readonly partnerId: string;
+  readonly quoteId: string;
+  readonly requoteId: string | null;
+  readonly enrollmentId: string;
+  readonly policyId: string;
+  readonly currency: string;
+  readonly acceptedAt: string;
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+}
+
+export interface EntryKey {
+  readonly posted_month: Month;
+  readonly entry_id: number;
+}
+
+/**
+ * Records one acceptance by the posting rule; needs the ledger's lock. Nothing where the ledger has a row of that
+ * partner, kind and id already (one under way is waited for), or where the partner has another time zone by now.
+ */
+export async function insertEntry(
+  tx: Transaction,
+  zoneMonths: readonly ZoneMonth[],
+  row: Acceptance,
+  recordedAt: string,
+): Promise<EntryKey | undefined> {
+  const rows = await query<EntryKey>(
+    tx,
+    `WITH ${PARTNER_MONTHS}
+     INSERT INTO entries (
+       partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
+       spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+     SELECT partner_id, posted_month, :kind, :quoteId, CAST(:requoteId AS text), :enrollmentId, :policyId, :currency,
+            CAST(:acceptedAt AS timestamptz), trim_scale(CAST(:spotPrice AS numeric)),
+            trim_scale(CAST(:partnerCut AS numeric)), trim_scale(CAST(:invoiceAmount AS numeric)), time_zone, month,
+            arrangement, CAST(:recordedAt AS timestamptz)
+     FROM partner_months
+     WHERE CAST(:acceptedAt AS timestamptz) >= starts_at AND CAST(:acceptedAt AS timestamptz) < ends_at
+     ON CONFLICT (partner_id, kind, (coalesce(reversal_id, requote_id, quote_id))) DO NOTHING
+     RETURNING posted_month, entry_id`,
+    { ...row, zoneMonths: JSON.stringify(zoneMonths), onlyPartner: row.partnerId, recordedAt },
+  );
+  return rows[0];
 }
 
 // Every bad row: bad by itself, or found so. A duplicate is not bad.

@@ -8,6 +8,7 @@ import type { Month } from '../../src/month.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
+import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -49,7 +50,8 @@ beforeAll(async () => {
   await correctSome();
   await world.deliver();
   await payInEveryWay(booksOf(world));
-  // One row of an open month: neither billed nor missing.
+  // Rows of an open month: neither billed nor missing.
+  await tradeByHttp(world);
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
 });
 afterAll(async () => {
@@ -142,6 +144,17 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'a quote of another currency',
     'rows_within_their_quotes',
     `UPDATE entries SET currency = 'EUR' WHERE kind = 'reversal'`,
+  ],
+  [
+    'an acceptance whose row is gone',
+    'acceptances_are_their_rows',
+    `DELETE FROM entries USING requote_acceptances a WHERE entries.entry_id = a.entry_id`,
+  ],
+  [
+    'an accepted price that was restated',
+    'acceptances_are_their_rows',
+    `UPDATE entries SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
+     FROM quote_acceptances a WHERE entries.entry_id = a.entry_id`,
   ],
   ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON entries'],
   ['a guard that was switched off', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],

@@ -1,13 +1,21 @@
 /** One reproducible case for every refusal, by the real program: what it says, and with which status it exits. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { refuseOldServer } from '../../src/database/database.ts';
-import { REFUSAL_CODES, Refusal, type RefusalCode } from '../../src/errors.ts';
+import {
+  CALL_REFUSAL_CODES,
+  type CallRefusalCode,
+  REFUSAL_CODES,
+  Refusal,
+  type RefusalCode,
+} from '../../src/errors.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -105,7 +113,8 @@ interface Case {
   readonly run: () => Promise<Ran>;
 }
 
-const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
+// What only the HTTP side answers has its cases in test/http/refusals.test.ts.
+const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, Case> = {
   environment_invalid: {
     when: 'the environment is neither sandbox nor production',
     exit: 2,
@@ -148,7 +157,7 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     when: 'nothing listens at DATABASE_URL',
     exit: 1,
     says: /127\.0\.0\.1:1/,
-    run: () => inWorld(['status'], { DATABASE_URL: 'postgres://someone:secret@127.0.0.1:1/ledger' }),
+    run: () => inWorld(['status'], { DATABASE_URL: 'postgres://someone:hunter-two@127.0.0.1:1/ledger' }),
   },
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
@@ -305,6 +314,46 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     exit: 2,
     says: /no partner p-nobody/,
     run: () => inWorld(['partner', 'show', 'p-nobody']),
+  },
+  client_unknown: {
+    when: 'nobody knows the client',
+    exit: 2,
+    says: /no client c-nobody/,
+    run: () => inWorld(['client', 'revoke', 'c-nobody']),
+  },
+  client_revoked: {
+    when: 'a revoked client is to get a new secret',
+    exit: 3,
+    says: /is revoked for good/,
+    run: async () => {
+      const { client_id: id } = (await inWorld(['client', 'create', 'p-1'])).json() as { client_id: string };
+      expect((await inWorld(['client', 'revoke', id])).status).toBe(0);
+      return inWorld(['client', 'rotate', id]);
+    },
+  },
+  client_secrets_live: {
+    when: 'a client is to get a third secret while two are live',
+    exit: 3,
+    says: /two live secrets; the older one ends at 2026-08-17T10:00:00Z/,
+    run: async () => {
+      const { client_id: id } = (await inWorld(['client', 'create', 'p-1'])).json() as { client_id: string };
+      expect((await inWorld(['client', 'rotate', id])).status).toBe(0);
+      return inWorld(['client', 'rotate', id]);
+    },
+  },
+  listen_failed: {
+    when: 'something else listens at the port already',
+    exit: 1,
+    says: /Cannot listen at 127\.0\.0\.1:\d+: something else listens there already/,
+    run: async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      try {
+        return await inWorld(['serve', '--port', String((other.address() as AddressInfo).port)]);
+      } finally {
+        other.close();
+      }
+    },
   },
   document_unknown: {
     when: 'no document has the number',
@@ -573,7 +622,7 @@ for (const [code, { when, exit, says, run }] of Object.entries(CASES)) {
     const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string } };
     expect({ code: error.code, status: ran.status }).toEqual({ code, status: exit });
     expect(error.message).toMatch(says);
-    expect(ran.stderr).not.toMatch(/\n\s+at |secret/);
+    expect(ran.stderr).not.toMatch(/\n\s+at |hunter-two/);
   });
 }
 
@@ -591,5 +640,5 @@ test('database_too_old: PostgreSQL 15 is refused, 16 is not', () => {
 });
 
 test('every refusal that the program knows has its case here', () => {
-  expect([...Object.keys(CASES), 'database_too_old'].sort()).toEqual([...REFUSAL_CODES].sort());
+  expect([...Object.keys(CASES), ...CALL_REFUSAL_CODES, 'database_too_old'].sort()).toEqual([...REFUSAL_CODES].sort());
 });

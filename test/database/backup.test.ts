@@ -29,6 +29,7 @@ import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { databaseUrl } from '../support/server.ts';
+import { tradeByHttp } from '../support/service.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let folder: string;
@@ -45,6 +46,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reckoner-backups-'));
   world = await openWorld();
   await tradeForThreeMonths(world);
+  await tradeByHttp(world);
   backup = await backUp(world);
 }, 120_000);
 afterEach(closeOpened);
@@ -146,6 +148,8 @@ const FILLED = [
   ...['payment_sightings', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
   ...['payment_reinstatements', 'payouts', 'payout_settlements', 'payout_payments', 'processor_events'],
   ...['processor_event_outcomes', 'disputes', 'dispute_outcomes'],
+  ...['api_clients', 'client_secrets', 'client_revocations', 'signing_keys', 'idempotency_keys'],
+  ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
 ];
 
 let files = 0;

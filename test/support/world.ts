@@ -76,6 +76,7 @@ export async function openWorld(
     stripeKey: options.stripe && 'sk_test_world',
     stripeBase: options.stripe,
     linkSecret: undefined,
+    webhookSecrets: [],
     now: () => now,
   };
   const owner = new pg.Client(url);

@@ -1,0 +1,69 @@
+/** `reckoner serve`. */
+import { pino } from 'pino';
+import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { thisProcess } from '../../events.ts';
+import { buildServer } from '../../http/server.ts';
+import { processEvents, storeEvents } from '../../payments/inbox.ts';
+import { withContext } from '../context.ts';
+import type { Output } from '../output.ts';
+
+/** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
+const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
+const CONNECTIONS = 16;
+
+export interface ServeOptions {
+  readonly host?: string;
+  readonly port?: number;
+}
+
+export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }: ServeOptions): Promise<number> {
+  const stopping = new AbortController();
+  return withContext(
+    async (context) => {
+      const log = pino(
+        {
+          base: null,
+          timestamp: pino.stdTimeFunctions.isoTime,
+          formatters: { level: (level) => ({ level }) },
+          // None of ours logs headers; should a line ever do, secrets stay out of it.
+          redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
+        },
+        pino.destination({ dest: 2, sync: true }),
+      );
+      // Stored first, so that nothing is lost; worked off after the answer, one after the other.
+      let working: Promise<unknown> = Promise.resolve();
+      const workOff = () => {
+        working = working
+          .then(() =>
+            context.database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') })),
+          )
+          .catch((error: unknown) =>
+            log.error({ reason: reasonOf(error) }, 'events wait: payment events takes them up'),
+          );
+      };
+      const app = await buildServer({ ...context, log, storeEvents, onEventsStored: workOff });
+      const url = await app.listen({ host, port }).catch((error: unknown) => {
+        throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
+      });
+      output.print({ listening: url }, () => `Listening at ${url} (${context.environment.name}); stop with Ctrl-C.`);
+      if (!stopping.signal.aborted) {
+        await new Promise<void>((resolve) =>
+          stopping.signal.addEventListener('abort', () => resolve(), { once: true }),
+        );
+      }
+      // Takes no new requests and finishes those it has begun.
+      await app.close();
+      await working;
+      return EXIT.done;
+    },
+    { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
+  );
+}
+
+function whyNot(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') return 'something else listens there already';
+  if (code === 'EACCES') return 'this user may not listen at that port';
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address';
+  return reasonOf(error);
+}

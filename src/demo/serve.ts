@@ -1,0 +1,40 @@
+/**
+ * The demonstration, served: the sandbox of `npm run demo`, or a new one, with credentials for one of its partners, so that
+ * docs/partners.md can be followed with curl at once.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { packageRoot } from '../package.ts';
+import type { Credentials } from '../partners/clients.ts';
+
+const HOME = resolve('reckoner-demo');
+const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
+const PARTNER = 'p-harbour-lights';
+
+const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
+const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox' };
+
+function reckoner(...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
+  if (status !== 0) {
+    process.stderr.write(`${stdout}${stderr}`);
+    process.exit(status ?? 1);
+  }
+  return stdout;
+}
+
+if (!existsSync(join(HOME, 'settings.json'))) {
+  reckoner('init');
+  reckoner('partner', 'import', join(packageRoot, 'src', 'demo', 'data', 'partners.json'));
+}
+const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', PARTNER)) as Credentials;
+process.stdout.write(
+  `export BASE_URL=http://127.0.0.1:8080 PARTNER_ID=${PARTNER}\n` +
+    `export CLIENT_ID=${client_id} CLIENT_SECRET=${client_secret}\n`,
+);
+const serving = spawn(process.execPath, [PROGRAM, 'serve', ...process.argv.slice(2)], { env, stdio: 'inherit' });
+// Ctrl-C reaches it as well, and it stops by itself.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => serving.kill('SIGTERM'));
+serving.on('exit', (code) => process.exit(code ?? 1));

@@ -1,0 +1,50 @@
+/**
+ * How often somebody may ask: requests of a client or an address, and failures of the token exchange, which count for the
+ * client at its address and for the address. Counted by each process for itself. Refusal: rate_limited.
+ */
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { refuse } from '../errors.ts';
+
+export interface Limits {
+  /** Counts a request of a client or, before that is known, of an address. */
+  readonly request: (key: string) => Promise<void>;
+  /** Refuses while there were too many failures; a right secret does not help then. */
+  readonly beforeExchange: (clientId: string, address: string) => Promise<void>;
+  readonly failedExchange: (clientId: string, address: string) => Promise<void>;
+  readonly succeededExchange: (clientId: string, address: string) => Promise<void>;
+}
+
+/** Within a quarter of an hour. Behind one address there may be several clients with old secrets. */
+const FAILURES = { ofClient: 10, ofAddress: 100, seconds: 15 * 60 };
+
+export function openLimits(requestsPerMinute: number): Limits {
+  const requests = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
+  const ofClient = new RateLimiterMemory({ points: FAILURES.ofClient, duration: FAILURES.seconds });
+  const ofAddress = new RateLimiterMemory({ points: FAILURES.ofAddress, duration: FAILURES.seconds });
+  const pair = (clientId: string, address: string) => `${address} ${clientId.slice(0, 128)}`;
+  return {
+    async request(key) {
+      await requests.consume(key).catch((thrown: unknown) => {
+        throw thrown instanceof RateLimiterRes ? limited(thrown.msBeforeNext) : thrown;
+      });
+    },
+    async beforeExchange(clientId, address) {
+      const counts = [
+        { counted: await ofClient.get(pair(clientId, address)), most: FAILURES.ofClient },
+        { counted: await ofAddress.get(address), most: FAILURES.ofAddress },
+      ];
+      for (const { counted, most } of counts) {
+        if (counted !== null && counted.consumedPoints >= most) throw limited(counted.msBeforeNext);
+      }
+    },
+    async failedExchange(clientId, address) {
+      await Promise.all([ofClient.penalty(pair(clientId, address)), ofAddress.penalty(address)]);
+    },
+    async succeededExchange(clientId, address) {
+      await ofClient.delete(pair(clientId, address));
+    },
+  };
+}
+
+const limited = (milliseconds: number) =>
+  refuse('rate_limited', { retry_after: Math.max(1, Math.ceil(milliseconds / 1000)) });

@@ -1,0 +1,83 @@
+/** What is measured, in Prometheus' format: requests and acceptances as they happen, the backlog when it is asked for. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Environment } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { query, queryOne } from '../database/transaction.ts';
+import { countDeliveries } from '../delivery/queries.ts';
+
+export interface Metrics {
+  readonly requests: Histogram<'method' | 'route' | 'status'>;
+  readonly acceptances: Counter<'kind'>;
+  readonly exchanges: Counter<'result'>;
+  readonly contentType: string;
+  /** The text of /metrics. */
+  readonly read: () => Promise<string>;
+}
+
+export function openMetrics({ environment, database }: { environment: Environment; database: Database }): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `reckoner_${name}`, help, labelNames, registers });
+  const deliveries = gauge('deliveries', 'Documents by the state of their delivery', ['status']);
+  const depth = gauge('delivery_queue_depth', 'Documents that wait to be sent');
+  const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest of them has waited');
+  const openRows = gauge('open_entries', 'Ledger rows that no document bills yet');
+  const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
+  const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
+
+  async function measure(): Promise<void> {
+    const now = environment.now().toISO();
+    await database.reading(async (tx) => {
+      for (const [status, count] of Object.entries(await countDeliveries(tx))) deliveries.set({ status }, count);
+      const facts = await queryOne<{ depth: number; age: number; open: number; closed: number | null }>(
+        tx,
+        `SELECT (SELECT count(*) FROM sendings WHERE status IN ('queued', 'sending')) AS depth,
+                (SELECT coalesce(extract(epoch FROM CAST(:now AS timestamptz) - min(queued_at)), 0)::float8
+                 FROM sendings WHERE status IN ('queued', 'sending')) AS age,
+                (SELECT count(*) FROM entries
+                 WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
+                (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,
+        { now },
+      );
+      depth.set(facts.depth);
+      age.set(Math.max(0, facts.age));
+      openRows.set(facts.open);
+      if (facts.closed !== null) lastClose.set(facts.closed);
+      const jobs = await query<{ job: string; days: number }>(
+        tx,
+        `SELECT job, (extract(epoch FROM CAST(:now AS timestamptz) - max(finished_at)) / 86400)::float8 AS days
+         FROM job_runs GROUP BY job`,
+        { now },
+      );
+      for (const { job, days } of jobs) jobDays.set({ job }, days);
+    });
+  }
+
+  return {
+    requests: new Histogram({
+      name: 'reckoner_http_request_duration_seconds',
+      help: 'Requests by route and status',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    acceptances: new Counter({
+      name: 'reckoner_acceptances_total',
+      help: 'Acceptances answered, repeated ones included',
+      labelNames: ['kind'],
+      registers,
+    }),
+    exchanges: new Counter({
+      name: 'reckoner_token_exchanges_total',
+      help: 'Token exchanges by their result',
+      labelNames: ['result'],
+      registers,
+    }),
+    contentType: registry.contentType,
+    async read() {
+      await measure();
+      return registry.metrics();
+    },
+  };
+}

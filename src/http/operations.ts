@@ -1,0 +1,328 @@
+/**
+ * The calls of the API: each operation once, with the schemas that check what comes in and describe what goes out. The
+ * OpenAPI description and the reference page are made from these.
+ */
+import { z } from 'zod';
+import type { CallRefusalCode } from '../errors.ts';
+import { ExactNumber } from '../json.ts';
+import { IDENTIFIER } from '../partners/file.ts';
+
+export interface Operation<
+  Params extends z.ZodType = z.ZodType,
+  Body extends z.ZodType | undefined = z.ZodType | undefined,
+> {
+  readonly id: string;
+  readonly methods: readonly ('GET' | 'POST')[];
+  /** As OpenAPI writes it: `/api/v1/quote/{quote_id}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Whether the service's documentation describes the call, or it is this system's own. */
+  readonly origin: 'documented' | 'own';
+  readonly act: 'reads' | 'makes' | 'accepts';
+  readonly partnerHeader: 'required' | 'checked';
+  readonly params: Params;
+  readonly body: Body;
+  readonly status: 200 | 201;
+  readonly answer: z.ZodType;
+  readonly example: unknown;
+  readonly refusals: readonly CallRefusalCode[];
+}
+
+// --- Fields -----------------------------------------------------------------------------------------------------------
+
+const identifier = z
+  .string()
+  .regex(IDENTIFIER, 'must be 1 to 128 of A-Z a-z 0-9 . _ : - and start with a letter or digit');
+
+/** A decimal on its way in: a string, or a number that is read from its text. Becomes that text. */
+export const decimal = z
+  .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
+  .transform((value) => (value instanceof ExactNumber ? value.text : value))
+  .pipe(
+    z
+      .string()
+      .max(64)
+      .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
+  );
+
+/** An amount on its way out: a JSON number with exactly the currency's digits. */
+const amount = (description: string) => z.number().meta({ description });
+const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
+const instant = z.iso.datetime({ offset: true });
+
+const prices = {
+  spotPrice: amount('Total price charged to the consumer'),
+  partnerCut: amount('Amount the partner keeps'),
+  invoiceAmount: amount('Amount to be routed to the service'),
+};
+const increments = {
+  incrementalSpotPrice: amount('Additional price charged to the consumer'),
+  incrementalPartnerCut: amount('Additional amount the partner keeps'),
+  incrementalInvoiceAmount: amount('Additional amount to be routed to the service'),
+};
+
+const quoteAnswer = z.object({
+  quote_id: identifier,
+  policy_id: identifier,
+  currency,
+  insured_amount: amount('The amount that is insured'),
+  ...prices,
+  quoted_at: instant,
+  status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: wholly or in part' }),
+  enrollment_id: identifier.nullable(),
+  accepted_at: instant.nullable(),
+});
+
+const requoteAnswer = z.object({
+  requote_id: identifier,
+  quote_id: identifier,
+  currency,
+  insured_amount: amount('The amount that is insured now'),
+  ...increments,
+  requoted_at: instant,
+});
+
+const acceptance = z.object({
+  quote_id: identifier,
+  enrollment_id: identifier,
+  currency,
+  accepted_at: instant,
+  ...prices,
+});
+
+const requoteAcceptance = z.object({
+  requote_id: identifier,
+  quote_id: identifier,
+  enrollment_id: identifier,
+  currency,
+  accepted_at: instant,
+  ...increments,
+});
+
+const text = z.string();
+const sums = { spotPrice: text, partnerCut: text, invoiceAmount: text };
+const documentAnswer = z.object({
+  number: text,
+  series: text,
+  sequence: z.int(),
+  document: z.enum(['invoice', 'credit_note', 'statement']),
+  purpose: z.enum(['month', 'adjustment', 'missing_shares']),
+  status: z.enum(['open', 'paid', 'void']),
+  partner_id: text,
+  month: text,
+  currency,
+  issued_on: z.iso.date(),
+  due_on: z.iso.date().nullable(),
+  enrollments: z.int(),
+  ...sums,
+  credit_applied: text,
+  amount_due: text,
+  credited: text,
+  amount_paid: text,
+  balance: text,
+  lines: z.array(z.object({ policy_id: text, kind: text, month: text, count: z.int(), ...sums })),
+  payment_link: text.nullable(),
+  pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
+  email: z
+    .object({ status: text, to: z.array(text).nullable(), message_id: text, sent_at: instant.nullable() })
+    .nullable(),
+  replaces: text.nullable(),
+  replaced_by: text.nullable(),
+  credits: text.nullable(),
+  void_reason: text.nullable(),
+});
+
+// --- Operations -------------------------------------------------------------------------------------------------------
+
+const operation = <Params extends z.ZodType, Body extends z.ZodType | undefined>(
+  given: Operation<Params, Body>,
+): Operation<Params, Body> => given;
+
+const none = z.object({});
+const ofQuote = z.object({ quote_id: identifier });
+const ofRequote = z.object({ requote_id: identifier });
+
+const QUOTED = new ExactNumber('250.00');
+const PRICES = {
+  spotPrice: new ExactNumber('21.25'),
+  partnerCut: new ExactNumber('6.38'),
+  invoiceAmount: new ExactNumber('14.87'),
+};
+const INCREMENTS = {
+  incrementalSpotPrice: new ExactNumber('4.25'),
+  incrementalPartnerCut: new ExactNumber('1.27'),
+  incrementalInvoiceAmount: new ExactNumber('2.98'),
+};
+const QUOTE_ID = 'q-0f8f8d3e-6f5c-4a55-9d3c-2f6f4f6e1a11';
+const REQUOTE_ID = 'rq-6b1f0c0e-5a0d-4d5a-8a53-0e6a3a5b7c22';
+const ENROLLMENT_ID = 'e-53a9a0c7-1a39-45a7-9b0e-7c1f6d2e8b33';
+const quoteExample = (accepted: boolean) => ({
+  quote_id: QUOTE_ID,
+  policy_id: 'ticket-protection',
+  currency: 'USD',
+  insured_amount: QUOTED,
+  ...PRICES,
+  quoted_at: '2026-10-05T09:30:00.000Z',
+  status: accepted ? 'accepted' : 'open',
+  enrollment_id: accepted ? ENROLLMENT_ID : null,
+  accepted_at: accepted ? '2026-10-05T09:31:12.480Z' : null,
+});
+
+export const createQuote = operation({
+  id: 'createQuote',
+  act: 'makes',
+  methods: ['POST'],
+  path: '/api/v1/quote',
+  summary: 'Generate a quote',
+  description:
+    'The price of an insured amount under one of your policies, in your currency: insured amount × rate, at least the ' +
+    "policy's minimum; partnerCut is your share of it, each rounded half up; invoiceAmount is the rest.",
+  origin: 'own',
+  partnerHeader: 'checked',
+  params: none,
+  body: z.strictObject({ policy_id: identifier, insured_amount: decimal }),
+  status: 201,
+  answer: quoteAnswer,
+  example: quoteExample(false),
+  refusals: ['policy_unknown', 'policy_not_priced', 'partner_inactive', 'policy_inactive', 'price_too_large'],
+});
+
+export const readQuote = operation({
+  id: 'readQuote',
+  act: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/quote/{quote_id}',
+  summary: 'Read a quote',
+  description: 'The quote as it was made, and whether it was accepted.',
+  origin: 'own',
+  partnerHeader: 'checked',
+  params: ofQuote,
+  body: undefined,
+  status: 200,
+  answer: quoteAnswer,
+  example: quoteExample(true),
+  refusals: ['quote_unknown'],
+});
+
+export const acceptQuote = operation({
+  id: 'acceptQuote',
+  act: 'accepts',
+  methods: ['GET', 'POST'],
+  path: '/api/v1/quote/{quote_id}/accept',
+  summary: 'Accept a quote',
+  description:
+    'Enrolls the customer: the price is recorded at this instant, once. Accepting again, also at the same time, gives ' +
+    'the same answer and records nothing. POST does the same; prefer it where something between you and us may repeat ' +
+    'or prefetch a GET.',
+  origin: 'documented',
+  partnerHeader: 'required',
+  params: ofQuote,
+  body: undefined,
+  status: 200,
+  answer: acceptance,
+  example: {
+    quote_id: QUOTE_ID,
+    enrollment_id: ENROLLMENT_ID,
+    currency: 'USD',
+    accepted_at: '2026-10-05T09:31:12.480Z',
+    ...PRICES,
+  },
+  refusals: [
+    ...(['quote_unknown', 'partner_inactive', 'policy_inactive', 'recorded_otherwise', 'prefetch_refused'] as const),
+    'ledger_busy',
+  ],
+});
+
+export const createRequote = operation({
+  id: 'createRequote',
+  act: 'makes',
+  methods: ['POST'],
+  path: '/api/v1/quote/{quote_id}/requote',
+  summary: 'Requote an accepted quote',
+  description:
+    'What a higher insured amount adds to the price accepted last, by the terms of the quote. Nothing is charged before ' +
+    'the requote is accepted. A lower price is refused: what must be given back is reversed.',
+  origin: 'own',
+  partnerHeader: 'checked',
+  params: ofQuote,
+  body: z.strictObject({ insured_amount: decimal }),
+  status: 201,
+  answer: requoteAnswer,
+  example: {
+    requote_id: REQUOTE_ID,
+    quote_id: QUOTE_ID,
+    currency: 'USD',
+    insured_amount: new ExactNumber('300.00'),
+    ...INCREMENTS,
+    requoted_at: '2026-10-07T16:02:44.000Z',
+  },
+  refusals: ['quote_unknown', 'quote_not_accepted', 'quote_reversed', 'requote_lower', 'price_too_large'],
+});
+
+export const acceptRequote = operation({
+  id: 'acceptRequote',
+  act: 'accepts',
+  methods: ['GET', 'POST'],
+  path: '/api/v1/requote/{requote_id}/accept',
+  summary: 'Accept a requote',
+  description:
+    'The increments become due, as a payment split of their own. The first of a quote’s open requotes to be accepted ' +
+    'makes the others stale.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: ofRequote,
+  body: undefined,
+  status: 200,
+  answer: requoteAcceptance,
+  example: {
+    requote_id: REQUOTE_ID,
+    quote_id: QUOTE_ID,
+    enrollment_id: ENROLLMENT_ID,
+    currency: 'USD',
+    accepted_at: '2026-10-07T16:03:01.215Z',
+    ...INCREMENTS,
+  },
+  refusals: [
+    ...(['requote_unknown', 'requote_stale', 'quote_reversed', 'recorded_otherwise', 'prefetch_refused'] as const),
+    'ledger_busy',
+  ],
+});
+
+export const listInvoices = operation({
+  id: 'listInvoices',
+  act: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/invoices',
+  summary: 'Your invoices, credit notes and statements',
+  description: 'All of your documents in number order, each with its lines, its balance and its payment link.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: none,
+  body: undefined,
+  status: 200,
+  answer: z.array(documentAnswer),
+  example: [],
+  refusals: [],
+});
+
+export const OPERATIONS: readonly Operation[] = [
+  createQuote,
+  readQuote,
+  acceptQuote,
+  createRequote,
+  acceptRequote,
+  listInvoices,
+];
+
+/** The token exchange, described for people and clients; OAuth has rules of its own for it (RFC 6749). */
+export const tokenAnswer = z.object({
+  access_token: z.string(),
+  expires_in: z.int().meta({ description: 'Seconds for which the token is valid' }),
+  token_type: z.literal('Bearer'),
+});
+export const tokenRequest = z.object({
+  client_id: z.string(),
+  client_secret: z.string(),
+  grant_type: z.literal('client_credentials').optional(),
+});

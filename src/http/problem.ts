@@ -1,0 +1,82 @@
+/** What went wrong as a problem document (RFC 9457): every refusal by its code, a bug by the request's id alone. */
+
+import { STATUS_CODES } from 'node:http';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { databaseFailure, sqlstate } from '../database/transaction.ts';
+import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors.ts';
+
+/** After which a client may send the same again. */
+const RETRY_SECONDS = 5;
+
+/** lock_not_available · query_canceled, by the patience of our connections. */
+const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
+
+/** Any thrown value as a refusal; undefined for a bug. */
+export function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  if (OUT_OF_PATIENCE.has(sqlstate(error) ?? '')) return refuse('ledger_busy', { retry_after: RETRY_SECONDS }, error);
+  if (databaseFailure(error) !== undefined || isUnreachable(error)) {
+    return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
+  }
+  return refusalOfFramework(error as FastifyError);
+}
+
+/** No connection to be had: refused, gone, or all of them busy for too long. */
+function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return (
+    ['ECONNREFUSED', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EPIPE', 'ECONNRESET'].includes(code ?? '') ||
+    error.name === 'KnexTimeoutError' ||
+    /timeout expired|Unable to acquire a connection/.test(error.message)
+  );
+}
+
+/** Fastify's own refusals: of bodies, media types and addresses. */
+function refusalOfFramework(error: FastifyError): Refusal | undefined {
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return refuse('body_too_large', { limit: 64 * 1024 }, error);
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_TYPE':
+      return refuse('media_type_unsupported', { media_type: 'this type' }, error);
+  }
+  const status = error.statusCode;
+  if (status === undefined || status < 400 || status >= 500) return undefined;
+  return refuse('request_invalid', { problems: [{ path: '', reason: reasonOf(error) }] }, error);
+}
+
+export function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = refusalOf(thrown);
+  const refusal = known ?? refuse('internal', { request_id: request.id });
+  if (known === undefined) request.log.error({ err: thrown }, 'failed');
+  else if (httpStatusOf(known.code) >= 500)
+    request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
+  return writeProblem(refusal, request, reply);
+}
+
+function writeProblem(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = httpStatusOf(refusal.code);
+  const { retry_after: retryAfter, allowed } = refusal.facts as { retry_after?: number; allowed?: string[] };
+  if (status === 401) {
+    const missing = refusal.code === 'token_missing';
+    reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
+  }
+  if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
+  if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
+  request.refusal = refusal.code;
+  const problem = {
+    type: `/reference#${refusal.code}`,
+    title: STATUS_CODES[status],
+    status,
+    detail: refusal.message,
+    instance: `urn:request:${request.id}`,
+    code: refusal.code,
+    ...refusal.facts,
+  };
+  // As bytes: Fastify adds a charset to texts, which RFC 9457's media type does not have.
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .send(Buffer.from(JSON.stringify(problem)));
+}

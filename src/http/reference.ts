@@ -1,0 +1,48 @@
+/** `/openapi.json`, and `/reference`: the same for people, a page that needs nothing from elsewhere. */
+import type { FastifyInstance } from 'fastify';
+import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors.ts';
+import { writeExactJson } from '../json.ts';
+import { describeApi } from './openapi.ts';
+import { OPERATIONS } from './operations.ts';
+import { page, sendPage } from './pages.ts';
+import { issuerOf, type Shared } from './server.ts';
+
+const referencePage = page<Record<string, unknown>>('reference');
+
+export function addReference(app: FastifyInstance, shared: Shared): void {
+  const { settings, environment } = shared;
+  const description = Buffer.from(JSON.stringify(describeApi(settings, issuerOf(shared)), null, 2));
+  app.get('/openapi.json', async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').header('Cache-Control', 'public, max-age=300').send(description),
+  );
+
+  const html = referencePage({
+    title: 'API reference',
+    sandbox: environment.name === 'sandbox',
+    base: issuerOf(shared),
+    header: settings.partner_id_header,
+    operations: OPERATIONS.map((operation) => ({
+      id: operation.id,
+      call: `${operation.methods.join(' or ')} ${operation.path}`,
+      summary: operation.summary,
+      description: operation.description,
+      own: operation.origin === 'own',
+      required: operation.partnerHeader === 'required',
+      fields:
+        operation.body === undefined ? '' : Object.keys((operation.body as { shape?: object }).shape ?? {}).join(', '),
+      status: operation.status,
+      example: pretty(operation.example),
+      refusals: operation.refusals.map((code) => ({ code, status: httpStatusOf(code) })),
+    })),
+    codes: CALL_REFUSAL_CODES.map((code) => ({ code, status: httpStatusOf(code) })),
+  });
+  app.get('/reference', async (_request, reply) => sendPage(reply, html));
+}
+
+/** An answer over several lines, its numbers as they are written. */
+function pretty(example: unknown): string {
+  return writeExactJson(example)
+    .replace(/([{,])(?=")/g, '$1\n  ')
+    .replace(/\}$/, '\n}')
+    .replace(/":/g, '": ');
+}

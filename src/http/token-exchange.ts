@@ -1,0 +1,170 @@
+/** The token exchange and what publishes it: `POST /api/oauth/token`, the keys, the discovery documents (RFC 8414). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { httpStatusOf, type Refusal, refuse } from '../errors.ts';
+import { authenticate } from '../partners/clients.ts';
+import { TOKEN_SECONDS } from './keys.ts';
+import { refusalOf } from './problem.ts';
+import type { Shared } from './server.ts';
+
+/** RFC 6749, 5.2. */
+type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'temporarily_unavailable';
+
+class ExchangeRefused extends Error {
+  readonly code: OAuthError;
+  /** The client tried to say who it is by HTTP Basic, and is answered in kind. */
+  readonly basic: boolean;
+  constructor(code: OAuthError, description: string, basic = false) {
+    super(description);
+    this.code = code;
+    this.basic = basic;
+  }
+}
+
+interface Exchange {
+  readonly clientId: string;
+  readonly secret: string;
+  readonly basic: boolean;
+}
+
+export function addTokenExchange(
+  app: FastifyInstance,
+  { database, environment, tokens, limits, metrics }: Shared,
+): void {
+  app.post('/api/oauth/token', { errorHandler: answerError }, async (request, reply) => {
+    await limits.request(request.ip);
+    const given = readExchange(request);
+    await limits.beforeExchange(given.clientId, request.ip);
+    const now = environment.now();
+    const caller = await database.reading((tx) => authenticate(tx, { ...given, now }));
+    if (caller === undefined) {
+      await limits.failedExchange(given.clientId, request.ip);
+      metrics.exchanges.inc({ result: 'refused' });
+      throw new ExchangeRefused(
+        'invalid_client',
+        'The client is not known, or its secret is not the right one.',
+        given.basic,
+      );
+    }
+    await limits.succeededExchange(given.clientId, request.ip);
+    metrics.exchanges.inc({ result: 'issued' });
+    request.partnerId = caller.partnerId;
+    const answer = { access_token: await tokens.issue(caller), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
+    return reply.header('Pragma', 'no-cache').send(answer);
+  });
+}
+
+export function addDiscovery(app: FastifyInstance, { tokens, keyring }: Shared): void {
+  const { issuer } = tokens;
+  const metadata = {
+    issuer,
+    token_endpoint: `${issuer}/api/oauth/token`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: [],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    service_documentation: `${issuer}/reference`,
+  };
+  const forAnHour = 'public, max-age=3600';
+  app.get('/.well-known/oauth-authorization-server', async (_request, reply) =>
+    reply.header('Cache-Control', forAnHour).send(metadata),
+  );
+  app.get('/.well-known/openid-configuration', async (_request, reply) =>
+    reply.header('Cache-Control', forAnHour).send({
+      ...metadata,
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256'],
+    }),
+  );
+  // Shorter than a key is published before it signs.
+  app.get('/.well-known/jwks.json', async (_request, reply) =>
+    reply
+      .header('Cache-Control', 'public, max-age=300')
+      .type('application/jwk-set+json')
+      .send(Buffer.from(JSON.stringify({ keys: await keyring.published() }))),
+  );
+}
+
+const parameters = z.record(z.string(), z.unknown());
+
+/** Who asks, from a JSON body (service.md 4.1), a form, or HTTP Basic. */
+function readExchange(request: FastifyRequest): Exchange {
+  const body = readParameters(request);
+  const grant = body['grant_type'] ?? 'client_credentials';
+  if (grant !== 'client_credentials') {
+    throw new ExchangeRefused('unsupported_grant_type', 'The only grant type here is client_credentials.');
+  }
+  const basic = readBasic(request.headers.authorization);
+  const { client_id: clientId, client_secret: secret } = body;
+  if (basic !== undefined) {
+    if (secret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
+      throw new ExchangeRefused('invalid_request', 'The client says twice who it is: in the header and in the body.');
+    }
+    return basic;
+  }
+  if (typeof clientId !== 'string' || clientId === '' || typeof secret !== 'string' || secret === '') {
+    throw new ExchangeRefused('invalid_request', 'client_id and client_secret are needed, each a text.');
+  }
+  return { clientId, secret, basic: false };
+}
+
+function readParameters(request: FastifyRequest): Record<string, unknown> {
+  const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
+  const text = new TextDecoder().decode(bytes);
+  if (text.trim() === '') return {};
+  if (request.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
+    const form = new URLSearchParams(text);
+    if (new Set(form.keys()).size !== form.size)
+      throw new ExchangeRefused('invalid_request', 'A parameter stands there twice.');
+    return Object.fromEntries(form);
+  }
+  try {
+    const parsed = parameters.safeParse(JSON.parse(text));
+    if (parsed.success) return parsed.data;
+  } catch {
+    // said below
+  }
+  throw new ExchangeRefused('invalid_request', 'The body is not a JSON object.');
+}
+
+/** HTTP Basic with both parts percent-encoded (RFC 6749, 2.3.1). */
+function readBasic(header: string | undefined): Exchange | undefined {
+  if (header === undefined) return undefined;
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(header)?.[1];
+  const [id, ...rest] = encoded === undefined ? [] : Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  try {
+    const plain = (part: string) => decodeURIComponent(part.replace(/\+/g, ' '));
+    if (id && rest.length > 0) return { clientId: plain(id), secret: plain(rest.join(':')), basic: true };
+  } catch {
+    // said below
+  }
+  throw new ExchangeRefused('invalid_client', 'The Authorization header is not HTTP Basic.', true);
+}
+
+function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, code, description } = describe(thrown, request, reply);
+  request.refusal = code;
+  return reply.code(status).header('Pragma', 'no-cache').send({ error: code, error_description: description });
+}
+
+function describe(
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): { status: number; code: OAuthError; description: string } {
+  if (thrown instanceof ExchangeRefused) {
+    const status = thrown.code === 'invalid_client' ? 401 : 400;
+    if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="token"');
+    return { status, code: thrown.code, description: thrown.message };
+  }
+  const known: Refusal | undefined = refusalOf(thrown);
+  if (known === undefined) request.log.error({ err: thrown }, 'failed');
+  const refusal = known ?? refuse('internal', { request_id: request.id });
+  const own = httpStatusOf(refusal.code);
+  // RFC 6749 knows no 415.
+  const status = own === 415 ? 400 : own;
+  const { retry_after: retryAfter } = refusal.facts as { retry_after?: number };
+  if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
+  const code = status >= 500 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
+  return { status, code, description: refusal.message };
+}

@@ -1,0 +1,30 @@
+/** The months that an instant may belong to in a time zone, for the statements that decide a row's posting month. */
+import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
+
+export interface ZoneMonth {
+  readonly time_zone: string;
+  readonly month: Month;
+  /** ISO instants; the month is [starts_at, ends_at). */
+  readonly starts_at: string;
+  readonly ends_at: string;
+}
+
+// A zone's months cost 0.6 ms to work out, a fifth of an acceptance, and a day's acceptances share a handful.
+const known = new Map<string, readonly ZoneMonth[]>();
+const MOST_KNOWN = 2000;
+
+/** A UTC month and its neighbours in a zone: an instant's local month is one of them. */
+export function monthsAround(timeZone: string, utcMonth: Month): readonly ZoneMonth[] {
+  const key = `${timeZone} ${utcMonth}`;
+  const found = known.get(key) ?? workedOut(timeZone, utcMonth);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(key, found);
+  return found;
+}
+
+function workedOut(timeZone: string, utcMonth: Month): ZoneMonth[] {
+  return [monthBefore(utcMonth), utcMonth, monthAfter(utcMonth)].map((month) => {
+    const { startsAt, endsAt } = monthInterval(month, timeZone);
+    return { time_zone: timeZone, month, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
+  });
+}

@@ -1,0 +1,113 @@
+/** SQL over API clients and their secrets. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+
+export async function partnerExists(tx: Transaction, partnerId: string): Promise<boolean> {
+  const { there } = await queryOne<{ there: boolean }>(
+    tx,
+    `SELECT EXISTS (SELECT FROM partners WHERE partner_id = :partnerId) AS there`,
+    { partnerId },
+  );
+  return there;
+}
+
+export async function insertClient(
+  tx: Transaction,
+  client: { clientId: string; partnerId: string; eventId: number; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO api_clients (client_id, partner_id, created_at, event_id)
+     VALUES (:clientId, :partnerId, CAST(:now AS timestamptz), :eventId)`,
+    client,
+  );
+}
+
+export interface NewSecret {
+  readonly clientId: string;
+  readonly sequence: number;
+  readonly sha256: string;
+  readonly expiresAt: string | null;
+  /** When the secret before this one ends; null for the first. */
+  readonly previousEndsAt: string | null;
+  readonly eventId: number;
+  readonly now: string;
+}
+
+export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO client_secrets (client_id, sequence, secret_sha256, issued_at, expires_at, previous_ends_at, event_id)
+     VALUES (:clientId, :sequence, :sha256, CAST(:now AS timestamptz), CAST(:expiresAt AS timestamptz),
+             CAST(:previousEndsAt AS timestamptz), :eventId)`,
+    { ...secret },
+  );
+}
+
+/** Revokes; false where that was done before. */
+export async function insertRevocation(
+  tx: Transaction,
+  revocation: { clientId: string; eventId: number; now: string },
+): Promise<boolean> {
+  const recorded = await execute(
+    tx,
+    `INSERT INTO client_revocations (client_id, revoked_at, event_id)
+     VALUES (:clientId, CAST(:now AS timestamptz), :eventId) ON CONFLICT (client_id) DO NOTHING`,
+    revocation,
+  );
+  return recorded === 1;
+}
+
+export interface ClientRow {
+  readonly client_id: string;
+  readonly partner_id: string;
+  readonly created_at: string;
+  readonly revoked_at: string | null;
+  readonly last_sequence: number;
+  /** The secrets that are good now, the newest first; `ends_at` is null where none is set. */
+  readonly live_secrets: readonly {
+    readonly sequence: number;
+    readonly sha256: string;
+    readonly ends_at: string | null;
+  }[];
+}
+
+/**
+ * Clients with the secrets that are good at an instant: of the last two those that have neither expired nor been ended
+ * by their successor. A revoked client has none.
+ */
+export function readClients(
+  tx: Transaction,
+  filter: { clientId?: string | undefined; partnerId?: string | undefined; now: string },
+): Promise<ClientRow[]> {
+  return query(
+    tx,
+    `SELECT c.client_id, c.partner_id, c.created_at, r.revoked_at, s.last_sequence,
+            CASE WHEN r.client_id IS NULL THEN s.live ELSE '[]' END AS live_secrets
+     FROM api_clients c
+     LEFT JOIN client_revocations r ON r.client_id = c.client_id
+     CROSS JOIN LATERAL (
+       SELECT max(sequence) AS last_sequence,
+              coalesce(json_agg(json_build_object('sequence', sequence, 'sha256', secret_sha256, 'ends_at',
+                to_char(ends_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) ORDER BY sequence DESC)
+                FILTER (WHERE sequence >= last - 1 AND coalesce(ends_at > CAST(:now AS timestamptz), true)), '[]') AS live
+       FROM (
+         SELECT sequence, secret_sha256, max(sequence) OVER () AS last,
+                least(expires_at, lead(previous_ends_at) OVER (ORDER BY sequence)) AS ends_at
+         FROM client_secrets WHERE client_id = c.client_id) AS secrets) AS s
+     WHERE (CAST(:clientId AS text) IS NULL OR c.client_id = :clientId)
+       AND (CAST(:partnerId AS text) IS NULL OR c.partner_id = :partnerId)
+     ORDER BY c.partner_id, c.created_at, c.client_id`,
+    { clientId: filter.clientId ?? null, partnerId: filter.partnerId ?? null, now: filter.now },
+  );
+}
+
+/** Whether a client is the partner's and not revoked: asked at each request, so that a revocation works at once. */
+export async function clientLives(tx: Transaction, client: { clientId: string; partnerId: string }): Promise<boolean> {
+  const { lives } = await queryOne<{ lives: boolean }>(
+    tx,
+    `SELECT EXISTS (SELECT FROM api_clients WHERE client_id = :clientId AND partner_id = :partnerId)
+        AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = :clientId) AS lives`,
+    client,
+  );
+  return lives;
+}

@@ -1,0 +1,170 @@
+/**
+ * API clients of partners: created with a secret that is shown once, rotated with an overlap of at most two live
+ * secrets, revoked for good. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { DateTime } from 'luxon';
+import type { EnvironmentName } from '../config.ts';
+import { execute, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { type Actor, recordEvent } from '../events.ts';
+import {
+  type ClientRow,
+  insertClient,
+  insertRevocation,
+  insertSecret,
+  partnerExists,
+  readClients,
+} from './client-queries.ts';
+import { IDENTIFIER } from './file.ts';
+
+export interface Credentials {
+  readonly partner_id: string;
+  readonly client_id: string;
+  /** 256 random bits. It is kept nowhere: only its hash is. */
+  readonly client_secret: string;
+}
+
+/** Who does this, and when. */
+export interface Act {
+  readonly actor: Actor;
+  readonly environment: EnvironmentName;
+  readonly now: DateTime<true>;
+}
+
+export interface Rotation extends Credentials {
+  /** When the secret before this one stops working. */
+  readonly previous_ends_at: string;
+}
+
+/** For how long the old secret works beside the new one, unless said otherwise. */
+export const OVERLAP_DAYS = 7;
+
+export async function createClient(
+  tx: Transaction,
+  partnerId: string,
+  { validDays }: { validDays?: number | undefined },
+  act: Act,
+): Promise<Credentials> {
+  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  const clientId = `c-${randomBytes(12).toString('hex')}`;
+  const now = act.now.toISO();
+  const eventId = await recordEvent(tx, act.actor, {
+    action: 'client.create',
+    subject: clientId,
+    details: { partner_id: partnerId, valid_days: validDays ?? null },
+    now,
+  });
+  await insertClient(tx, { clientId, partnerId, eventId, now });
+  const secret = newSecret(act.environment);
+  await insertSecret(tx, {
+    clientId,
+    sequence: 1,
+    sha256: secretHash(secret),
+    expiresAt: expiry(act.now, validDays),
+    previousEndsAt: null,
+    eventId,
+    now,
+  });
+  return { partner_id: partnerId, client_id: clientId, client_secret: secret };
+}
+
+/** A further secret. The one before works until the overlap ends; a third live one is refused unless that is now. */
+export async function rotateSecret(
+  tx: Transaction,
+  clientId: string,
+  options: { overlapDays: number; validDays?: number | undefined },
+  act: Act,
+): Promise<Rotation> {
+  await lockClient(tx, clientId);
+  const now = act.now.toISO();
+  const client = await clientNamed(tx, clientId, now);
+  if (client.revoked_at !== null) throw refuse('client_revoked', { client_id: clientId });
+  const [, older] = client.live_secrets;
+  if (older !== undefined && options.overlapDays > 0) {
+    throw refuse('client_secrets_live', { client_id: clientId, ends_at: older.ends_at ?? '' });
+  }
+  const previousEndsAt = act.now.plus({ days: options.overlapDays }).toUTC().toISO();
+  const eventId = await recordEvent(tx, act.actor, {
+    action: 'client.rotate',
+    subject: clientId,
+    details: { previous_ends_at: previousEndsAt, valid_days: options.validDays ?? null },
+    now,
+  });
+  const secret = newSecret(act.environment);
+  await insertSecret(tx, {
+    clientId,
+    sequence: client.last_sequence + 1,
+    sha256: secretHash(secret),
+    expiresAt: expiry(act.now, options.validDays),
+    previousEndsAt,
+    eventId,
+    now,
+  });
+  return {
+    partner_id: client.partner_id,
+    client_id: clientId,
+    client_secret: secret,
+    previous_ends_at: previousEndsAt,
+  };
+}
+
+/** Its secrets and the tokens that it got stop working at once. Revoking again changes nothing. */
+export async function revokeClient(
+  tx: Transaction,
+  clientId: string,
+  act: Act,
+): Promise<{ client_id: string; partner_id: string; revoked_at: string }> {
+  await lockClient(tx, clientId);
+  const now = act.now.toUTC().toISO();
+  const client = await clientNamed(tx, clientId, now);
+  if (client.revoked_at === null) {
+    const eventId = await recordEvent(tx, act.actor, {
+      action: 'client.revoke',
+      subject: clientId,
+      details: { partner_id: client.partner_id },
+      now,
+    });
+    await insertRevocation(tx, { clientId, eventId, now });
+  }
+  return { client_id: clientId, partner_id: client.partner_id, revoked_at: client.revoked_at ?? now };
+}
+
+async function clientNamed(tx: Transaction, clientId: string, now: string): Promise<ClientRow> {
+  const [client] = await readClients(tx, { clientId, now });
+  if (client === undefined) throw refuse('client_unknown', { client_id: clientId });
+  return client;
+}
+
+/** Two rotations at once would take the same number: they queue here. */
+async function lockClient(tx: Transaction, clientId: string): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(7311, hashtext(CAST(:clientId AS text)))`, { clientId });
+}
+
+/** The client that these credentials are good for. The answer and its time are the same whatever is wrong with them. */
+export async function authenticate(
+  tx: Transaction,
+  given: { clientId: string; secret: string; now: DateTime<true> },
+): Promise<{ clientId: string; partnerId: string } | undefined> {
+  // What cannot be an id is not asked for: PostgreSQL has no NUL.
+  const known = IDENTIFIER.test(given.clientId);
+  const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
+  const hash = Buffer.from(secretHash(given.secret), 'hex');
+  // Always two comparisons, for an unknown client against a hash that nothing has.
+  const live = client?.live_secrets ?? [];
+  const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
+  return client !== undefined && matches.includes(true)
+    ? { clientId: client.client_id, partnerId: client.partner_id }
+    : undefined;
+}
+
+const NO_HASH = '0'.repeat(64);
+
+/** Says what it is and of which environment, so that a secret found where it should not be is recognised. */
+const newSecret = (environment: EnvironmentName): string =>
+  `rk_${environment}_${randomBytes(32).toString('base64url')}`;
+
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+const expiry = (now: DateTime<true>, days: number | undefined): string | null =>
+  days === undefined ? null : now.plus({ days }).toUTC().toISO();

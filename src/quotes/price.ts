@@ -1,0 +1,33 @@
+/** The price of an insured amount by its terms (contract, HTTP). Pure. Refusal: price_too_large. */
+import { refuse } from '../errors.ts';
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+
+/** What a policy is priced by when it is quoted; a requote is priced by the terms of its quote. */
+export interface Terms {
+  readonly currency: string;
+  readonly price_rate: string;
+  readonly price_minimum: string;
+  readonly partner_cut_rate: string;
+}
+
+export interface Price {
+  readonly spotPrice: Amount;
+  readonly partnerCut: Amount;
+  readonly invoiceAmount: Amount;
+}
+
+/**
+ * spotPrice is insured amount × rate, at least the minimum; partnerCut is spotPrice × the cut's rate; each is rounded
+ * half up to the minor unit, and invoiceAmount is the rest. So of two prices by the same terms the higher one is not
+ * lower in any of the three.
+ */
+export function priceOf(insured: Amount, terms: Terms): Price {
+  const byRate = insured.timesHalfUp(terms.price_rate);
+  const minimum = Amount.halfUp(terms.price_minimum, terms.currency);
+  const spotPrice = byRate.isLessThan(minimum) ? minimum : byRate;
+  if (amountProblem(spotPrice.toString(), minorDigits(terms.currency) as number) !== undefined) {
+    throw refuse('price_too_large', { currency: terms.currency });
+  }
+  const partnerCut = spotPrice.timesHalfUp(terms.partner_cut_rate);
+  return { spotPrice, partnerCut, invoiceAmount: spotPrice.minus(partnerCut) };
+}

@@ -1,0 +1,239 @@
+/** SQL over quotes, requotes and what was accepted of them. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { EntryKey } from '../ledger/queries.ts';
+import type { Terms } from './price.ts';
+
+/** Who asks: a client of a partner. */
+export interface Caller {
+  readonly partnerId: string;
+  readonly clientId: string;
+}
+
+/** A policy as it can be quoted; null where it has no price. */
+export interface PolicyTerms {
+  readonly currency: string;
+  readonly price_rate: string | null;
+  readonly price_minimum: string | null;
+  readonly partner_cut_rate: string;
+  readonly partner_inactive: boolean;
+  readonly policy_inactive: boolean;
+}
+
+export async function readPolicyTerms(
+  tx: Transaction,
+  facts: { partnerId: string; policyId: string; now: string },
+): Promise<PolicyTerms | undefined> {
+  const rows = await query<PolicyTerms>(
+    tx,
+    `SELECT p.currency, o.price_rate, o.price_minimum, o.partner_cut_rate,
+            coalesce(p.inactive_since <= CAST(:now AS timestamptz), false) AS partner_inactive,
+            coalesce(o.inactive_since <= CAST(:now AS timestamptz), false) AS policy_inactive
+     FROM policies o JOIN partners p USING (partner_id)
+     WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`,
+    facts,
+  );
+  return rows[0];
+}
+
+export interface QuoteFacts extends Terms {
+  readonly quote_id: string;
+  readonly partner_id: string;
+  readonly policy_id: string;
+  readonly insured_amount: string;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly quoted_at: string;
+}
+
+/** What the ledger has of a quote, and what its acceptance is judged by. */
+export interface QuoteState extends QuoteFacts {
+  readonly time_zone: string;
+  readonly partner_inactive: boolean;
+  readonly policy_inactive: boolean;
+  /** Null while it is not accepted here. */
+  readonly enrollment_id: string | null;
+  readonly accepted_at: string | null;
+  /** Its row came by an import. */
+  readonly imported: boolean;
+  readonly reversed: boolean;
+  /** The last accepted price: its own and that of every accepted requote. */
+  readonly accepted_spot_price: string;
+  readonly accepted_partner_cut: string;
+  readonly accepted_invoice_amount: string;
+  /** Requotes accepted so far. */
+  readonly steps: number;
+}
+
+/** A quote of this partner with all that decides about it; of another partner's nothing is told. */
+export async function readQuote(
+  tx: Transaction,
+  facts: { partnerId: string; quoteId: string; now: string },
+): Promise<QuoteState | undefined> {
+  const rows = await query<QuoteState>(
+    tx,
+    `SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
+            q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, p.time_zone,
+            coalesce(p.inactive_since <= CAST(:now AS timestamptz), false) AS partner_inactive,
+            coalesce(o.inactive_since <= CAST(:now AS timestamptz), false) AS policy_inactive,
+            CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
+            CASE WHEN a.quote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+            a.quote_id IS NULL AND e.entry_id IS NOT NULL AS imported,
+            coalesce(l.reversals, 0) > 0 AS reversed,
+            coalesce(e.spot_price, 0) + coalesce(l.spot_price, 0) AS accepted_spot_price,
+            coalesce(e.partner_cut, 0) + coalesce(l.partner_cut, 0) AS accepted_partner_cut,
+            coalesce(e.invoice_amount, 0) + coalesce(l.invoice_amount, 0) AS accepted_invoice_amount,
+            (SELECT coalesce(max(r.step), 0) FROM requote_acceptances r WHERE r.quote_id = q.quote_id) AS steps
+     FROM quotes q
+     JOIN partners p ON p.partner_id = q.partner_id
+     JOIN policies o ON o.partner_id = q.partner_id AND o.policy_id = q.policy_id
+     LEFT JOIN quote_acceptances a ON a.quote_id = q.quote_id
+     LEFT JOIN entries e ON e.partner_id = q.partner_id AND e.kind = 'quote_accepted'
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = q.quote_id
+     CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals,
+              sum(x.spot_price) FILTER (WHERE x.kind <> 'reversal') AS spot_price,
+              sum(x.partner_cut) FILTER (WHERE x.kind <> 'reversal') AS partner_cut,
+              sum(x.invoice_amount) FILTER (WHERE x.kind <> 'reversal') AS invoice_amount
+       FROM entries x WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
+     WHERE q.quote_id = :quoteId AND q.partner_id = :partnerId`,
+    facts,
+  );
+  return rows[0];
+}
+
+export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_id: string }): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO quotes (
+       quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
+       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at)
+     VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, CAST(:insured_amount AS numeric),
+             CAST(:price_rate AS numeric), CAST(:price_minimum AS numeric), CAST(:partner_cut_rate AS numeric),
+             CAST(:spot_price AS numeric), CAST(:partner_cut AS numeric), CAST(:invoice_amount AS numeric),
+             CAST(:quoted_at AS timestamptz))`,
+    { ...quote },
+  );
+}
+
+export async function insertQuoteAcceptance(
+  tx: Transaction,
+  acceptance: { quoteId: string } & Caller & EntryKey,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
+     VALUES (:quoteId, :partnerId, :clientId, :posted_month, :entry_id)`,
+    { ...acceptance },
+  );
+}
+
+export interface RequoteFacts {
+  readonly requote_id: string;
+  readonly quote_id: string;
+  readonly partner_id: string;
+  readonly step: number;
+  readonly currency: string;
+  readonly insured_amount: string;
+  readonly accepted_spot_price: string;
+  readonly accepted_partner_cut: string;
+  readonly accepted_invoice_amount: string;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly requoted_at: string;
+}
+
+export interface RequoteState extends RequoteFacts {
+  readonly enrollment_id: string | null;
+  readonly accepted_at: string | null;
+  /** The ledger has a row of its id that came by an import. */
+  readonly imported: boolean;
+}
+
+export async function readRequote(
+  tx: Transaction,
+  facts: { partnerId: string; requoteId: string },
+): Promise<RequoteState | undefined> {
+  const rows = await query<RequoteState>(
+    tx,
+    `SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
+            r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
+            r.requoted_at,
+            CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
+            CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+            a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
+     FROM requotes r
+     LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
+     LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id
+     WHERE r.requote_id = :requoteId AND r.partner_id = :partnerId`,
+    facts,
+  );
+  return rows[0];
+}
+
+export async function insertRequote(tx: Transaction, requote: RequoteFacts & { client_id: string }): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO requotes (
+       requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
+       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at)
+     VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, CAST(:insured_amount AS numeric),
+             CAST(:accepted_spot_price AS numeric), CAST(:accepted_partner_cut AS numeric),
+             CAST(:accepted_invoice_amount AS numeric), CAST(:spot_price AS numeric), CAST(:partner_cut AS numeric),
+             CAST(:invoice_amount AS numeric), CAST(:requoted_at AS timestamptz))`,
+    { ...requote },
+  );
+}
+
+/** False where another requote was accepted at this step: one under way is waited for. */
+export async function insertRequoteAcceptance(
+  tx: Transaction,
+  acceptance: { requoteId: string; quoteId: string; step: number } & Caller & EntryKey,
+): Promise<boolean> {
+  const recorded = await execute(
+    tx,
+    `INSERT INTO requote_acceptances (quote_id, step, requote_id, partner_id, client_id, posted_month, entry_id)
+     VALUES (:quoteId, :step, :requoteId, :partnerId, :clientId, :posted_month, :entry_id)
+     ON CONFLICT (quote_id, step) DO NOTHING`,
+    { ...acceptance },
+  );
+  return recorded === 1;
+}
+
+// --- Idempotency keys -------------------------------------------------------------------------------------------------
+
+export interface KeptAnswer {
+  readonly request_sha256: string;
+  readonly status: number;
+  readonly answer: string;
+}
+
+export async function readKeptAnswer(
+  tx: Transaction,
+  facts: { partnerId: string; key: string },
+): Promise<KeptAnswer | undefined> {
+  const rows = await query<KeptAnswer>(
+    tx,
+    `SELECT request_sha256, status, answer FROM idempotency_keys
+     WHERE partner_id = :partnerId AND idempotency_key = :key`,
+    facts,
+  );
+  return rows[0];
+}
+
+/** False where the key has an answer already: one under way is waited for. */
+export async function keepAnswer(
+  tx: Transaction,
+  facts: { partnerId: string; key: string; requestSha256: string; status: number; answer: string; now: string },
+): Promise<boolean> {
+  const kept = await execute(
+    tx,
+    `INSERT INTO idempotency_keys (partner_id, idempotency_key, request_sha256, status, answer, recorded_at)
+     VALUES (:partnerId, :key, :requestSha256, :status, :answer, CAST(:now AS timestamptz))
+     ON CONFLICT (partner_id, idempotency_key) DO NOTHING`,
+    facts,
+  );
+  return kept === 1;
+}

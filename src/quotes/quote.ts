@@ -1,0 +1,121 @@
+/**
+ * Quotes and requotes: prices that are offered and stay as they were offered. Nothing is in the ledger before they are
+ * accepted. Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large,
+ * quote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
+ */
+import { randomUUID } from 'node:crypto';
+import type { DateTime } from 'luxon';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { priceOf } from './price.ts';
+import {
+  type Caller,
+  insertQuote,
+  insertRequote,
+  type QuoteFacts,
+  type QuoteState,
+  type RequoteFacts,
+  readPolicyTerms,
+  readQuote,
+} from './queries.ts';
+
+export interface Asked {
+  readonly caller: Caller;
+  readonly now: DateTime<true>;
+}
+
+export async function makeQuote(
+  tx: Transaction,
+  wanted: { policyId: string; insuredAmount: string },
+  { caller, now }: Asked,
+): Promise<QuoteFacts> {
+  const { partnerId, clientId } = caller;
+  const { policyId } = wanted;
+  const policy = await readPolicyTerms(tx, { partnerId, policyId, now: now.toISO() });
+  if (policy === undefined) throw refuse('policy_unknown', { policy_id: policyId });
+  refuseInactive(policy, partnerId, policyId);
+  const { currency, price_rate, price_minimum, partner_cut_rate } = policy;
+  if (price_rate === null || price_minimum === null) throw refuse('policy_not_priced', { policy_id: policyId });
+  const terms = { currency, price_rate, price_minimum, partner_cut_rate };
+  const insured = insuredAmount(wanted.insuredAmount, currency);
+  const price = priceOf(insured, terms);
+  const quote: QuoteFacts = {
+    quote_id: `q-${randomUUID()}`,
+    partner_id: partnerId,
+    policy_id: policyId,
+    insured_amount: insured.toString(),
+    ...terms,
+    spot_price: price.spotPrice.toString(),
+    partner_cut: price.partnerCut.toString(),
+    invoice_amount: price.invoiceAmount.toString(),
+    quoted_at: now.toUTC().toISO(),
+  };
+  await insertQuote(tx, { ...quote, client_id: clientId });
+  return quote;
+}
+
+/** A new price for a higher insured amount, on the quote's own terms, against the price accepted last. */
+export async function makeRequote(
+  tx: Transaction,
+  wanted: { quoteId: string; insuredAmount: string },
+  { caller, now }: Asked,
+): Promise<RequoteFacts> {
+  const { partnerId, clientId } = caller;
+  const quote = await quoteOf(tx, wanted.quoteId, { caller, now });
+  const { quote_id, currency } = quote;
+  if (quote.accepted_at === null) throw refuse('quote_not_accepted', { quote_id });
+  if (quote.reversed) throw refuse('quote_reversed', { quote_id });
+  const insured = insuredAmount(wanted.insuredAmount, currency);
+  const price = priceOf(insured, quote);
+  const accepted = {
+    spotPrice: Amount.of(quote.accepted_spot_price, currency),
+    partnerCut: Amount.of(quote.accepted_partner_cut, currency),
+    invoiceAmount: Amount.of(quote.accepted_invoice_amount, currency),
+  };
+  if ((['spotPrice', 'partnerCut', 'invoiceAmount'] as const).some((part) => price[part].isLessThan(accepted[part]))) {
+    const asked = price.spotPrice.toString();
+    throw refuse('requote_lower', { accepted: accepted.spotPrice.toString(), asked, currency });
+  }
+  const requote: RequoteFacts = {
+    requote_id: `rq-${randomUUID()}`,
+    quote_id,
+    partner_id: partnerId,
+    step: quote.steps + 1,
+    currency,
+    insured_amount: insured.toString(),
+    accepted_spot_price: accepted.spotPrice.toString(),
+    accepted_partner_cut: accepted.partnerCut.toString(),
+    accepted_invoice_amount: accepted.invoiceAmount.toString(),
+    spot_price: price.spotPrice.toString(),
+    partner_cut: price.partnerCut.toString(),
+    invoice_amount: price.invoiceAmount.toString(),
+    requoted_at: now.toUTC().toISO(),
+  };
+  await insertRequote(tx, { ...requote, client_id: clientId });
+  return requote;
+}
+
+/** The partner's own quote; another partner's is as unknown as one that does not exist. */
+export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
+  const quote = await readQuote(tx, { partnerId: caller.partnerId, quoteId, now: now.toISO() });
+  if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
+  return quote;
+}
+
+export function refuseInactive(
+  facts: { partner_inactive: boolean; policy_inactive: boolean },
+  partnerId: string,
+  policyId: string,
+): void {
+  if (facts.partner_inactive) throw refuse('partner_inactive', { partner_id: partnerId });
+  if (facts.policy_inactive) throw refuse('policy_inactive', { policy_id: policyId });
+}
+
+/** What is insured, by the rules of amounts in the quote's currency; never below zero. */
+function insuredAmount(text: string, currency: string): Amount {
+  const problem = amountProblem(text, minorDigits(currency) as number);
+  const reason = problem?.reason ?? (text.startsWith('-') && /[1-9]/.test(text) ? 'is below zero' : undefined);
+  if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: 'insured_amount', reason }] });
+  return Amount.of(text, currency);
+}

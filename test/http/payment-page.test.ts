@@ -1,0 +1,256 @@
+/**
+ * The payment page in a real browser: without JavaScript, on a phone's screen and on paper. axe-core needs JavaScript and
+ * looks at it in visits of its own. In CI Chromium must be there; elsewhere its absence skips these tests and says so.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { parse } from 'csv-parse/sync';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { creditInvoice } from '../../src/documents/credit.ts';
+import { rerunDocument } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
+
+const CHROMIUM = '/usr/bin/chromium';
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const there = existsSync(CHROMIUM);
+if (!there && process.env['CI']) throw new Error(`${CHROMIUM} is missing, and in CI the pages are tested in it`);
+if (!there) process.stdout.write(`payment page: skipped, there is no ${CHROMIUM}\n`);
+
+let world: World;
+let served: Served;
+let browser: Browser;
+let context: BrowserContext;
+/** Paths of the pages by what is on them. */
+const paths: Record<string, string> = {};
+
+const pathOf = async (where: string) => {
+  const [row] = await world.sql<{ url: string }>(
+    `SELECT url FROM payment_links JOIN documents USING (document_id) WHERE ${where} ORDER BY document_id DESC LIMIT 1`,
+  );
+  return new URL(row?.url ?? '').pathname;
+};
+
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([
+    partner({ ...PRICED, name: '<b>Harbour</b> & "Lights" Ticketing', purchase_order: 'PO-7 {{x}}' }),
+    partner({ ...PRICED, partner_id: 'p-void', name: 'Void Ventures' }),
+    partner({ ...PRICED, partner_id: 'p-new', name: 'Renamed Rides' }),
+    partner({ ...PRICED, partner_id: 'p-paid', name: 'Paid Parking' }),
+    partner({ ...PRICED, partner_id: 'p-credit', name: 'Credit Cruises' }),
+    partner({ ...PRICED, partner_id: 'p-yen', name: 'Tokyo Tickets', currency: 'JPY', time_zone: 'Asia/Tokyo' }),
+  ]);
+  const returned = quote({ partner_id: 'p-credit', accepted_at: '2026-06-10T12:00:00Z' });
+  await world.rows([
+    ...Array.from({ length: 3 }, () => quote()),
+    quote({ accepted_at: '2026-06-20T12:00:00Z' }),
+    ...['p-void', 'p-new', 'p-paid'].map((partner_id) => quote({ partner_id })),
+    quote({ partner_id: 'p-yen', currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' }),
+    returned,
+    reversal(returned, { accepted_at: '2026-07-02T12:00:00Z' }),
+  ]);
+  await world.close('2026-06');
+  await world.close('2026-07');
+  await world.deliver();
+  Object.assign(paths, {
+    due: await pathOf(`partner_id = 'p-1' AND month = '2026-07'`),
+    yen: await pathOf(`partner_id = 'p-yen'`),
+    void: await pathOf(`partner_id = 'p-void'`),
+    replaced: await pathOf(`partner_id = 'p-new'`),
+    paid: await pathOf(`partner_id = 'p-paid'`),
+  });
+  const numberOf = async (partnerId: string) => (await world.documents({ partnerId }))[0]?.number ?? '';
+  const issuing = { ...world, actor: world.actor };
+  await world.partners([partner({ ...PRICED, partner_id: 'p-new', name: 'Renamed Rides, Inc.' })]);
+  const [toVoid, toReplace, toCredit] = [await numberOf('p-void'), await numberOf('p-new'), await numberOf('p-paid')];
+  await world.database.transaction((tx) => voidDocument(tx, issuing, { number: toVoid, reason: 'for the test' }));
+  await world.database.transaction((tx) => rerunDocument(tx, issuing, toReplace, { newTerms: false }));
+  await world.database.transaction((tx) =>
+    creditInvoice(tx, issuing, { number: toCredit, amount: '7.00', reason: 'goodwill' }),
+  );
+  await world.deliver();
+  paths['replacement'] = await pathOf(`partner_id = 'p-new'`);
+  served = await serveWorld(world);
+  if (!there) return;
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      ...['--no-sandbox', '--headless', '--disable-gpu', '--disable-quic', '--no-first-run'],
+      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    ],
+  });
+  context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 360, height: 740 } });
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await served?.end();
+  await world?.end();
+});
+
+async function visit(path: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${served.url}${path}`);
+  return page;
+}
+
+describe.skipIf(!there)('in a browser without JavaScript', () => {
+  test('a due invoice says what is owed, for what, and how it is paid by ACH and wire', async () => {
+    const page = await visit(paths['due'] ?? '');
+    expect(await page.title()).toMatch(/^Invoice INV-2026-\d{6}$/);
+    const text = await page.innerText('body');
+    for (const said of [
+      'SANDBOX',
+      'USD 21.00',
+      '31 August 2026',
+      'Ticket Protection',
+      '3 Enrollments',
+      'Pay by ACH',
+      'Pay by wire transfer',
+    ]) {
+      expect(text).toContain(said);
+    }
+    // A name is text, whatever it looks like.
+    expect(text).toContain('<b>Harbour</b> & "Lights" Ticketing');
+    expect(text).toContain('PO-7 {{x}}');
+    const numbers = await page.locator('.copy').allInnerTexts();
+    expect(numbers).toEqual(expect.arrayContaining(['123456780', '000123456789', 'EXMPUS33XXX']));
+    // One click takes the whole number.
+    await page.locator('.copy', { hasText: '123456780' }).first().click();
+    expect(await page.evaluate('getComputedStyle(document.querySelector(".copy")).userSelect')).toBe('all');
+    expect(await page.evaluate('getSelection().toString()')).toBe('123456780');
+    await page.close();
+  });
+
+  test('a yen invoice has the instructions of its currency, and no ACH', async () => {
+    const page = await visit(paths['yen'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toContain('JPY 700');
+    expect(text).toContain('GB82WEST12345698765432');
+    expect(text).not.toContain('ACH');
+    await page.close();
+  });
+
+  test('a paid one says so and asks for nothing', async () => {
+    const page = await visit(paths['paid'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toContain('This invoice is paid');
+    expect(text).not.toMatch(/Pay by|routing/);
+    await page.close();
+  });
+
+  test('a void one says so, asks for nothing and hands out nothing', async () => {
+    const page = await visit(paths['void'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toContain('is void. Please do not pay it.');
+    expect(text).not.toMatch(/Pay by|routing|7\.00/);
+    expect(await page.locator('a[href^="/pay/"]').count()).toBe(0);
+    await page.close();
+    expect((await ask(`${served.url}${paths['void']}/invoice.pdf`)).status).toBe(404);
+    expect((await ask(`${served.url}${paths['void']}/rows.csv`)).status).toBe(404);
+  });
+
+  test('a replaced one leads to its replacement', async () => {
+    const page = await visit(paths['replaced'] ?? '');
+    expect(await page.innerText('body')).toContain('It was replaced by INV-');
+    await page.click('a[href^="/pay/"]');
+    expect(new URL(page.url()).pathname).toBe(paths['replacement']);
+    expect(await page.innerText('body')).toContain('Renamed Rides, Inc.');
+    await page.close();
+  });
+
+  test('an unknown one says so kindly', async () => {
+    for (const path of ['/pay/x', `/pay/${'a'.repeat(32)}`, `${paths['due']}x`, '/pay/%00', '/pay/..%2f..%2fetc']) {
+      const answer = await ask(`${served.url}${path}`);
+      expect([answer.status, answer.text.includes('There is no such page')]).toEqual([404, true]);
+    }
+  });
+
+  test('fits a phone: nothing is wider than 360 pixels', async () => {
+    for (const path of Object.values(paths)) {
+      const page = await visit(path);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+      await page.close();
+    }
+  });
+
+  test('prints on one page, without the button and the files', async () => {
+    const page = await visit(paths['due'] ?? '');
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('#files').isVisible()).toBe(false);
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
+    expect(pdf.match(/\/Type\s*\/Page\b(?!s)/g)).toHaveLength(1);
+    await page.close();
+  });
+
+  test('axe finds nothing on any page, large or small', async () => {
+    // axe is a script, which the pages' policy would not let run.
+    for (const viewport of [
+      { width: 360, height: 740 },
+      { width: 1280, height: 900 },
+    ]) {
+      const looking = await browser.newContext({ viewport, bypassCSP: true });
+      for (const path of [...Object.values(paths), '/pay/x', '/reference']) {
+        const page = await looking.newPage();
+        await page.goto(`${served.url}${path}`);
+        await page.evaluate(AXE);
+        const found = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string }[] }[];
+          passes: unknown[];
+        };
+        expect(found.violations.map(({ id, nodes }) => [path, id, nodes[0]?.html])).toEqual([]);
+        expect(found.passes.length).toBeGreaterThan(10);
+        await page.close();
+      }
+      await looking.close();
+    }
+  }, 120_000);
+
+  test('needs nothing from elsewhere and breaks none of its own policy', async () => {
+    const strict = await browser.newContext();
+    const page = await strict.newPage();
+    const [requests, complaints]: [string[], string[]] = [[], []];
+    page.on('request', (request) => requests.push(request.url()));
+    page.on('console', (message) => complaints.push(message.text()));
+    for (const path of [paths['due'], '/reference']) await page.goto(`${served.url}${path}`);
+    expect(requests.map((url) => new URL(url).pathname)).toEqual([paths['due'], '/reference']);
+    expect(complaints).toEqual([]);
+    await strict.close();
+  });
+});
+
+test('the PDF is the one that was sent, and the CSV has every row behind the document', async () => {
+  const pdf = await fetch(`${served.url}${paths['due']}/invoice.pdf`);
+  const [kept] = await world.sql<{ pdf: Buffer; number: string }>(
+    `SELECT pdf, number FROM drawings JOIN documents USING (document_id) WHERE partner_id = 'p-1' AND month = '2026-07'`,
+  );
+  expect(Buffer.from(await pdf.arrayBuffer()).equals(kept?.pdf ?? Buffer.alloc(0))).toBe(true);
+  expect(pdf.headers.get('content-type')).toBe('application/pdf');
+  const csv = await ask(`${served.url}${paths['due']}/rows.csv`);
+  expect(csv.headers.get('content-disposition')).toBe(`attachment; filename="${kept?.number}-rows.csv"`);
+  const rows = parse(csv.text, { columns: true }) as Record<string, string>[];
+  expect(rows.map((row) => [row['partner_id'], row['document'], row['invoiceAmount']])).toEqual(
+    Array.from({ length: 3 }, () => ['p-1', kept?.number, '7.00']),
+  );
+});
+
+test('nobody may index, keep or frame it, and it names no other partner', async () => {
+  const answer = await ask(`${served.url}${paths['due']}`);
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'cache-control': 'no-store',
+    'x-robots-tag': 'noindex, nofollow',
+    'referrer-policy': 'no-referrer',
+    'x-frame-options': 'DENY',
+    'content-security-policy': expect.stringMatching(
+      /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+    ) as string,
+  });
+  expect(answer.text).not.toMatch(/Void Ventures|Renamed|Paid Parking|p-void|<script/);
+  const head = await fetch(`${served.url}${paths['due']}`, { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+  // The page's address opens it, so it is never logged.
+  expect(served.log()).toContain('/pay/:token');
+  expect(served.log()).not.toContain(paths['due']?.split('/').at(-1));
+});

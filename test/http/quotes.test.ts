@@ -1,0 +1,500 @@
+/** Quotes, requotes and their acceptance as a partner's developer meets them, and what the ledger has of them after. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let harbour: Caller;
+let lantern: Caller;
+
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-07-15T12:00:00.250Z');
+  await world.partners([
+    partner(PRICED),
+    partner({ ...PRICED, partner_id: 'p-2', name: 'Lantern' }),
+    partner({
+      ...PRICED,
+      partner_id: 'p-yen',
+      name: 'Tokyo Tickets',
+      currency: 'JPY',
+      time_zone: 'Asia/Tokyo',
+      policies: [{ ...PRICED.policies[0], price: { rate: '0.085', minimum: '200' } }],
+    }),
+  ]);
+  served = await serveWorld(world);
+  harbour = await served.caller('p-1');
+  lantern = await served.caller('p-2');
+});
+afterAll(async () => {
+  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  await served.end();
+  await world.end();
+});
+
+const quoted = async (insured_amount: unknown = '250.00', caller = harbour) => {
+  const answer = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount });
+  expect(answer.status).toBe(201);
+  return answer.body['quote_id'] as string;
+};
+const accepted = async (insured: unknown = '250.00') => {
+  const id = await quoted(insured);
+  expect((await harbour.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
+  return id;
+};
+const requoted = async (quoteId: string, insured_amount: unknown) => {
+  const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount });
+  expect(answer.status).toBe(201);
+  return answer.body['requote_id'] as string;
+};
+const rowsOf = (quoteId: string) =>
+  world.sql<Record<string, string>>(
+    `SELECT kind, requote_id, enrollment_id, spot_price::text, partner_cut::text, invoice_amount::text, month,
+            posted_month, time_zone, arrangement, accepted_at
+     FROM entries WHERE quote_id = $1 ORDER BY entry_id`,
+    [quoteId],
+  );
+const counts = async () =>
+  (
+    await world.sql(
+      `SELECT (SELECT count(*) FROM entries)::int AS entries, (SELECT count(*) FROM quotes)::int AS quotes,
+              (SELECT count(*) FROM requotes)::int AS requotes,
+              (SELECT count(*) FROM quote_acceptances)::int + (SELECT count(*) FROM requote_acceptances)::int AS accepted`,
+    )
+  )[0];
+const refused = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
+  const before = await counts();
+  const { status, body } = await answer;
+  expect(await counts()).toEqual(before);
+  return [status, body['code']];
+};
+
+describe('a quote', () => {
+  test('is the price by the policy’s terms, in the partner’s currency, and records no row', async () => {
+    const answer = await harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250.00' });
+    expect(answer.status).toBe(201);
+    expect(answer.text).toContain(
+      '"currency":"USD","insured_amount":250.00,"spotPrice":21.25,"partnerCut":6.38,"invoiceAmount":14.87',
+    );
+    expect(await rowsOf(answer.body['quote_id'] as string)).toEqual([]);
+    expect((await harbour.get(`/api/v1/quote/${answer.body['quote_id']}`)).text).toBe(answer.text);
+  });
+
+  test('reads a number from its text: none of it passes through binary floating point', async () => {
+    const body = '{"policy_id":"ticket-protection","insured_amount":999999999999999.99}';
+    const answer = await harbour.post('/api/v1/quote', body);
+    expect(answer.text).toContain('"insured_amount":999999999999999.99,"spotPrice":85000000000000.00,');
+    expect((await harbour.post('/api/v1/quote', body.replace('999999999999999.99', '0.10'))).text).toContain(
+      '"insured_amount":0.10',
+    );
+  });
+
+  test('in yen has no decimals, and refuses an amount that has some', async () => {
+    const tokyo = await served.caller('p-yen');
+    const answer = await tokyo.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: 12_345 });
+    expect(answer.text).toContain(
+      '"currency":"JPY","insured_amount":12345,"spotPrice":1049,"partnerCut":315,"invoiceAmount":734',
+    );
+    const wrong = await tokyo.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '10.5' });
+    expect(wrong).toMatchObject({
+      status: 400,
+      body: { code: 'request_invalid', problems: [{ path: 'insured_amount' }] },
+    });
+  });
+
+  test.each([
+    ['an exponent', '1e3'],
+    ['a plus', '"+1"'],
+    ['separators', '"1,000.00"'],
+    ['too many decimals', '1.234'],
+    ['a negative amount', '-1'],
+    ['too much', '1000000000000000'],
+    ['nothing', 'null'],
+    ['a list', '[1]'],
+    ['an object', '{"amount":1}'],
+    ['true', 'true'],
+    ['an empty text', '""'],
+  ])('refuses %s as the insured amount', async (_, value) => {
+    const body = `{"policy_id":"ticket-protection","insured_amount":${value}}`;
+    expect(await refused(harbour.post('/api/v1/quote', body))).toEqual([400, 'request_invalid']);
+  });
+
+  test.each([
+    ['no JSON', '{"policy_id":'],
+    ['a text', '"ticket-protection"'],
+    ['an unknown field', '{"policy_id":"ticket-protection","insured_amount":"1","currency":"EUR"}'],
+    ['a missing field', '{"policy_id":"ticket-protection"}'],
+    ['a number as the policy', '{"policy_id":5,"insured_amount":"1"}'],
+    ['nothing at all', ''],
+  ])('refuses a body that is %s', async (_, body) => {
+    expect(await refused(harbour.post('/api/v1/quote', body))).toEqual([400, 'request_invalid']);
+  });
+
+  test('of a policy that is not the partner’s, or has no price, is refused', async () => {
+    const ask = (policy_id: string) => harbour.post('/api/v1/quote', { policy_id, insured_amount: '1' });
+    expect(await refused(ask('nobodys'))).toEqual([404, 'policy_unknown']);
+    expect(await refused(ask('unpriced'))).toEqual([422, 'policy_not_priced']);
+  });
+});
+
+describe('accepting a quote', () => {
+  test('records one ledger row at that instant, in the month of the partner’s zone, and answers its values', async () => {
+    const id = await quoted();
+    const answer = await harbour.get(`/api/v1/quote/${id}/accept`);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toMatch(
+      new RegExp(
+        `^{"quote_id":"${id}","enrollment_id":"e-[0-9a-f-]{36}","currency":"USD",` +
+          `"accepted_at":"2026-07-15T12:00:00.250Z","spotPrice":21.25,"partnerCut":6.38,"invoiceAmount":14.87}$`,
+      ),
+    );
+    expect(await rowsOf(id)).toEqual([
+      {
+        kind: 'quote_accepted',
+        requote_id: null,
+        enrollment_id: answer.body['enrollment_id'],
+        spot_price: '21.25',
+        partner_cut: '6.38',
+        invoice_amount: '14.87',
+        month: '2026-07',
+        posted_month: '2026-07',
+        time_zone: 'America/New_York',
+        arrangement: 'invoicing',
+        accepted_at: new Date('2026-07-15T12:00:00.250Z'),
+      },
+    ]);
+    expect((await harbour.get(`/api/v1/quote/${id}`)).body).toMatchObject({
+      status: 'accepted',
+      enrollment_id: answer.body['enrollment_id'],
+      accepted_at: '2026-07-15T12:00:00.250Z',
+    });
+  });
+
+  test('again, by GET or POST and half an hour later, answers the same to the byte and records nothing', async () => {
+    const id = await quoted();
+    const first = await harbour.get(`/api/v1/quote/${id}/accept`);
+    const before = await counts();
+    world.at('2026-07-15T12:30:00Z');
+    const again = await Promise.all([
+      harbour.get(`/api/v1/quote/${id}/accept`),
+      harbour.post(`/api/v1/quote/${id}/accept`),
+    ]);
+    world.at('2026-07-15T12:00:00.250Z');
+    expect(again.map(({ text }) => text)).toEqual([first.text, first.text]);
+    expect(await counts()).toEqual(before);
+  });
+
+  test('forty times at once records one row and gives everybody the same answer', async () => {
+    const id = await quoted();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        index % 2 === 0 ? harbour.get(`/api/v1/quote/${id}/accept`) : harbour.post(`/api/v1/quote/${id}/accept`),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(await rowsOf(id)).toHaveLength(1);
+  });
+
+  test('is nothing that HEAD, a prefetch or a cache can do', async () => {
+    const id = await quoted();
+    const path = `/api/v1/quote/${id}/accept`;
+    const head = await fetch(`${served.url}${path}`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${harbour.token}`, 'x-service-partner-id': 'p-1' },
+    });
+    expect([head.status, head.headers.get('allow')]).toEqual([405, 'GET, POST']);
+    for (const header of [{ purpose: 'prefetch' }, { 'sec-purpose': 'prefetch;prerender' }, { 'x-moz': 'prefetch' }]) {
+      expect(await refused(harbour.get(path, header as Record<string, string>))).toEqual([422, 'prefetch_refused']);
+    }
+    expect(await rowsOf(id)).toEqual([]);
+    const answer = await harbour.get(path);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('etag')).toBeNull();
+  });
+
+  test('of another partner’s quote is as unknown as one that does not exist', async () => {
+    const id = await quoted();
+    const theirs = await lantern.get(`/api/v1/quote/${id}/accept`);
+    const nobodys = await lantern.get('/api/v1/quote/q-nobody/accept');
+    expect([theirs.status, theirs.body['code'], theirs.body['detail']]).toEqual([
+      404,
+      'quote_unknown',
+      `There is no quote ${id}. Check its id.`,
+    ]);
+    expect(nobodys.status).toBe(404);
+    expect(await refused(lantern.get(`/api/v1/quote/${id}`))).toEqual([404, 'quote_unknown']);
+    expect(await refused(lantern.post(`/api/v1/quote/${id}/requote`, { insured_amount: '9' }))).toEqual([
+      404,
+      'quote_unknown',
+    ]);
+    expect(await rowsOf(id)).toEqual([]);
+  });
+
+  test('needs the partner’s header, and that of the token’s own partner', async () => {
+    const id = await quoted();
+    const bare = { authorization: `Bearer ${harbour.token}` };
+    const without = await fetch(`${served.url}/api/v1/quote/${id}/accept`, { headers: bare });
+    expect([without.status, ((await without.json()) as { code: string }).code]).toEqual([
+      400,
+      'partner_header_missing',
+    ]);
+    const wrong = harbour.get(`/api/v1/quote/${id}/accept`, { 'x-service-partner-id': 'p-2' });
+    expect(await refused(wrong)).toEqual([403, 'partner_header_mismatch']);
+    expect(await rowsOf(id)).toEqual([]);
+  });
+
+  test('is refused once its policy is inactive, but what was accepted before stays answered', async () => {
+    const [before, after] = [await accepted(), await quoted()];
+    const first = await harbour.get(`/api/v1/quote/${before}/accept`);
+    await world.partners([partner({ policies: [{ ...PRICED.policies[0], active: false }] })]);
+    expect(await refused(harbour.get(`/api/v1/quote/${after}/accept`))).toEqual([422, 'policy_inactive']);
+    expect((await harbour.get(`/api/v1/quote/${before}/accept`)).text).toBe(first.text);
+    await world.partners([partner({ ...PRICED, active: false })]);
+    expect(await refused(harbour.get(`/api/v1/quote/${after}/accept`))).toEqual([422, 'partner_inactive']);
+    expect(
+      await refused(harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '1' })),
+    ).toEqual([422, 'partner_inactive']);
+    await world.partners([partner(PRICED)]);
+    expect((await harbour.get(`/api/v1/quote/${after}/accept`)).status).toBe(200);
+  });
+
+  test('is refused where finance has imported a row of the same quote', async () => {
+    const id = await quoted();
+    await world.rows([
+      {
+        ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
+        ...{ accepted_at: '2026-07-15T11:00:00Z', spotPrice: '21.25', partnerCut: '6.38', invoiceAmount: '14.87' },
+      },
+    ]);
+    expect(await refused(harbour.get(`/api/v1/quote/${id}/accept`))).toEqual([409, 'recorded_otherwise']);
+  });
+
+  test('takes the zone that the partner has by then', async () => {
+    const id = await quoted('250.00');
+    world.at('2026-07-31T23:30:00Z');
+    await world.partners([partner({ ...PRICED, time_zone: 'Asia/Tokyo' })]);
+    const own = await served.caller('p-1');
+    expect((await own.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
+    expect(await rowsOf(id)).toMatchObject([{ month: '2026-08', time_zone: 'Asia/Tokyo' }]);
+    await world.partners([partner(PRICED)]);
+    world.at('2026-07-15T12:00:00.250Z');
+  });
+});
+
+describe('a requote', () => {
+  test('adds what the higher price is more than the accepted one, as a row of its own', async () => {
+    const quoteId = await accepted('250.00');
+    const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount: 300 });
+    expect(answer.status).toBe(201);
+    // 25.50 = 7.65 + 17.85, less 21.25 = 6.38 + 14.87
+    expect(answer.text).toContain(
+      '"incrementalSpotPrice":4.25,"incrementalPartnerCut":1.27,"incrementalInvoiceAmount":2.98',
+    );
+    const requoteId = answer.body['requote_id'] as string;
+    expect(await rowsOf(quoteId)).toHaveLength(1);
+    const done = await harbour.get(`/api/v1/requote/${requoteId}/accept`);
+    expect(done).toMatchObject({ status: 200, body: { requote_id: requoteId, quote_id: quoteId } });
+    expect(done.text).toContain(
+      '"incrementalSpotPrice":4.25,"incrementalPartnerCut":1.27,"incrementalInvoiceAmount":2.98',
+    );
+    const [first, second] = await rowsOf(quoteId);
+    expect(second).toMatchObject({
+      kind: 'requote_accepted',
+      requote_id: requoteId,
+      enrollment_id: first?.['enrollment_id'],
+      spot_price: '4.25',
+      partner_cut: '1.27',
+      invoice_amount: '2.98',
+    });
+  });
+
+  test('starts from the price accepted last, so that many small steps add up to the last price', async () => {
+    const quoteId = await accepted('100.00');
+    for (const insured of ['101.17', '133.33', '133.34', '777.77']) {
+      expect((await harbour.get(`/api/v1/requote/${await requoted(quoteId, insured)}/accept`)).status).toBe(200);
+    }
+    const [sums] = await world.sql(
+      `SELECT sum(spot_price)::text AS spot, sum(partner_cut)::text AS cut, sum(invoice_amount)::text AS rest
+       FROM entries WHERE quote_id = $1`,
+      [quoteId],
+    );
+    // 777.77 × 8.5 % = 66.11045, and 30 % of 66.11 = 19.833
+    expect(sums).toEqual({ spot: '66.11', cut: '19.83', rest: '46.28' });
+  });
+
+  test('of the same price adds nothing, and is no lower price', async () => {
+    const quoteId = await accepted('10.00');
+    const requoteId = await requoted(quoteId, '12.00');
+    const answer = await harbour.get(`/api/v1/requote/${requoteId}/accept`);
+    expect(answer.text).toContain(
+      '"incrementalSpotPrice":0.00,"incrementalPartnerCut":0.00,"incrementalInvoiceAmount":0.00',
+    );
+  });
+
+  test('is refused at a lower price, before the quote is accepted, and after it was reversed', async () => {
+    const open = await quoted();
+    const ask = (quoteId: string, insured_amount: string) =>
+      harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount });
+    expect(await refused(ask(open, '300'))).toEqual([422, 'quote_not_accepted']);
+    const quoteId = await accepted('250.00');
+    expect(await refused(ask(quoteId, '249.00'))).toEqual([422, 'requote_lower']);
+    const waiting = await requoted(quoteId, '300');
+    const facts = { partner_id: 'p-1', quote_id: quoteId, policy_id: 'ticket-protection', currency: 'USD' };
+    const amounts = { spotPrice: '-21.25', partnerCut: '-6.38', invoiceAmount: '-14.87' };
+    expect(await world.rows([reversal(facts, { ...amounts, accepted_at: '2026-07-15T11:00:00Z' })])).toMatchObject({
+      accepted: 1,
+    });
+    expect(await refused(ask(quoteId, '300'))).toEqual([422, 'quote_reversed']);
+    expect(await refused(harbour.get(`/api/v1/requote/${waiting}/accept`))).toEqual([422, 'quote_reversed']);
+    expect((await harbour.get(`/api/v1/quote/${quoteId}`)).body['status']).toBe('reversed');
+  });
+
+  test('that was accepted makes the quote’s other open ones stale, and is itself answered again', async () => {
+    const quoteId = await accepted('100.00');
+    const [low, high] = [await requoted(quoteId, '150'), await requoted(quoteId, '200')];
+    const first = await harbour.get(`/api/v1/requote/${low}/accept`);
+    expect(first.status).toBe(200);
+    expect(await refused(harbour.get(`/api/v1/requote/${high}/accept`))).toEqual([409, 'requote_stale']);
+    expect((await harbour.post(`/api/v1/requote/${low}/accept`)).text).toBe(first.text);
+  });
+
+  test('is one of many accepted at the same time: one is recorded, the others are stale', async () => {
+    const quoteId = await accepted('100.00');
+    const ids: string[] = [];
+    for (let insured = 150; insured < 162; insured += 1) ids.push(await requoted(quoteId, insured));
+    const answers = await Promise.all([...ids, ...ids].map((id) => harbour.get(`/api/v1/requote/${id}/accept`)));
+    const winners = new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text));
+    expect(winners.size).toBe(1);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
+    expect(await rowsOf(quoteId)).toHaveLength(2);
+  });
+
+  test('is stale too where finance imported a requote meanwhile: no price is charged twice', async () => {
+    const quoteId = await accepted('100.00');
+    const waiting = await requoted(quoteId, '200');
+    const facts = { partner_id: 'p-1', quote_id: quoteId, policy_id: 'ticket-protection', currency: 'USD' };
+    expect(await world.rows([requoteRow(facts, { accepted_at: '2026-07-15T11:00:00Z' })])).toMatchObject({
+      accepted: 1,
+    });
+    expect(await refused(harbour.get(`/api/v1/requote/${waiting}/accept`))).toEqual([409, 'requote_stale']);
+    expect((await harbour.get(`/api/v1/requote/${await requoted(quoteId, '200')}/accept`)).text).toContain(
+      '"incrementalSpotPrice":3.50',
+    );
+  });
+
+  test('keeps the terms of its quote, whatever the policy costs by then', async () => {
+    const quoteId = await accepted('250.00');
+    await world.partners([
+      partner({
+        policies: [{ ...PRICED.policies[0], partner_cut_rate: '0.10', price: { rate: '0.5', minimum: '2.00' } }],
+      }),
+    ]);
+    const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount: '300' });
+    await world.partners([partner(PRICED)]);
+    expect(answer.text).toContain(
+      '"incrementalSpotPrice":4.25,"incrementalPartnerCut":1.27,"incrementalInvoiceAmount":2.98',
+    );
+  });
+});
+
+describe('an idempotency key', () => {
+  test('makes a repeated POST give its first answer and make nothing new', async () => {
+    const body = { policy_id: 'ticket-protection', insured_amount: '80' };
+    const first = await harbour.post('/api/v1/quote', body, { 'idempotency-key': 'order-1' });
+    const before = await counts();
+    const again = await harbour.post('/api/v1/quote', ' {"insured_amount":80, "policy_id":"ticket-protection"}', {
+      'idempotency-key': 'order-1',
+    });
+    expect([again.status, again.text]).toEqual([201, first.text]);
+    expect(await counts()).toEqual(before);
+  });
+
+  test('used for another request is refused, whether its body or its path differs', async () => {
+    const key = { 'idempotency-key': 'order-2' };
+    const quoteId = (await harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '80' }, key))
+      .body['quote_id'];
+    const other = harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '81' }, key);
+    expect(await refused(other)).toEqual([409, 'idempotency_key_reused']);
+    expect(await refused(harbour.post(`/api/v1/quote/${quoteId}/accept`, undefined, key))).toEqual([
+      409,
+      'idempotency_key_reused',
+    ]);
+  });
+
+  test('is a partner’s own, and a refused request leaves it free', async () => {
+    const key = { 'idempotency-key': 'order-3' };
+    const wrong = await harbour.post('/api/v1/quote', { policy_id: 'nobodys', insured_amount: '80' }, key);
+    expect(wrong.status).toBe(404);
+    const body = { policy_id: 'ticket-protection', insured_amount: '80' };
+    const [one, other] = await Promise.all([
+      harbour.post('/api/v1/quote', body, key),
+      lantern.post('/api/v1/quote', body, key),
+    ]);
+    expect([one.status, other.status]).toEqual([201, 201]);
+    expect(one.body['quote_id']).not.toBe(other.body['quote_id']);
+  });
+
+  test('under which twenty requests come at once makes one quote', async () => {
+    const before = (await counts())?.['quotes'] as number;
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        harbour.post(
+          '/api/v1/quote',
+          { policy_id: 'ticket-protection', insured_amount: '80' },
+          { 'idempotency-key': 'order-4' },
+        ),
+      ),
+    );
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect((await counts())?.['quotes']).toBe(before + 1);
+  });
+});
+
+test('a partner reads its own documents and no others', async () => {
+  await accepted('250.00');
+  world.at('2026-08-02T12:00:00Z');
+  await world.close('2026-07');
+  const [own, theirs] = [await served.caller('p-1'), await served.caller('p-2')];
+  const answer = await own.get('/api/v1/invoices');
+  expect(answer.status).toBe(200);
+  expect(answer.body).toEqual(JSON.parse(JSON.stringify(await world.documents({ partnerId: 'p-1' }))));
+  expect(answer.body).toHaveLength(1);
+  expect((await theirs.get('/api/v1/invoices')).text).toBe('[]');
+});
+
+test('the database itself refuses a second step, an accepted price restated, and another partner’s client', async () => {
+  const [row] = await world.sql<{ quote_id: string; step: number }>(
+    `SELECT quote_id, step FROM requote_acceptances LIMIT 1`,
+  );
+  const insert = (columns: string) =>
+    world.sql(
+      `INSERT INTO requote_acceptances (quote_id, step, requote_id, partner_id, client_id, posted_month, entry_id) SELECT ${columns} FROM requote_acceptances WHERE quote_id = $1 AND step = $2`,
+      [row?.quote_id, row?.step],
+    );
+  await expect(insert(`quote_id, step, 'rq-other', partner_id, client_id, posted_month, entry_id`)).rejects.toThrow(
+    'requote_one_accepted_per_step',
+  );
+  await expect(insert(`quote_id, step + 5, requote_id, partner_id, client_id, posted_month, entry_id`)).rejects.toThrow(
+    'requote_accepted_once',
+  );
+  await expect(world.sql(`UPDATE quotes SET spot_price = spot_price + 1`)).rejects.toThrow('append-only');
+  const copy = (changed: string) =>
+    world.sql(
+      `INSERT INTO quotes SELECT 'q-copy', partner_id, ${changed} FROM quotes WHERE partner_id = 'p-1' LIMIT 1`,
+    );
+  const rest = 'policy_id, currency, insured_amount, price_rate, price_minimum, partner_cut_rate';
+  await expect(
+    copy(
+      `(SELECT client_id FROM api_clients WHERE partner_id = 'p-2' LIMIT 1), ${rest}, spot_price, partner_cut, invoice_amount, quoted_at`,
+    ),
+  ).rejects.toThrow('quote_client_is_the_partners');
+  await expect(copy(`client_id, ${rest}, spot_price + 1, partner_cut, invoice_amount + 1, quoted_at`)).rejects.toThrow(
+    /quote_(price|cut)_follows_terms/,
+  );
+  await expect(
+    copy(`client_id, ${rest}, spot_price, partner_cut + 0.01, invoice_amount - 0.01, quoted_at`),
+  ).rejects.toThrow('quote_cut_follows_terms');
+});

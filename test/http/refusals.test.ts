@@ -1,0 +1,244 @@
+/** One reproducible case for every refusal that only the HTTP side answers with, and what a problem document looks like. */
+import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors.ts';
+import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let guarded: Served;
+let slow: Served;
+let failing: Served;
+let caller: Caller;
+const WEBHOOK_SECRET = 'whsec_one';
+
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-07-15T12:00:00Z');
+  await world.partners([
+    partner({
+      ...PRICED,
+      policies: [
+        ...PRICED.policies,
+        { ...PRICED.policies[0], policy_id: 'dear', price: { rate: '900000', minimum: '2.00' } },
+      ],
+    }),
+    partner({ ...PRICED, partner_id: 'p-idle' }),
+  ]);
+  const environment = { ...world.environment, webhookSecrets: [WEBHOOK_SECRET] };
+  served = await serveWorld(world, { environment, storeEvents: async () => {}, patience: 1 });
+  const http = { ...world.settings.http };
+  guarded = await serveWorld(world, { settings: { http: { ...http, allow: ['203.0.113.0/24'] } } });
+  slow = await serveWorld(world, { settings: { http: { ...http, requests_per_minute: 2 } } });
+  // A bug, as it may be one day: what is thrown is no refusal.
+  failing = await serveWorld(world, {
+    environment,
+    storeEvents: () => Promise.reject(new Error('the inside of the program')),
+  });
+  caller = await served.caller('p-1');
+});
+afterAll(async () => {
+  for (const each of [served, guarded, slow, failing]) await each.end();
+  await world.end();
+});
+
+const quote = async (policy_id = 'ticket-protection', insured_amount = '250') =>
+  caller.post('/api/v1/quote', { policy_id, insured_amount });
+const quoteId = async () => (await quote()).body['quote_id'] as string;
+const accepted = async () => {
+  const id = await quoteId();
+  await caller.get(`/api/v1/quote/${id}/accept`);
+  return id;
+};
+const facts = (id: string) => ({
+  ...{ partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
+  accepted_at: '2026-07-15T11:00:00Z',
+});
+const bare = (path: string, headers: Record<string, string> = {}) => ask(`${served.url}${path}`, { headers });
+
+function webhook(at: Served, event: object, secret = WEBHOOK_SECRET): Promise<Answer> {
+  const body = JSON.stringify(event);
+  const time = Math.floor(world.environment.now().toSeconds());
+  const signature = createHmac('sha256', secret).update(`${time}.${body}`).digest('hex');
+  return ask(`${at.url}/webhooks/stripe`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'stripe-signature': `t=${time},v1=${signature}` },
+    body,
+  });
+}
+const EVENT = { id: 'evt_1', type: 'charge.succeeded', livemode: false, created: 1 };
+
+/** What a server answers to bytes that no HTTP client would send. */
+function raw(at: Served, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(at.url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on('end', () => resolve(text)).on('error', reject);
+  });
+}
+
+const CASES: Record<Exclude<CallRefusalCode, 'unavailable'>, { when: string; run: () => Promise<Answer> }> = {
+  request_invalid: { when: 'the insured amount is no decimal', run: () => quote('ticket-protection', '1e5') },
+  route_unknown: { when: 'nothing is at the path', run: () => bare('/api/v2/quote') },
+  method_not_allowed: { when: 'a quote is asked for by GET', run: () => caller.get('/api/v1/quote') },
+  media_type_unsupported: {
+    when: 'the body is XML',
+    run: () => caller.post('/api/v1/quote', '<quote/>', { 'content-type': 'application/xml' }),
+  },
+  body_too_large: {
+    when: 'the body has 65 KiB',
+    run: () => caller.post('/api/v1/quote', { policy_id: 'x'.repeat(65 * 1024), insured_amount: '1' }),
+  },
+  prefetch_refused: {
+    when: 'an acceptance is prefetched',
+    run: async () => caller.get(`/api/v1/quote/${await quoteId()}/accept`, { purpose: 'prefetch' }),
+  },
+  rate_limited: {
+    when: 'a third call comes where two a minute are allowed',
+    run: async () => {
+      for (const _ of [1, 2]) await ask(`${slow.url}/pay/x`);
+      return ask(`${slow.url}/pay/x`);
+    },
+  },
+  address_not_allowed: { when: 'the address is not on the list', run: () => ask(`${guarded.url}/api/v1/invoices`) },
+  token_missing: { when: 'there is no token', run: () => bare('/api/v1/invoices') },
+  token_invalid: {
+    when: 'the token is no token',
+    run: () => bare('/api/v1/invoices', { authorization: 'Bearer abc' }),
+  },
+  partner_header_missing: {
+    when: 'the partner’s header is missing',
+    run: () => bare('/api/v1/invoices', { authorization: `Bearer ${caller.token}` }),
+  },
+  partner_header_mismatch: {
+    when: 'the header names another partner',
+    run: () => caller.get('/api/v1/invoices', { 'x-service-partner-id': 'p-idle' }),
+  },
+  quote_unknown: { when: 'nobody made the quote', run: () => caller.get('/api/v1/quote/q-nobody') },
+  requote_unknown: { when: 'nobody made the requote', run: () => caller.get('/api/v1/requote/rq-nobody/accept') },
+  policy_unknown: { when: 'the partner has no such policy', run: () => quote('nobodys') },
+  policy_not_priced: { when: 'the policy has no price', run: () => quote('unpriced') },
+  partner_inactive: {
+    when: 'the partner is not active',
+    run: async () => {
+      const idle = await served.caller('p-idle');
+      await world.partners([partner({ ...PRICED, partner_id: 'p-idle', active: false })]);
+      return idle.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '1' });
+    },
+  },
+  policy_inactive: {
+    when: 'the policy is not active any more',
+    run: async () => {
+      const id = await quoteId();
+      await world.partners([partner({ policies: [{ ...PRICED.policies[0], active: false }] })]);
+      try {
+        return await caller.get(`/api/v1/quote/${id}/accept`);
+      } finally {
+        await world.partners([partner(PRICED)]);
+      }
+    },
+  },
+  price_too_large: { when: 'the price has sixteen digits', run: () => quote('dear', '999999999999999') },
+  quote_not_accepted: {
+    when: 'an open quote is requoted',
+    run: async () => caller.post(`/api/v1/quote/${await quoteId()}/requote`, { insured_amount: '300' }),
+  },
+  quote_reversed: {
+    when: 'a reversed quote is requoted',
+    run: async () => {
+      const id = await accepted();
+      const amounts = { spotPrice: '-1.00', partnerCut: '-0.30', invoiceAmount: '-0.70' };
+      expect(await world.rows([reversal(facts(id), amounts)])).toMatchObject({ accepted: 1 });
+      return caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+    },
+  },
+  requote_lower: {
+    when: 'less is to be insured',
+    run: async () => caller.post(`/api/v1/quote/${await accepted()}/requote`, { insured_amount: '200' }),
+  },
+  requote_stale: {
+    when: 'another requote was recorded meanwhile',
+    run: async () => {
+      const id = await accepted();
+      const made = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+      expect(await world.rows([requoteRow(facts(id))])).toMatchObject({ accepted: 1 });
+      return caller.get(`/api/v1/requote/${made.body['requote_id']}/accept`);
+    },
+  },
+  recorded_otherwise: {
+    when: 'the row of the quote was imported',
+    run: async () => {
+      const id = await quoteId();
+      const amounts = { spotPrice: '21.25', partnerCut: '6.38', invoiceAmount: '14.87' };
+      await world.rows([{ kind: 'quote_accepted', ...facts(id), ...amounts }]);
+      return caller.get(`/api/v1/quote/${id}/accept`);
+    },
+  },
+  idempotency_key_reused: {
+    when: 'one key is used for two quotes',
+    run: async () => {
+      const make = (insured_amount: string) =>
+        caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount }, { 'idempotency-key': 'k' });
+      await make('1');
+      return make('2');
+    },
+  },
+  ledger_busy: {
+    when: 'a close holds the ledger',
+    run: async () => {
+      const id = await quoteId();
+      return world.database.transaction(async (tx) => {
+        await tx.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+        return caller.get(`/api/v1/quote/${id}/accept`);
+      });
+    },
+  },
+  internal: { when: 'the program has a mistake', run: () => webhook(failing, EVENT) },
+  webhook_not_configured: { when: 'no webhook secret is set', run: () => webhook(slow, EVENT) },
+  webhook_signature_invalid: {
+    when: 'a webhook is signed with another secret',
+    run: () => webhook(served, EVENT, 'x'),
+  },
+};
+
+for (const [code, { when, run }] of Object.entries(CASES)) {
+  test(`${code}: ${when}`, async () => {
+    const { status, headers, body, text } = await run();
+    expect([body['code'], status]).toEqual([code, httpStatusOf(code as CallRefusalCode)]);
+    expect(headers.get('content-type')).toBe('application/problem+json');
+    expect(body).toMatchObject({
+      type: `/reference#${code}`,
+      status,
+      title: expect.stringMatching(/\w/) as string,
+      detail: expect.stringMatching(/\.$/) as string,
+      instance: `urn:request:${headers.get('x-request-id')}`,
+    });
+    expect(text).not.toMatch(/inside of the program|\n\s+at |SELECT|postgres/);
+    if ([429, 503].includes(status)) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+}
+
+test('unavailable: the database is away, and when it is back the same request works', async () => {
+  const own = await serveWorld(world);
+  const theirs = await own.caller('p-1');
+  await own.database.close();
+  const answer = await theirs.get('/api/v1/invoices');
+  expect([answer.status, answer.body['code'], answer.headers.get('retry-after')]).toEqual([503, 'unavailable', '5']);
+  expect((await ask(`${own.url}/readyz`)).status).toBe(503);
+  expect((await ask(`${own.url}/healthz`)).status).toBe(200);
+  await own.end();
+});
+
+test('bytes that are no HTTP are told so', async () => {
+  expect(await raw(served, 'GET / HTTP/1.1\r\nHost: x\r\nbroken header\r\n\r\n')).toContain('400 Bad Request');
+});
+
+test('every refusal of the HTTP side has its case here', () => {
+  expect([...Object.keys(CASES), 'unavailable'].sort()).toEqual([...CALL_REFUSAL_CODES].sort());
+});

@@ -1,0 +1,195 @@
+/** `reckoner serve` as operations runs it: a process that listens, tells how it is, and stops without losing anything. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Credentials } from '../../src/partners/clients.ts';
+import { reckoner } from '../support/program.ts';
+import { ask, callerWith, PRICED } from '../support/service.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(PRICED)]);
+});
+afterEach(() => {
+  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+afterAll(() => world.end());
+
+const env = () => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
+
+async function serve(...args: string[]) {
+  const program = fileURLToPath(new URL('../../dist/src/cli/reckoner.js', import.meta.url));
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', ...args], {
+    env: { ...process.env, ...env() },
+  });
+  children.push(child);
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  await expect.poll(() => stdout, { timeout: 20_000 }).toContain('http://');
+  const url = /http:\/\/[\d.:]+\d/.exec(stdout)?.[0] ?? '';
+  return { child, url, stdout: () => stdout, stderr: () => stderr };
+}
+
+const client = async () =>
+  (await reckoner(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
+
+test('says where it listens, lives, is ready, and measures what it does', async () => {
+  const { url, stdout, child } = await serve();
+  expect(stdout()).toMatch(/^Listening at http:\/\/127\.0\.0\.1:\d+ \(sandbox\); stop with Ctrl-C\.\n$/);
+  expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
+  expect((await ask(`${url}/readyz`)).body).toEqual({ status: 'ready' });
+  const caller = await callerWith(url, await client());
+  const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
+  for (const _ of [1, 2]) await caller.get(`/api/v1/quote/${made.body['quote_id']}/accept`);
+  await world.rows([quote({ accepted_at: '2026-06-03T12:00:00Z' })]);
+  await world.close('2026-06');
+  await world.sql(
+    `INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('verify', now(), now() - interval '3 days', 0)`,
+  );
+  const { text } = await ask(`${url}/metrics`);
+  for (const line of [
+    'reckoner_acceptances_total{kind="quote"} 2',
+    'reckoner_token_exchanges_total{result="issued"} 1',
+    'reckoner_deliveries{status="pending"} 1',
+    'reckoner_delivery_queue_depth 1',
+    'reckoner_open_entries 1',
+    `reckoner_http_request_duration_seconds_count{method="GET",route="/api/v1/quote/:quote_id/accept",status="200"} 2`,
+  ]) {
+    expect(text).toContain(`${line}\n`);
+  }
+  expect(Number(/^reckoner_last_close_timestamp_seconds (\S+)/m.exec(text)?.[1])).toBeGreaterThan(1_700_000_000);
+  expect(Number(/^reckoner_job_days_since_run\{job="verify"\} (\S+)/m.exec(text)?.[1])).toBeCloseTo(3, 1);
+  const viaProxy = await ask(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
+  expect(viaProxy.status).toBe(403);
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+test('with --json prints one document, and logs to stderr, a line a request without the address of a page', async () => {
+  const { url, stdout, stderr, child } = await serve('--json');
+  expect(JSON.parse(stdout())).toEqual({ listening: url });
+  await ask(`${url}/pay/${'s'.repeat(32)}`, { headers: { authorization: 'Bearer top-secret' } });
+  child.kill('SIGINT');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  const lines = stderr()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.at(-1)).toMatchObject({
+    level: 'info',
+    method: 'GET',
+    route: '/pay/:token',
+    status: 404,
+    msg: 'answered',
+  });
+  expect(stderr()).not.toMatch(/top-secret|ssss/);
+});
+
+test('asked to stop, it finishes what it has begun and takes nothing new', async () => {
+  const { url, child } = await serve();
+  const caller = await callerWith(url, await client());
+  const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
+  const path = `/api/v1/quote/${made.body['quote_id']}/accept`;
+  // The acceptance waits for the ledger while the process is asked to stop.
+  const [answer, exit] = await world.database.transaction(async (tx) => {
+    await tx.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+    const accepting = caller.get(path);
+    await expect
+      .poll(
+        async () =>
+          (
+            await world.sql(
+              `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND locktype = 'advisory' AND NOT granted`,
+            )
+          ).length,
+      )
+      .toBe(1);
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await expect
+      .poll(() =>
+        fetch(`${url}/healthz`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(0);
+    return [accepting, exited] as const;
+  });
+  expect((await answer).status).toBe(200);
+  expect(await exit).toEqual([0, null]);
+  expect(await world.sql(`SELECT FROM entries WHERE quote_id = $1`, [made.body['quote_id']])).toHaveLength(1);
+});
+
+test('killed in the middle of acceptances, it has recorded each whole or not at all', async () => {
+  const { url, child } = await serve();
+  const caller = await callerWith(url, await client());
+  const ids = await Promise.all(
+    Array.from(
+      { length: 30 },
+      async () =>
+        (await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' })).body[
+          'quote_id'
+        ] as string,
+    ),
+  );
+  const answers = ids.map((id) =>
+    caller.get(`/api/v1/quote/${id}/accept`).then(
+      ({ status }) => status,
+      () => 0,
+    ),
+  );
+  setTimeout(() => child.kill('SIGKILL'), 25);
+  const statuses = await Promise.all(answers);
+  const recorded = await world.sql<{ quote_id: string; accepted: boolean }>(
+    `SELECT e.quote_id, a.quote_id IS NOT NULL AS accepted FROM entries e LEFT JOIN quote_acceptances a USING (quote_id) WHERE e.quote_id = ANY ($1)`,
+    [ids],
+  );
+  // Whoever was told so is in the ledger, once; nobody is there half.
+  expect(recorded.filter(({ accepted }) => !accepted)).toEqual([]);
+  expect(new Set(recorded.map(({ quote_id }) => quote_id)).size).toBe(recorded.length);
+  ids.forEach((id, index) => {
+    if (statuses[index] === 200) expect(recorded.map(({ quote_id }) => quote_id)).toContain(id);
+  });
+  const again = await serve();
+  const back = await callerWith(again.url, caller.credentials);
+  for (const id of ids) expect((await back.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
+  expect(await world.sql(`SELECT FROM entries WHERE quote_id = ANY ($1)`, [ids])).toHaveLength(30);
+});
+
+test('clients are listed with what is live of them, and their secrets are shown once only', async () => {
+  const made = await client();
+  expect(made).toEqual({
+    partner_id: 'p-1',
+    client_id: expect.any(String) as string,
+    client_secret: expect.any(String) as string,
+  });
+  const rotated = await reckoner(['client', 'rotate', made.client_id], { env: env() });
+  expect([rotated.status, rotated.stdout]).toEqual([
+    0,
+    expect.stringContaining('client_secret  rk_sandbox_') as string,
+  ]);
+  const list = async () =>
+    (
+      (await reckoner(['--json', 'client', 'list', 'p-1'], { env: env() })).json() as {
+        client_id: string;
+        secrets: unknown[];
+        revoked_at: string | null;
+      }[]
+    ).find(({ client_id }) => client_id === made.client_id);
+  expect((await list())?.secrets).toHaveLength(2);
+  expect((await reckoner(['client', 'revoke', made.client_id], { env: env() })).status).toBe(0);
+  expect(await list()).toMatchObject({ secrets: [], revoked_at: expect.any(String) as string });
+  const people = await reckoner(['client', 'list'], { env: env() });
+  expect(people.stdout).not.toContain(made.client_secret);
+  expect(Math.max(...people.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+});

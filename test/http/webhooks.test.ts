@@ -1,0 +1,84 @@
+/** The door for the processor's webhooks: what it lets in, and what it hands on. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ask, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, type World } from '../support/world.ts';
+
+const SECRETS = ['whsec_old', 'whsec_new'];
+const NOW = 1_785_578_400; // 2026-08-01T10:00:00Z
+
+let world: World;
+let served: Served;
+let stored: string[] = [];
+beforeAll(async () => {
+  world = await openWorld();
+  served = await serveWorld(world, {
+    environment: { ...world.environment, webhookSecrets: SECRETS },
+    storeEvents: async (_tx, _acting, { text }) => void stored.push(text),
+  });
+});
+beforeEach(() => {
+  stored = [];
+});
+afterAll(async () => {
+  await served.end();
+  await world.end();
+});
+
+const BODY = '{\n  "id": "evt_1",\n  "amount": 12345678901234567890.10,\n  "note": "a\\nb — ü"\n}';
+const sign = (secret: string, at = NOW, body = BODY) =>
+  createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');
+const send = async (signature: string | undefined, body: string | Buffer = BODY) => {
+  const answer = await ask(`${served.url}/webhooks/stripe`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(signature === undefined ? {} : { 'stripe-signature': signature }),
+    },
+    body: new Uint8Array(Buffer.from(body)),
+  });
+  return [answer.status, answer.body['code'] ?? 'ok'];
+};
+
+test('an event that is signed over its bytes is stored as it came, as one line', async () => {
+  expect(await send(`t=${NOW},v1=${sign('whsec_old')}`)).toEqual([200, 'ok']);
+  expect(stored).toEqual(['{   "id": "evt_1",   "amount": 12345678901234567890.10,   "note": "a\\nb — ü" }']);
+});
+
+test('either of two secrets is good while they change, and one right signature of several is enough', async () => {
+  for (const secret of SECRETS) expect(await send(`t=${NOW},v1=${sign(secret)}`)).toEqual([200, 'ok']);
+  expect(await send(`t=${NOW},v0=x,v1=${'0'.repeat(64)},v1=${sign('whsec_new')}`)).toEqual([200, 'ok']);
+});
+
+test.each([
+  ['300 s old', -300, 200],
+  ['301 s old', -301, 400],
+  ['300 s ahead', 300, 200],
+  ['301 s ahead', 301, 400],
+])('a signature that is %s', async (_, offset, status) => {
+  expect((await send(`t=${NOW + offset},v1=${sign('whsec_new', NOW + offset)}`))[0]).toBe(status);
+});
+
+test.each([
+  ['no signature', undefined],
+  ['an empty one', ''],
+  ['no time', `v1=${sign('whsec_new')}`],
+  ['no v1', `t=${NOW}`],
+  ['a signature of another secret', `t=${NOW},v1=${sign('whsec_other')}`],
+  ['a signature of the empty secret', `t=${NOW},v1=${sign('')}`],
+  ['a signature of another time', `t=${NOW},v1=${sign('whsec_new', NOW + 1)}`],
+  ['a signature of another body', `t=${NOW},v1=${sign('whsec_new', NOW, '{}')}`],
+  ['half a signature', `t=${NOW},v1=${sign('whsec_new').slice(0, 32)}`],
+  ['a time that is no number', `t=now,v1=${sign('whsec_new')}`],
+])('%s is refused and nothing is stored', async (_, signature) => {
+  expect(await send(signature)).toEqual([400, 'webhook_signature_invalid']);
+  expect(stored).toEqual([]);
+});
+
+test('a body that is not UTF-8, or larger than a megabyte, is refused', async () => {
+  const bytes = Buffer.from([0x7b, 0xff, 0x7d]);
+  const hash = createHmac('sha256', 'whsec_new').update(`${NOW}.`).update(bytes).digest('hex');
+  expect(await send(`t=${NOW},v1=${hash}`, bytes)).toEqual([400, 'request_invalid']);
+  expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, 'x'.repeat(1024 * 1024 + 1))).toEqual([413, 'body_too_large']);
+  expect(stored).toEqual([]);
+});
