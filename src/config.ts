@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { type FieldProblem, reasonOf, refuse } from './errors.ts';
 import { repeatedName } from './json.ts';
 import { type Logo, readLogo } from './logo.ts';
-import { isCurrency } from './money.ts';
+import { amountProblem, isCurrency, minorDigits } from './money.ts';
 import { isTimeZone } from './month.ts';
 import { firstSettings } from './sandbox.ts';
 
@@ -294,6 +294,82 @@ export type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 export const printsOwnPage = (link: PaymentLinkSettings): boolean =>
   link.provider === 'page' || (link.provider !== 'none' && link.printed_url === 'page');
 
+// --- Money in ---------------------------------------------------------------------------------------------------------
+
+const column = z.string().min(1).max(200);
+
+/**
+ * How a bank's CSV is read: names of its columns, and how it writes dates and amounts. Amounts stand in one column with a
+ * sign (`amount`) or in two (`credit`, `debit`).
+ */
+const bankCsvSchema = z
+  .strictObject({
+    columns: z.strictObject({
+      date: column,
+      value_date: column.optional(),
+      amount: column.optional(),
+      credit: column.optional(),
+      debit: column.optional(),
+      balance: column.optional(),
+      currency: column.optional(),
+      account: column.optional(),
+      bank_reference: column.optional(),
+      customer_reference: column.optional(),
+      /** The columns that a document's number may stand in. */
+      text: z.array(column).default([]),
+      payer: column.optional(),
+      payer_account: column.optional(),
+      type: column.optional(),
+      return_code: column.optional(),
+    }),
+    /** As luxon writes it: `yyyy-MM-dd`, `MM/dd/yyyy`, `d LLL yyyy`. */
+    date_format: z.string().min(2).max(40).default('yyyy-MM-dd'),
+    decimal: z.enum(['.', ',']).default('.'),
+    delimiter: z.string().length(1).default(','),
+    encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
+    /** Lines before the header. */
+    skip_lines: z.int().min(0).max(100).default(0),
+    /** The bank writes what comes in with a minus. */
+    negate: z.boolean().default(false),
+    /** Of rows without a column for it. */
+    account: line(40).default(''),
+    currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
+  })
+  .refine(
+    ({ columns }) => (columns.amount === undefined) !== (columns.credit === undefined && columns.debit === undefined),
+    "needs either the column 'amount' or the columns 'credit' and 'debit'",
+  )
+  .refine(
+    ({ columns, account }) => columns.account !== undefined || account !== '',
+    "needs an 'account' or the column that holds it",
+  );
+export type BankCsvMap = z.output<typeof bankCsvSchema>;
+
+/** What `payment import --map` takes where the settings have no map: columns named as here. */
+const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
+  columns: {
+    date: 'date',
+    amount: 'amount',
+    currency: 'currency',
+    account: 'account',
+    bank_reference: 'bank_reference',
+    text: ['text'],
+    payer: 'payer',
+    payer_account: 'payer_account',
+  },
+};
+
+/** Up to how much of an invoice may be written to bank charges when a payment comes up short, by currency. */
+const smallDifferenceSchema = z
+  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
+  .superRefine((amounts, context) => {
+    for (const [currency, amount] of Object.entries(amounts)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
+    }
+  });
+
 const settingsSchema = z.strictObject({
   issuer: z.strictObject({
     legal_name: line().default(''),
@@ -326,6 +402,10 @@ const settingsSchema = z.strictObject({
       }
     }),
   payment_link: paymentLinkSchema.default({ provider: 'page' }),
+  bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
+  small_difference: smallDifferenceSchema.default({}),
+  /** Words in a bank line by which the processor's payouts are known: they are no payments. */
+  payout_names: z.array(z.string().min(3).max(60)).default(['STRIPE']),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')

@@ -6,6 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { queryOne } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { findChangedDrawings } from './drawings.ts';
+import * as payments from './payments.ts';
 import * as sql from './queries.ts';
 
 export interface Difference {
@@ -62,6 +63,15 @@ export const CHECKS: readonly Check[] = [
   { name: 'voids_and_replacements', invariant: 7, run: fromQuery(sql.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', invariant: 8, run: fromQuery(sql.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
+  { name: 'payments_within_their_amounts', invariant: 8, run: fromQuery(payments.PAYMENTS_WITHIN_THEIR_AMOUNTS) },
+  { name: 'documents_within_what_is_due', invariant: 8, run: fromQuery(payments.DOCUMENTS_WITHIN_WHAT_IS_DUE) },
+  { name: 'payments_known_once', invariant: 8, run: fromQuery(payments.PAYMENTS_KNOWN_ONCE) },
+  { name: 'bank_lines_accounted_for', invariant: 8, run: fromQuery(payments.BANK_LINES_ACCOUNTED_FOR) },
+  { name: 'bank_files_add_up', invariant: 8, run: fromQuery(payments.BANK_FILES_ADD_UP) },
+  { name: 'payouts_add_up', invariant: 8, run: fromQuery(payments.PAYOUTS_ADD_UP) },
+  { name: 'entries_in_open_months', invariant: 8, run: fromQuery(payments.ENTRIES_IN_OPEN_MONTHS) },
+  { name: 'processor_events_told', invariant: 8, run: fromQuery(payments.PROCESSOR_EVENTS_TOLD) },
+  { name: 'disputes_as_decided', invariant: 8, run: fromQuery(payments.DISPUTES_AS_DECIDED) },
   { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
   { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
   { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },

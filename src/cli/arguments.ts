@@ -31,3 +31,17 @@ export function reasonArgument(value: string): string {
   if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
   throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
 }
+
+/** The number of a thing that the program numbers. */
+export function idArgument(argument: string): (value: string) => number {
+  return (value) => {
+    if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
+    throw refuse('argument_invalid', { argument, value, reason: 'is not a number such as 12' });
+  };
+}
+
+/** Several of them, one after the other. */
+export function idsArgument(argument: string): (value: string, before: number[] | undefined) => number[] {
+  const read = idArgument(argument);
+  return (value, before) => [...(before ?? []), read(value)];
+}

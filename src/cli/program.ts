@@ -3,11 +3,19 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { choiceArgument, dateArgument, monthArgument, reasonArgument } from './arguments.ts';
+import { BANK_FORMATS, METHODS, PAYMENT_STATUSES, REVERSAL_KINDS } from '../payments/words.ts';
+import { choiceArgument, dateArgument, idArgument, idsArgument, monthArgument, reasonArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
+import type {
+  CreditRefundOptions,
+  PaymentImportOptions,
+  PaymentListOptions,
+  PaymentRecordOptions,
+  PaymentReverseOptions,
+} from './commands/payment.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
 // Each command loads what it works with when it runs: the libraries that draw and mail alone take 0.4 s to load.
@@ -18,6 +26,7 @@ const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
+const paymentCommands = () => import('./commands/payment.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
@@ -29,6 +38,10 @@ outbox/ of RECKONER_HOME, and the secrets in the environment. A file that is the
 const RESTORE_HELP = `
 The database is left as it was unless all of the backup could be loaded. An older program's backup is migrated on the
 way. settings.json, templates/, outbox/ and secrets are not in a backup: bring them yourself.`;
+
+const IMPORT_HELP = `
+A file that was imported before does nothing, and a line that another file brought is not recorded again. What is matched
+for certain is applied; the rest is suggested, and 'payment apply' accepts it. Exit 4: something waits for a person.`;
 
 /** Runs one command line and gives its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -207,6 +220,112 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .action(
       act(async (output, number: string, options: DeliverOption) =>
         (await correctCommands()).invoiceRelease(output, number, options),
+      ),
+    );
+
+  const payment = program.command('payment').description('money in: record, import, apply, take back');
+  payment
+    .command('record')
+    .description('record a payment by hand; what is known already is not recorded twice')
+    .requiredOption('--amount <amount>', 'what arrived')
+    .requiredOption('--currency <code>', 'ISO 4217')
+    .requiredOption('--method <method>', METHODS.join(', '), choiceArgument('--method', METHODS))
+    .requiredOption('--received-on <date>', 'when it arrived, YYYY-MM-DD', dateArgument('--received-on'))
+    .requiredOption('--reference <reference>', "the bank's or processor's reference")
+    .option('--invoice <number>', 'applied to it up to its balance; the rest is unapplied cash')
+    .option('--partner <id>', 'unapplied cash of this partner')
+    .action(
+      act(async (output, options: PaymentRecordOptions) => (await paymentCommands()).paymentRecord(output, options)),
+    );
+  payment
+    .command('import <file>')
+    .description("record a bank file, whole or not at all, and match its lines; '-' is stdin")
+    .option(
+      '--format <format>',
+      `${BANK_FORMATS.join(', ')}; else by content`,
+      choiceArgument('--format', BANK_FORMATS),
+    )
+    .option('--map <name>', 'for CSV: the column map of the settings ("bank_csv")')
+    .option('--dry-run', 'judge everything, record nothing')
+    .addHelpText('after', IMPORT_HELP)
+    .action(
+      act(async (output, file: string, options: PaymentImportOptions) =>
+        (await paymentCommands()).paymentImport(output, file, options),
+      ),
+    );
+  payment
+    .command('list')
+    .description('payments with what they pay and what is suggested')
+    .option('--partner <id>', 'of one partner')
+    .option('--status <status>', PAYMENT_STATUSES.join(', '), choiceArgument('--status', PAYMENT_STATUSES))
+    .action(act(async (output, options: PaymentListOptions) => (await paymentCommands()).paymentList(output, options)));
+  payment
+    .command('apply')
+    .argument('<id>', 'the payment', idArgument('payment'))
+    .description('apply a payment to an invoice; accepts a suggestion too')
+    .requiredOption('--invoice <number>', 'the invoice')
+    .option('--amount <amount>', 'else as much as there is')
+    .action(
+      act(async (output, id: number, options: { invoice: string; amount?: string }) =>
+        (await paymentCommands()).paymentApply(output, id, options),
+      ),
+    );
+  payment
+    .command('unapply')
+    .argument('<id>', 'the payment', idArgument('payment'))
+    .description('undo what of a payment is applied; it is unapplied cash again')
+    .option('--invoice <number>', 'only from this invoice')
+    .action(
+      act(async (output, id: number, options: { invoice?: string }) =>
+        (await paymentCommands()).paymentUnapply(output, id, options),
+      ),
+    );
+  payment
+    .command('reverse')
+    .argument('<id>', 'the payment', idArgument('payment'))
+    .description('take a payment back: what it paid is open again')
+    .requiredOption('--as <kind>', REVERSAL_KINDS.join(', '), choiceArgument('--as', REVERSAL_KINDS))
+    .requiredOption('--reason <reason>', 'why', reasonArgument)
+    .option('--code <code>', "the bank's return code, R01 and so on")
+    .option('--amount <amount>', 'else all that is left of it')
+    .option('--on <date>', 'when it was taken back; else today', dateArgument('--on'))
+    .option('--duplicate-of <id>', 'the payment that it is the same as', idArgument('--duplicate-of'))
+    .action(
+      act(async (output, id: number, options: PaymentReverseOptions) =>
+        (await paymentCommands()).paymentReverse(output, id, options),
+      ),
+    );
+  payment
+    .command('payouts')
+    .description('what the processor brought to the bank; exit 4 where it is not known of which payments')
+    .action(act(async (output) => (await paymentCommands()).paymentPayouts(output)));
+  payment
+    .command('settle')
+    .argument('<payout>', 'the payout', idArgument('payout'))
+    .argument('<payments...>', 'the payments that it brought', idsArgument('payments'))
+    .description('say which payments a payout brought; the rest of them are fees')
+    .action(
+      act(async (output, payout: number, payments: number[]) =>
+        (await paymentCommands()).paymentSettle(output, payout, payments),
+      ),
+    );
+  payment
+    .command('events')
+    .argument('[file]', "the processor's events as NDJSON; '-' is stdin; else only what waits")
+    .description("store the processor's events and work them off; safe to repeat and to reorder")
+    .action(act(async (output, file: string | undefined) => (await paymentCommands()).paymentEvents(output, file)));
+  program
+    .command('credit')
+    .description('open credit: refund')
+    .command('refund <number>')
+    .description('a credit note whose open credit is paid out to the partner')
+    .option('--method <method>', 'ach, wire or other', choiceArgument('--method', ['ach', 'wire', 'other']), 'other')
+    .option('--reference <reference>', "the bank's reference", '')
+    .option('--on <date>', 'when it was paid; else today', dateArgument('--on'))
+    .option('--returned <reason>', 'the latest refund came back: its credit is open again', reasonArgument)
+    .action(
+      act(async (output, number: string, options: CreditRefundOptions) =>
+        (await paymentCommands()).creditRefund(output, number, options),
       ),
     );
 

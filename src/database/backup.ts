@@ -103,8 +103,14 @@ const OURS = `
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
-/** What a trigger demands and no foreign key tells: no row posts to a month that is closed. */
-const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = { closed_months: ['entries'] };
+/** What triggers demand and no foreign key tells: nothing posts to a month that is closed. */
+const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
+  closed_months: [
+    ...['entries', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
+    ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],
+    ...['credit_refunds', 'credit_refund_returns'],
+  ],
+};
 
 /** All tables of ours, found in the catalog so that none is forgotten, in an order in which they can be filled. */
 export async function readTables(tx: Transaction): Promise<Table[]> {

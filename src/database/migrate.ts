@@ -9,6 +9,7 @@ import * as documents from '../../migrations/004_documents.ts';
 import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
 import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
+import * as payments from '../../migrations/008_payments.ts';
 import * as logos from '../../migrations/009_logos.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '005_delivery', ...delivery },
   { name: '006_corrections', ...corrections },
   { name: '007_payment_link_objects', ...paymentLinkObjects },
+  { name: '008_payments', ...payments },
   { name: '009_logos', ...logos },
 ];
 

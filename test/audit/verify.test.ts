@@ -7,8 +7,11 @@ import { valueTypes } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
+import { booksOf } from '../payments/books.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+import { PAYMENT_DAMAGES, payInEveryWay } from './payment-damages.ts';
 
 let world: World;
 let owner: Knex;
@@ -45,6 +48,7 @@ beforeAll(async () => {
   await world.deliver();
   await correctSome();
   await world.deliver();
+  await payInEveryWay(booksOf(world));
   // One row of an open month: neither billed nor missing.
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
 });
@@ -313,6 +317,7 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
      SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
   ],
   ['an attempt taken out', 'payment_links_tell_their_state', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
+  ...PAYMENT_DAMAGES,
   ['a document that nobody was to send', 'every_partner_and_document_counted', 'DELETE FROM sendings'],
   [
     'a count of the close changed',

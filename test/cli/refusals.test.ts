@@ -54,6 +54,12 @@ const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran>
     },
   });
 
+const recorded = (reference: string, ...whose: string[]): Promise<Ran> =>
+  inWorld([
+    ...['payment', 'record', '--amount', '5', '--currency', 'USD', '--method', 'wire', '--received-on', '2026-08-09'],
+    ...['--reference', reference, ...whose],
+  ]);
+
 function written(name: string, text: string | Buffer): string {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -306,6 +312,65 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     says: /no document INV-2026-999999/,
     run: () => inWorld(['invoice', 'show', 'INV-2026-999999']),
   },
+  bank_format_unknown: {
+    when: "a bank's file is neither BAI2 nor XML, nor named as CSV",
+    exit: 2,
+    says: /--format csv, bai2 or camt053/,
+    run: () => inWorld(['payment', 'import', written('bank.dat', 'Dear Sir')]),
+  },
+  bank_map_unknown: {
+    when: 'there is no column map of that name',
+    exit: 2,
+    says: /no column map 'chase' under "bank_csv" in the settings \(plain\)/,
+    run: () => inWorld(['payment', 'import', written('bank.csv', 'date\n'), '--map', 'chase']),
+  },
+  bank_file_invalid: {
+    when: 'a BAI2 file is cut off',
+    exit: 2,
+    says: /no file trailer \(99\)/,
+    run: () =>
+      inWorld(['payment', 'import', written('cut.bai', '01,A,B,261001,0000,1,80,10,2/\n'), '--format', 'bai2']),
+  },
+  bank_file_totals: {
+    when: 'a BAI2 file states another total than its records give',
+    exit: 2,
+    says: /control total: the file states 5, its records give 0/,
+    run: () =>
+      inWorld([
+        'payment',
+        'import',
+        written('wrong.bai', '01,A,B,261001,0000,1,80,10,2/\n99,5,0,2/\n'),
+        '--format',
+        'bai2',
+      ]),
+  },
+  payment_unknown: {
+    when: 'no payment has the number',
+    exit: 2,
+    says: /no payment 999/,
+    run: () => inWorld(['payment', 'unapply', '999']),
+  },
+  payout_not_settled: {
+    when: 'no payout has the number',
+    exit: 3,
+    says: /there is no such payout/,
+    run: () => inWorld(['payment', 'settle', '999', '1']),
+  },
+  processor_events_invalid: {
+    when: 'a line is no event of the processor',
+    exit: 2,
+    says: /line 1: is no event/,
+    run: () => inWorld(['payment', 'events', written('events.ndjson', '{"object":"invoice"}\n')]),
+  },
+  processor_environment: {
+    when: 'an event of live mode is fed to the sandbox',
+    exit: 3,
+    says: /evt_live is of the processor's live mode, but this is sandbox/,
+    run: () => {
+      const event = { id: 'evt_live', object: 'event', type: 'x', created: 1, livemode: true, data: { object: {} } };
+      return inWorld(['payment', 'events', written('live.ndjson', `${JSON.stringify(event)}\n`)]);
+    },
+  },
   month_not_closed: {
     when: 'an open month is to be verified',
     exit: 3,
@@ -411,16 +476,12 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
     exit: 3,
     says: /INV-2026-000001 cannot be voided while a payment is applied to it \(USD 2\.00\)/,
     run: async () => {
-      await inCorrected('status');
-      const [view] =
-        (await corrected?.sql<{ text: string }>(`SELECT pg_get_viewdef('document_balances') AS text`)) ?? [];
-      const paid = String(view?.text).replace('(0)::numeric AS amount_paid', '(2)::numeric AS amount_paid');
-      await corrected?.sql(`CREATE OR REPLACE VIEW document_balances AS ${paid}`);
-      try {
-        return await inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
-      } finally {
-        await corrected?.sql(`CREATE OR REPLACE VIEW document_balances AS ${view?.text}`);
-      }
+      const record = ['payment', 'record', '--amount', '2', '--currency', 'USD', '--method', 'wire'];
+      const how = ['--received-on', '2026-08-01', '--reference', 'FT-1', '--invoice', 'INV-2026-000001'];
+      expect((await inCorrected(...record, ...how)).status).toBe(0);
+      const refused = await inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
+      expect((await inCorrected('payment', 'unapply', '1')).status).toBe(0);
+      return refused;
     },
   },
   document_written_off: {
@@ -452,6 +513,37 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
       await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
     },
+  },
+  payment_not_applicable: {
+    when: "one partner's payment is to pay another's invoice",
+    exit: 3,
+    says: /INV-2026-000001: it is p-1's, and the payment p-payer's/,
+    run: async () => {
+      await world.partners([partner({ partner_id: 'p-payer' })]);
+      expect((await recorded('FT-other', '--partner', 'p-payer')).status).toBe(0);
+      return inWorld(['payment', 'apply', '1', '--invoice', 'INV-2026-000001']);
+    },
+  },
+  payment_nothing_applied: {
+    when: 'what is to be undone was never applied',
+    exit: 3,
+    says: /Nothing of payment 1 is applied there/,
+    run: () => inWorld(['payment', 'unapply', '1']),
+  },
+  payment_amount_too_large: {
+    when: 'more is to be applied than is open',
+    exit: 3,
+    says: /USD 99\.00 is more than the USD 5\.00 unapplied of the payment/,
+    run: async () => {
+      expect((await recorded('FT-own', '--partner', 'p-1')).status).toBe(0);
+      return inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--amount', '99']);
+    },
+  },
+  credit_not_refundable: {
+    when: 'an invoice is to be refunded as a credit note',
+    exit: 3,
+    says: /INV-2026-000001 cannot be refunded: it is an invoice/,
+    run: () => inWorld(['credit', 'refund', 'INV-2026-000001']),
   },
   first_month_fixed: {
     when: 'another first month is asked for after the first close',

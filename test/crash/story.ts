@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { firstSettings } from '../../src/sandbox.ts';
+import { stripePayment } from '../payments/stripe-events.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
@@ -32,6 +33,14 @@ export const ROWS = [
   reversal(second, { reversal_id: 'rv-1', accepted_at: '2026-08-02T12:00:00Z' }),
   quote({ quote_id: 'q-4', partner_id: 'p-3', accepted_at: '2026-08-03T12:00:00Z' }),
 ];
+/** p-1 pays its invoice of July by wire, p-2 its own by the link. */
+const BANK_LINES = `date,amount,currency,account,bank_reference,text,payer,payer_account
+2026-09-01,10.50,USD,0001,FT-1,INV-2026-000001,Harbour Lights Ticketing,ACC-1
+2026-09-01,-3.00,USD,0001,FT-2,fee,,
+`;
+const linked = stripePayment({ invoice: 'INV-2026-000002', amount: 700, on: '2026-09-01' });
+const EVENTS = [linked.ordered(), linked.paidLater()].map((each) => `${JSON.stringify(each)}\n`).join('');
+
 export const NOW = '2026-09-02T10:00:00Z';
 
 /** At most so many sendings are under way at once in one process, see CREW in src/delivery/deliver.ts. */
@@ -48,6 +57,9 @@ export interface Story {
   readonly partnersFile: string;
   /** The same partners, one of them under another name: its documents differ when they are run again. */
   readonly renamedFile: string;
+  /** What partners paid, by wire and by the link. */
+  readonly bankFile: string;
+  readonly eventsFile: string;
   readonly end: () => Promise<void>;
 }
 
@@ -67,6 +79,10 @@ export async function beginStory(): Promise<Story> {
     renamedFile,
     JSON.stringify(PARTNERS.map((each, index) => (index === 0 ? { ...each, name: 'Renamed' } : each))),
   );
+  const bankFile = join(world.home, 'bank.csv');
+  writeFileSync(bankFile, BANK_LINES);
+  const eventsFile = join(world.home, 'events.ndjson');
+  writeFileSync(eventsFile, EVENTS);
   const env = {
     RECKONER_HOME: world.home,
     DATABASE_URL: world.databaseUrl,
@@ -83,6 +99,8 @@ export async function beginStory(): Promise<Story> {
     rowsFile,
     partnersFile,
     renamedFile,
+    bankFile,
+    eventsFile,
     run: (args, more = {}) => reckoner(args, { env: { ...env, ...more } }),
     end: async () => {
       await world.end();
@@ -109,7 +127,19 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   const links = stripe.activeLinks().map(({ metadata, line_items }) => ({ metadata, line_items }));
   const byInvoice = (link: (typeof links)[number]) => JSON.stringify(link.metadata);
   links.sort((one, other) => byInvoice(one).localeCompare(byInvoice(other)));
-  return { documents, rows, received: received.size, links: links.map(withoutInstallation) };
+  const payments = await world.sql(
+    `SELECT p.amount, p.currency, p.method, b.partner_id, b.applied, b.reversed,
+            (SELECT count(*) FROM payment_sightings s WHERE s.payment_id = p.payment_id) AS sightings
+     FROM payments p JOIN payment_balances b USING (payment_id) ORDER BY p.reference`,
+  );
+  // A rollback skips numbers.
+  const told = (table: string, id: string) =>
+    world.sql(
+      `SELECT outcome, regexp_replace(reason, 'payment \\d+', 'payment') AS reason FROM ${table} ORDER BY ${id}`,
+    );
+  const lines = await told('bank_line_outcomes', 'bank_line_id');
+  const events = await told('processor_event_outcomes', 'processor_event_id');
+  return { documents, rows, payments, lines, events, received: received.size, links: links.map(withoutInstallation) };
 }
 
 /** Every world has a name of its own. */

@@ -23,6 +23,8 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { booksOf } from '../payments/books.ts';
+import { stripePayment } from '../payments/stripe-events.ts';
 import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
@@ -97,6 +99,7 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   ]);
   await close();
   await deliver();
+  await payAndTakeBack(world);
   await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
   await linkTwice(sql);
@@ -117,12 +120,32 @@ async function linkTwice(sql: World['sql']): Promise<void> {
     INSERT INTO payment_link_waits (document_id, kind, reason, wanted) VALUES (${invoice}, 'unavailable', 'down', '')`);
 }
 
+/** The same money applied, undone and applied again, so that only all facts together add up; a return, a dispute won. */
+async function payAndTakeBack(world: World): Promise<void> {
+  const books = booksOf(world);
+  const documents = await world.documents({ partnerId: 'p-1' });
+  const number = documents.find((each) => each.document === 'invoice' && each.status === 'open')?.number ?? '';
+  const { paymentId } = await books.record({ amount: '2', number, receivedOn: '2026-07-30' });
+  await books.unapply(paymentId);
+  await books.apply(paymentId, number);
+  const linked = stripePayment({ invoice: number, amount: 100, on: '2026-07-30' });
+  await books.events([linked.completed(), linked.disputed(), linked.closed('won')]);
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+  const named = `${number} Harbour Lights Ticketing`;
+  const lines = [`2026-07-30,1.00,USD,1,B-1,${named},,`, `2026-07-31,-1.00,USD,1,B-2,RETURN R01 ${named},,`];
+  await books.bankText('july.csv', `${head}${lines.join('\n')}\n2026-07-31,0.90,USD,1,B-3,STRIPE,,\n`);
+}
+
 const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
+  ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
+  ...['payment_sightings', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
+  ...['payment_reinstatements', 'payouts', 'payout_settlements', 'payout_payments', 'processor_events'],
+  ...['processor_event_outcomes', 'disputes', 'dispute_outcomes'],
 ];
 
 let files = 0;

@@ -1,0 +1,177 @@
+/**
+ * SQL of the checks on money in, of the same form as queries.ts. `:month` is the month of the journal's entries, null for
+ * everything.
+ */
+
+const IN_SCOPE = (entryOn: string) => `(CAST(:month AS text) IS NULL OR to_char(${entryOn}, 'YYYY-MM') = :month)`;
+
+/** Of no payment is more applied and taken back than arrived, and what is applied is of its payer and in its currency. */
+export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `live AS (
+  SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
+  WHERE u.payment_application_id IS NULL
+), taken_back AS (
+  SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+  WHERE i.payment_reversal_id IS NULL
+), inspected AS (
+  SELECT p.payment_id, p.currency, p.amount,
+         coalesce((SELECT sum(amount) FROM live WHERE live.payment_id = p.payment_id), 0) AS applied,
+         coalesce((SELECT sum(amount) FROM taken_back t WHERE t.payment_id = p.payment_id), 0) AS reversed,
+         (SELECT count(*) FROM live JOIN documents d USING (document_id)
+          WHERE live.payment_id = p.payment_id
+            AND (d.currency, d.partner_id, live.currency, live.partner_id)
+                IS DISTINCT FROM (p.currency, b.partner_id, p.currency, b.partner_id)) AS strangers
+  FROM payments p JOIN payment_balances b USING (payment_id)
+  WHERE ${IN_SCOPE('p.entry_on')}
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('of %s %s, %s is applied and %s taken back; %s application(s) are of another partner or currency',
+                amount, currency, applied, reversed, strangers) AS detail
+  FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR strangers > 0
+)`;
+
+/** Cash settles live invoices, refunds settle credit notes, neither more than is due. */
+export const DOCUMENTS_WITHIN_WHAT_IS_DUE = `settled AS (
+  SELECT a.document_id, a.amount, 'invoice' AS kind FROM payment_applications a
+  LEFT JOIN payment_unapplications u USING (payment_application_id) WHERE u.payment_application_id IS NULL
+  UNION ALL
+  SELECT s.document_id, s.amount, 'invoice' FROM small_differences s
+  LEFT JOIN payment_unapplications u USING (payment_application_id) WHERE u.payment_application_id IS NULL
+  UNION ALL
+  SELECT f.document_id, f.amount, 'credit_note' FROM credit_refunds f
+  LEFT JOIN credit_refund_returns b USING (credit_refund_id) WHERE b.credit_refund_id IS NULL
+), inspected AS (
+  SELECT d.number, d.document, o.status, d.invoice_amount - d.credit_applied AS due, sum(s.amount) AS settled,
+         count(*) FILTER (WHERE s.kind <> d.document) AS strange
+  FROM settled s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+  GROUP BY d.document_id, o.status
+), differences AS (
+  SELECT number AS subject, format('is a %s, %s; %s is due and %s settled by cash', document, status, due, settled) AS detail
+  FROM inspected WHERE settled > due OR strange > 0 OR status = 'void'
+)`;
+
+/** Every line of the bank became exactly one thing, and that thing is of its amount. */
+export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
+  SELECT l.bank_line_id, l.account, l.bank_booked_on, l.direction, l.amount, l.currency, o.outcome,
+         CASE o.outcome
+           WHEN 'payment' THEN EXISTS (
+             SELECT FROM payment_sightings s JOIN payments p USING (payment_id)
+             WHERE s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id AND l.direction = 'credit'
+               AND (p.amount, p.currency) = (l.amount, l.currency))
+           WHEN 'payout' THEN EXISTS (
+             SELECT FROM payouts p WHERE p.payout_id = o.payout_id AND p.bank_line_id = l.bank_line_id
+               AND l.direction = 'credit' AND (p.amount, p.currency) = (l.amount, l.currency))
+           WHEN 'return' THEN EXISTS (
+             SELECT FROM payment_reversals r WHERE r.payment_reversal_id = o.payment_reversal_id
+               AND r.bank_line_id = l.bank_line_id AND l.direction = 'debit' AND (r.amount, r.currency) = (l.amount, l.currency))
+           WHEN 'ignored' THEN o.reason <> ''
+           ELSE false END AS good
+  FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
+  WHERE ${IN_SCOPE('l.bank_booked_on')}
+), differences AS (
+  SELECT format('line %s of %s', bank_line_id, account) AS subject,
+         format('%s of %s %s on %s is %s', direction, amount, currency, bank_booked_on,
+                coalesce(outcome || ', which it is not', 'not accounted for')) AS detail
+  FROM inspected WHERE NOT good
+)`;
+
+/** A statement's lines are all there and add up to its totals, and these to its balances. */
+export const BANK_FILES_ADD_UP = `found AS (
+  SELECT s.bank_statement_id, count(l.bank_line_id) AS lines,
+         coalesce(sum(l.amount) FILTER (WHERE l.direction = 'credit'), 0) AS credits,
+         coalesce(sum(l.amount) FILTER (WHERE l.direction = 'debit'), 0) AS debits
+  FROM bank_statements s LEFT JOIN bank_statement_lines p USING (bank_statement_id)
+  LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+  GROUP BY s.bank_statement_id
+), inspected AS (
+  SELECT f.name, s.*, n.lines AS found_lines, n.credits AS found_credits, n.debits AS found_debits
+  FROM bank_files f LEFT JOIN bank_statements s USING (bank_file_id) LEFT JOIN found n USING (bank_statement_id)
+), differences AS (
+  SELECT format('statement %s of %s in %s', position, account, name) AS subject,
+         format('%s lines, credits %s, debits %s, from %s to %s; there are %s, %s, %s', lines, credits, debits,
+                opening, closing, found_lines, found_credits, found_debits) AS detail
+  FROM inspected
+  WHERE (lines, credits, debits) IS DISTINCT FROM (found_lines, found_credits, found_debits)
+     OR opening + credits - debits <> closing
+)`;
+
+/** Each payment is known by what it was seen as first, and no two by the same reference of the processor or bank line. */
+export const PAYMENTS_KNOWN_ONCE = `inspected AS (
+  SELECT p.payment_id, p.identity,
+         (SELECT count(*) FROM payment_sightings s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
+         (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o JOIN payment_balances b USING (payment_id)
+          WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
+            AND o.currency = p.currency AND b.status <> 'reversed') AS twins,
+         (SELECT count(*) FROM payment_sightings s JOIN bank_lines l USING (bank_line_id)
+          WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS strange
+  FROM payments p WHERE ${IN_SCOPE('p.entry_on')}
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('%s sighting(s) as %s; the same reference as %s; %s line(s) of another amount', own, identity,
+                coalesce(twins, 'none'), strange) AS detail
+  FROM inspected WHERE own <> 1 OR twins IS NOT NULL OR strange > 0
+)`;
+
+/** A payout is the payments that it brought, less fees; each payment was brought once and had been with the processor. */
+export const PAYOUTS_ADD_UP = `inspected AS (
+  SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,
+         (SELECT coalesce(sum(p.amount), 0) FROM payout_payments p WHERE p.payout_id = o.payout_id) AS found,
+         (SELECT count(*) FROM payout_payments p JOIN payments y USING (payment_id)
+          WHERE p.payout_id = o.payout_id
+            AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount OR y.received_on > o.received_on)) AS strange
+  FROM payouts o LEFT JOIN payout_settlements s USING (payout_id)
+  WHERE ${IN_SCOPE('o.entry_on')}
+), differences AS (
+  SELECT format('payout %s', payout_id) AS subject,
+         format('%s %s and %s of fees make %s; its payments are %s; %s of them cannot be', amount, currency, fees, gross, found, strange) AS detail
+  FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR strange > 0
+)`;
+
+/** Every entry is dated its true day or later, in a month that was open when it was recorded. */
+export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
+  SELECT 'payment ' || payment_id AS subject, received_on AS true_on, entry_on, recorded_at FROM payments
+  UNION ALL SELECT 'assignment ' || payment_assignment_id, assigned_on, entry_on, recorded_at FROM payment_assignments
+  UNION ALL SELECT 'application ' || payment_application_id, applied_on, entry_on, recorded_at FROM payment_applications
+  UNION ALL SELECT 'small difference of application ' || payment_application_id, entry_on, entry_on, recorded_at FROM small_differences
+  UNION ALL SELECT 'unapplication ' || payment_application_id, unapplied_on, entry_on, recorded_at FROM payment_unapplications
+  UNION ALL SELECT 'reversal ' || payment_reversal_id, reversed_on, entry_on, recorded_at FROM payment_reversals
+  UNION ALL SELECT 'reinstatement ' || payment_reversal_id, reinstated_on, entry_on, recorded_at FROM payment_reinstatements
+  UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
+  UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
+  UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
+  UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at FROM credit_refund_returns
+), inspected AS (
+  SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed
+  FROM facts f WHERE ${IN_SCOPE('f.entry_on')}
+), differences AS (
+  SELECT subject, format('of %s is dated %s; when it was recorded, months to %s were closed', true_on, entry_on,
+                         coalesce(closed, 'none')) AS detail
+  FROM inspected WHERE entry_on < true_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
+)`;
+
+/** Events of the processor are of this environment, and what they told is recorded of a payment that is there. */
+export const PROCESSOR_EVENTS_TOLD = `inspected AS (
+  SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
+         o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sightings s WHERE s.payment_id = o.payment_id AND s.source = 'processor') AS seen
+  FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+), differences AS (
+  SELECT format('event %s', id) AS subject,
+         format('%s, %s, of %s, about payment %s', type, coalesce(outcome, 'waiting'),
+                CASE WHEN livemode THEN 'live mode' ELSE 'test mode' END, coalesce(payment_id::text, 'none')) AS detail
+  FROM inspected
+  WHERE livemode <> (environment = 'production') OR NOT seen OR (outcome = 'effect' AND payment_id IS NULL)
+)`;
+
+/** A dispute that was won has given back what it took, one that is open or lost has not. */
+export const DISPUTES_AS_DECIDED = `inspected AS (
+  SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back, p.amount AS paid
+  FROM disputes d JOIN payments p USING (payment_id) LEFT JOIN dispute_outcomes o USING (dispute_id)
+  LEFT JOIN payment_reversals r ON r.identity = d.identity
+  LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
+), differences AS (
+  SELECT format('dispute %s', identity) AS subject,
+         format('over %s is %s; %s was taken, %s', amount, coalesce(outcome, 'open'), coalesce(taken, 0),
+                CASE WHEN given_back THEN 'and given back' ELSE 'and not given back' END) AS detail
+  FROM inspected
+  WHERE taken > amount OR (taken IS NOT NULL AND given_back <> (coalesce(outcome, 'open') IN ('won', 'closed')))
+)`;

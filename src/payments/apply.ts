@@ -1,0 +1,207 @@
+/**
+ * Applying a payment to an invoice and undoing it. What a person applies is confirmed by that, suggestion or not.
+ * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
+ * argument_invalid.
+ */
+import type { Settings } from '../config.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+import type { Evidence } from './match.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
+import {
+  insertApplications,
+  insertAssignments,
+  insertUnapplications,
+  type NewApplication,
+  type PayableRow,
+  type PaymentState,
+  readLiveApplications,
+  readPayable,
+  readPayments,
+  readStates,
+} from './queries.ts';
+
+export interface ApplyRequest {
+  readonly paymentId: number;
+  readonly number: string;
+  /** Left out: all that is unapplied, up to the balance. */
+  readonly amount?: string | undefined;
+}
+
+export async function applyPayment(tx: Transaction, acting: Acting, request: ApplyRequest): Promise<void> {
+  await lockPayments(tx);
+  const state = await paymentState(tx, request.paymentId);
+  const document = await payableFor(tx, state, request.number);
+  const amount = amountToApply(state, document, request.amount);
+  const suggested = await suggestionOf(tx, request);
+  const posting = await beginPosting(tx, acting, {
+    action: 'payment.apply',
+    subject: String(request.paymentId),
+    details: { number: request.number, amount: amount.toString() },
+  });
+  const evidence: Evidence = suggested ?? { rule: 'person', why: 'a person said so' };
+  const whole = request.amount === undefined;
+  await applyTo(posting, acting.settings, state, document, { amount, whole, evidence, appliedOn: posting.today });
+  await lookAgainAt(posting, [document.document_id]);
+}
+
+/** The suggestion that a person accepts by applying, as evidence of what it saw. */
+async function suggestionOf(tx: Transaction, { paymentId, number }: ApplyRequest): Promise<Evidence | undefined> {
+  const [payment] = await readPayments(tx, { ids: [paymentId] });
+  const found = payment?.suggestions.find((each) => each.number === number);
+  if (found === undefined) return undefined;
+  return { ...(found.evidence as Evidence), rule: 'person', why: `a person confirmed it: ${found.evidence.why}` };
+}
+
+export interface Application {
+  readonly amount: Amount;
+  /** As much as there is: only then may a small difference be written off. */
+  readonly whole: boolean;
+  readonly evidence: Evidence;
+  readonly appliedOn: string;
+  readonly confidence?: string;
+}
+
+/** Applies what has been judged; a payer that was to be found out becomes the document's partner. */
+export async function applyTo(
+  posting: Posting,
+  settings: Settings,
+  state: PaymentState,
+  document: PayableRow,
+  { amount, whole, evidence, appliedOn, confidence = '1' }: Application,
+): Promise<void> {
+  if (state.partner_id !== document.partner_id) {
+    await insertAssignments(posting, [
+      {
+        payment_id: state.payment_id,
+        from_partner_id: state.partner_id,
+        partner_id: document.partner_id,
+        amount: state.unapplied,
+      },
+    ]);
+  }
+  const usedUp = amount.equals(money(state.unapplied, state));
+  const difference =
+    whole && usedUp ? smallDifference(settings, money(document.balance, state).minus(amount)) : undefined;
+  const row: NewApplication = {
+    payment_id: state.payment_id,
+    document_id: document.document_id,
+    amount: amount.toString(),
+    applied_on: appliedOn,
+    confidence,
+    evidence,
+    small_difference: difference?.toString() ?? null,
+  };
+  await insertApplications(posting, [row]);
+}
+
+/** What is left of a document, where the settings let so much be written to bank charges. */
+export function smallDifference(settings: Settings, left: Amount): Amount | undefined {
+  const most = Amount.of(settings.small_difference[left.currency] ?? '0', left.currency);
+  return left.isPositive() && !left.minus(most).isPositive() ? left : undefined;
+}
+
+export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
+
+export async function paymentState(tx: Transaction, paymentId: number): Promise<PaymentState> {
+  const [state] = await readStates(tx, [paymentId]);
+  if (state === undefined) throw refuse('payment_unknown', { payment_id: paymentId });
+  return state;
+}
+
+/** The document, if this payment may pay it. */
+async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
+  const document = await readPayable(tx, number);
+  if (document === undefined) throw refuse('document_unknown', { number });
+  const reason = whyNotPayable(state, document);
+  if (reason !== undefined) throw refuse('payment_not_applicable', { payment_id: state.payment_id, number, reason });
+  return document;
+}
+
+/** Why a payment may not pay a document; undefined where it may. */
+export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {
+  const reason = whyTakesNoPayment(document);
+  if (reason !== undefined) return reason;
+  if (document.currency !== state.currency)
+    return `it is in ${document.currency}, and the payment in ${state.currency}`;
+  // A payer that was not known at receipt may be found out anew while nothing of it is applied.
+  const open = state.payer_at_receipt === null && Number(state.applied) === 0;
+  if (!open && state.partner_id !== document.partner_id) {
+    return `it is ${document.partner_id}'s, and the payment ${state.partner_id}'s`;
+  }
+  if (Number(state.unapplied) === 0) return 'nothing of the payment is unapplied';
+  return undefined;
+}
+
+/** Why a document takes no payment at all. */
+export function whyTakesNoPayment(document: PayableRow): string | undefined {
+  if (document.document === 'credit_note') return 'it is a credit note: money is owed to the partner';
+  if (document.document === 'statement') return 'it is a statement: the processor routes its money';
+  if (document.status === 'void')
+    return `it is void${document.replaced_by === null ? '' : `; ${document.replaced_by} replaces it`}`;
+  if (document.status === 'paid') return 'it is paid';
+  return undefined;
+}
+
+function amountToApply(state: PaymentState, document: PayableRow, given: string | undefined): Amount {
+  const unapplied = money(state.unapplied, state);
+  const balance = money(document.balance, state);
+  if (given === undefined) return unapplied.minus(balance).isPositive() ? balance : unapplied;
+  const amount = positiveAmount(given, state.currency);
+  for (const [most, what] of [
+    [unapplied, 'unapplied of the payment'],
+    [balance, `open of ${document.number}`],
+  ] as const) {
+    if (amount.minus(most).isPositive()) {
+      throw refuse('payment_amount_too_large', { amount: amount.forPeople(), most: most.forPeople(), what });
+    }
+  }
+  return amount;
+}
+
+/** An amount above zero as a person types it. */
+export function positiveAmount(value: string, currency: string): Amount {
+  const digits = minorDigits(currency);
+  if (digits === undefined) {
+    throw refuse('argument_invalid', { argument: '--currency', value: currency, reason: 'is no ISO 4217 currency' });
+  }
+  const problem = amountProblem(value, digits);
+  if (problem !== undefined) throw refuse('argument_invalid', { argument: '--amount', value, reason: problem.reason });
+  const amount = Amount.of(value, currency);
+  if (!amount.isPositive())
+    throw refuse('argument_invalid', { argument: '--amount', value, reason: 'is not above zero' });
+  return amount;
+}
+
+/** Undoes what of a payment is applied: all of it, or to one document. It is unapplied cash again. */
+export async function unapplyPayment(
+  tx: Transaction,
+  acting: Acting,
+  request: { paymentId: number; number?: string | undefined },
+): Promise<void> {
+  await lockPayments(tx);
+  const { paymentId, number } = request;
+  await paymentState(tx, paymentId);
+  const live = (await readLiveApplications(tx, [paymentId])).filter(
+    (each) => number === undefined || each.number === number,
+  );
+  if (live.length === 0) throw refuse('payment_nothing_applied', { payment_id: paymentId });
+  const posting = await beginPosting(tx, acting, {
+    action: 'payment.unapply',
+    subject: String(paymentId),
+    details: { numbers: live.map((each) => each.number), amounts: live.map((each) => each.amount) },
+  });
+  await insertUnapplications(
+    posting,
+    live.map(({ payment_application_id }) => ({
+      payment_application_id,
+      payment_reversal_id: null,
+      unapplied_on: posting.today,
+    })),
+  );
+  await lookAgainAt(
+    posting,
+    live.map((each) => each.document_id),
+  );
+}

@@ -1,0 +1,311 @@
+/**
+ * camt.053, the ISO 20022 statement of booked entries (camt.053.001.02 and .08, and what lies between them). Opening plus
+ * entries must be the closing balance, stated sums and numbers of entries the found ones, a batch the sum of its parts.
+ */
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import type { FieldProblem } from '../../errors.ts';
+import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
+
+type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
+
+const LISTS = new Set(['Stmt', 'Ntry', 'NtryDtls', 'TxDtls', 'Ustrd', 'Strd', 'Bal', 'RfrdDocInf', 'Rcrd']);
+
+const parser = new XMLParser({
+  ignoreAttributes: false,
+  attributeNamePrefix: '@',
+  removeNSPrefix: true,
+  // Amounts and numbers stay texts.
+  parseTagValue: false,
+  parseAttributeValue: false,
+  // Numbered characters (&#252;) beside the five of XML; a document type, which could define more, is refused.
+  htmlEntities: true,
+  isArray: (name) => LISTS.has(name),
+});
+
+export function readCamt053(text: string, file: string): BankStatement[] {
+  if (/<!DOCTYPE|<!ENTITY/i.test(text)) {
+    throw invalidFile(file, [{ path: '', reason: 'has a document type, which no bank statement needs' }]);
+  }
+  const valid = XMLValidator.validate(text);
+  if (valid !== true) {
+    throw invalidFile(file, [{ path: `line ${valid.err.line}`, reason: `is not XML: ${valid.err.msg}` }]);
+  }
+  const document = child(parser.parse(text) as Node, 'Document');
+  const statements = nodes(child(document, 'BkToCstmrStmt'), 'Stmt');
+  if (statements.length === 0) throw invalidFile(file, [{ path: '', reason: 'holds no camt.053 statement (Stmt)' }]);
+  const problems: FieldProblem[] = [];
+  const totals = new Totals();
+  const read = statements.map((statement, index) =>
+    readStatement(statement, `statement ${index + 1}`, problems, totals),
+  );
+  if (problems.length > 0) throw invalidFile(file, problems);
+  totals.refuse(file);
+  return read;
+}
+
+// --- Reading nodes ----------------------------------------------------------------------------------------------------
+
+const EMPTY: Node = {};
+
+function child(node: Node | undefined, ...path: readonly string[]): Node {
+  let at: Node = node ?? EMPTY;
+  for (const name of path) {
+    const next = at[name];
+    const one = Array.isArray(next) ? (next as readonly Node[])[0] : next;
+    at = typeof one === 'object' && one !== null ? (one as Node) : EMPTY;
+  }
+  return at;
+}
+
+function nodes(node: Node, name: string): readonly Node[] {
+  const found = node[name];
+  return Array.isArray(found) ? (found as readonly Node[]) : [];
+}
+
+/** The text at the end of a path, with or without attributes beside it; empty where there is none. */
+function textAt(node: Node, ...path: readonly string[]): string {
+  const parent = child(node, ...path.slice(0, -1));
+  const found = parent[path.at(-1) as string];
+  const one = Array.isArray(found) ? (found[0] as Node | string | undefined) : found;
+  if (typeof one === 'string') return one.trim();
+  const text = (one as Node | undefined)?.['#text'];
+  return typeof text === 'string' ? text.trim() : '';
+}
+
+function texts(node: Node, name: string): string[] {
+  const found = node[name];
+  const all = (Array.isArray(found) ? found : found === undefined ? [] : [found]) as readonly (Node | string)[];
+  return all
+    .map((one) => (typeof one === 'string' ? one : String(one['#text'] ?? '')).trim())
+    .filter((one) => one !== '');
+}
+
+function attribute(node: Node, path: readonly string[], name: string): string {
+  const found = child(node, ...path)[`@${name}`];
+  return typeof found === 'string' ? found.trim() : '';
+}
+
+// --- Statements -------------------------------------------------------------------------------------------------------
+
+function readStatement(statement: Node, name: string, problems: FieldProblem[], totals: Totals): BankStatement {
+  const id = child(statement, 'Acct', 'Id');
+  const account = (textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id')).replace(/\s/g, '');
+  const path = `${name} of ${account || 'no account'}`;
+  if (account === '') problems.push({ path, reason: 'names no account (Acct/Id)' });
+  const balances = nodes(statement, 'Bal');
+  const currency =
+    textAt(statement, 'Acct', 'Ccy') ||
+    attribute(balances[0] ?? EMPTY, ['Amt'], 'Ccy') ||
+    attribute(nodes(statement, 'Ntry')[0] ?? EMPTY, ['Amt'], 'Ccy');
+  if (!isCurrency(currency)) {
+    problems.push({ path, reason: `'${currency}' is no currency` });
+    return { account, currency, reference: '', opening: undefined, closing: undefined, lines: [], pending: 0 };
+  }
+  const money = (text: string, stated: string, where: string): Amount => {
+    if (stated !== '' && stated !== currency) {
+      problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
+    } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
+    else problems.push({ path: where, reason: `'${text}' is no amount in ${currency}` });
+    return Amount.zero(currency);
+  };
+  const entry = new EntryReader(path, problems, money, totals);
+  const entries = nodes(statement, 'Ntry').map((node, index) => entry.read(node, index + 1));
+  const booked = entries.filter((each) => each.booked);
+
+  const balance = (...codes: readonly string[]): Amount | undefined => {
+    for (const code of codes) {
+      const found = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === code);
+      if (found === undefined) continue;
+      const amount = money(textAt(found, 'Amt'), attribute(found, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
+      return textAt(found, 'CdtDbtInd') === 'DBIT' ? amount.negated() : amount;
+    }
+    return undefined;
+  };
+  const opening = balance('OPBD', 'PRCD');
+  const closing = balance('CLBD');
+  const sum = (way?: 'credit' | 'debit') =>
+    booked
+      .filter((each) => way === undefined || each.direction === way)
+      .reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
+  if (opening !== undefined) {
+    const found = opening.plus(sum('credit')).minus(sum('debit'));
+    totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
+  }
+  const summary = child(statement, 'TxsSummry');
+  const stated = (block: string, of: readonly unknown[], amount: Amount) => {
+    const node = child(summary, block);
+    const number = textAt(node, 'NbOfNtries');
+    if (number !== '')
+      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(of.length));
+    const text = textAt(node, 'Sum');
+    if (text !== '')
+      totals.expect(`${path}: sum (${block})`, money(text, '', `${path}, ${block}`).toString(), amount.toString());
+  };
+  stated(
+    'TtlNtries',
+    entries,
+    entries.reduce((total, each) => total.plus(each.amount), Amount.zero(currency)),
+  );
+  stated(
+    'TtlCdtNtries',
+    entries.filter((each) => each.direction === 'credit'),
+    sumOf(entries, 'credit', currency),
+  );
+  stated(
+    'TtlDbtNtries',
+    entries.filter((each) => each.direction === 'debit'),
+    sumOf(entries, 'debit', currency),
+  );
+  return {
+    account,
+    currency,
+    reference: textAt(statement, 'Id'),
+    opening,
+    closing,
+    lines: booked.flatMap((each) => each.lines),
+    pending: entries.length - booked.length,
+  };
+}
+
+const sumOf = (entries: readonly Entry[], way: 'credit' | 'debit', currency: string): Amount =>
+  entries
+    .filter((each) => each.direction === way)
+    .reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
+
+interface Entry {
+  readonly booked: boolean;
+  readonly direction: 'credit' | 'debit';
+  readonly amount: Amount;
+  readonly lines: readonly BankLine[];
+}
+
+class EntryReader {
+  private readonly statement: string;
+  private readonly problems: FieldProblem[];
+  private readonly money: (text: string, currency: string, where: string) => Amount;
+  private readonly totals: Totals;
+
+  constructor(
+    statement: string,
+    problems: FieldProblem[],
+    money: (text: string, currency: string, where: string) => Amount,
+    totals: Totals,
+  ) {
+    this.statement = statement;
+    this.problems = problems;
+    this.money = money;
+    this.totals = totals;
+  }
+
+  read(entry: Node, position: number): Entry {
+    const where = `${this.statement}, entry ${position}`;
+    const amount = this.money(textAt(entry, 'Amt'), attribute(entry, ['Amt'], 'Ccy'), where);
+    const indicator = textAt(entry, 'CdtDbtInd');
+    if (indicator !== 'CRDT' && indicator !== 'DBIT') {
+      this.problems.push({ path: where, reason: `'${indicator}' is neither CRDT nor DBIT` });
+    }
+    const direction = indicator === 'DBIT' ? 'debit' : 'credit';
+    const booked = (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
+    const bookedOn = date(child(entry, 'BookgDt')) || date(child(entry, 'ValDt'));
+    if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
+    const shared = { entry, position, direction, bookedOn } as const;
+    return { booked, direction, amount, lines: this.lines(shared, amount, where) };
+  }
+
+  /** A batch gives a line for each of its parts; an entry whose parts carry no amounts of their own is one line. */
+  private lines(shared: Shared, amount: Amount, where: string): BankLine[] {
+    const details = nodes(shared.entry, 'NtryDtls');
+    const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
+    for (const batch of details) {
+      const total = textAt(batch, 'Btch', 'TtlAmt');
+      if (total === '') continue;
+      const stated = this.money(total, attribute(batch, ['Btch', 'TtlAmt'], 'Ccy'), `${where}, batch`);
+      this.totals.expect(`${where}: total of the batch (Btch/TtlAmt)`, stated.toString(), amount.toString());
+    }
+    const amounts = parts.map((part) => this.partAmount(part, amount.currency, where));
+    const known = amounts.filter((each) => each !== undefined);
+    if (parts.length < 2 || known.length < parts.length) return [lineOf(shared, parts, amount)];
+    const sum = known.reduce((total, each) => total.plus(each), Amount.zero(amount.currency));
+    // Charges taken off the entry: its parts add up to more than what arrived, so it is one line.
+    if (!sum.equals(amount) && hasCharges(shared.entry, parts)) return [lineOf(shared, parts, amount)];
+    this.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
+    return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
+  }
+
+  /** In the account's currency; an amount in another one says what was instructed, not what arrived. */
+  private partAmount(part: Node, currency: string, where: string): Amount | undefined {
+    for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
+      const text = textAt(part, ...path);
+      if (text !== '' && attribute(part, path, 'Ccy') === currency) return this.money(text, currency, where);
+    }
+    return undefined;
+  }
+}
+
+interface Shared {
+  readonly entry: Node;
+  readonly position: number;
+  readonly direction: 'credit' | 'debit';
+  readonly bookedOn: string;
+}
+
+const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
+  [entry, ...parts].some((node) => node['Chrgs'] !== undefined);
+
+/** `Dt` as it is; of `DtTm` its day, as the bank wrote it. */
+const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
+
+function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonly Node[], amount: Amount): BankLine {
+  const references: ReferenceField[] = [];
+  const seen = new Set<string>();
+  const add = (field: string, text: string): void => {
+    const found = reference(text);
+    if (found === undefined || seen.has(`${field} ${found}`)) return;
+    seen.add(`${field} ${found}`);
+    references.push({ field, text: found });
+  };
+  const remittance: string[] = [];
+  for (const part of parts) {
+    const refs = child(part, 'Refs');
+    add('EndToEndId', textAt(refs, 'EndToEndId'));
+    for (const structured of nodes(child(part, 'RmtInf'), 'Strd')) {
+      add('creditor reference', textAt(structured, 'CdtrRefInf', 'Ref'));
+      for (const referred of nodes(structured, 'RfrdDocInf')) add('referred document', textAt(referred, 'Nb'));
+      remittance.push(...texts(structured, 'AddtlRmtInf'));
+    }
+    const lines = texts(child(part, 'RmtInf'), 'Ustrd');
+    remittance.push(...lines);
+    add('Ustrd', lines.join(' '));
+    // A number may be cut in two where a line of 140 characters ends.
+    if (lines.length > 1) add('Ustrd', lines.join(''));
+    add('InstrId', textAt(refs, 'InstrId'));
+    add('TxId', textAt(refs, 'TxId'));
+    add('AddtlTxInf', textAt(part, 'AddtlTxInf'));
+  }
+  add('AddtlNtryInf', textAt(entry, 'AddtlNtryInf'));
+  const only = parts.length === 1 ? (parts[0] as Node) : EMPTY;
+  const payer = child(only, 'RltdPties', 'Dbtr');
+  const payerAccount = child(only, 'RltdPties', 'DbtrAcct', 'Id');
+  const reason = textAt(only, 'RtrInf', 'Rsn', 'Cd') || textAt(only, 'RtrInf', 'Rsn', 'Prtry');
+  const domain = child(entry, 'BkTxCd', 'Domn');
+  const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
+  return {
+    position,
+    booked_on: bookedOn,
+    value_on: date(child(entry, 'ValDt')) || undefined,
+    direction,
+    amount,
+    bank_reference: reference(textAt(only, 'Refs', 'AcctSvcrRef')) ?? reference(textAt(entry, 'AcctSvcrRef')),
+    references,
+    text: [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' '),
+    payer_name: reference(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
+    payer_account: reference((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
+    type: code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd'),
+    reversal: textAt(entry, 'RvslInd') === 'true' || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
+    return_code: reason || undefined,
+    raw: JSON.stringify(parts.length === 1 ? { ...withoutDetails(entry), NtryDtls: parts[0] } : entry),
+  };
+}
+
+const withoutDetails = ({ NtryDtls: _, ...entry }: Node): Node => entry;

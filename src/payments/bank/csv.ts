@@ -1,0 +1,226 @@
+/**
+ * A bank's CSV, read by a column map that the settings keep under a name. Where a column has the running balance, every
+ * row must lead from the balance before to its own, in whichever order the bank lists them.
+ */
+import { CsvError, parse } from 'csv-parse/sync';
+import { DateTime } from 'luxon';
+import type { BankCsvMap } from '../../config.ts';
+import type { FieldProblem } from '../../errors.ts';
+import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
+
+interface Row {
+  readonly line: number;
+  readonly cells: Readonly<Record<string, string>>;
+  readonly raw: string;
+}
+
+/** A row as a line, with the account and currency that it belongs to. */
+interface Read {
+  readonly account: string;
+  readonly line: BankLine;
+  readonly balance: Amount | undefined;
+}
+
+export function readBankCsv(text: string, file: string, map: BankCsvMap): BankStatement[] {
+  const problems: FieldProblem[] = [];
+  const rows = readRows(text, file, map);
+  const read = rows.flatMap((row) => readRow(row, map, problems) ?? []);
+  if (problems.length > 0) throw invalidFile(file, problems);
+  const accounts = new Map<string, Read[]>();
+  for (const each of read) {
+    const name = `${each.account} ${each.line.amount.currency}`;
+    accounts.set(name, [...(accounts.get(name) ?? []), each]);
+  }
+  const totals = new Totals();
+  const statements = [...accounts.values()].map((lines): BankStatement => {
+    const { account, line } = lines[0] as Read;
+    const balances = checkBalances(lines, totals);
+    const { currency } = line.amount;
+    return { account, currency, reference: '', ...balances, lines: lines.map((each) => each.line), pending: 0 };
+  });
+  totals.refuse(file);
+  return statements;
+}
+
+function readRows(text: string, file: string, map: BankCsvMap): Row[] {
+  let records: { record: Record<string, string>; raw: string; info: { lines: number } }[];
+  let header: string[] = [];
+  const body = text
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .slice(map.skip_lines)
+    .join('\n');
+  try {
+    records = parse(body, {
+      columns: (names: string[]) => {
+        header = names.map((name) => name.trim());
+        return header;
+      },
+      delimiter: map.delimiter,
+      skip_empty_lines: true,
+      trim: true,
+      info: true,
+      raw: true,
+    }) as unknown as typeof records;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw invalidFile(file, [{ path: '', reason: `is not CSV as the column map says: ${error.message}` }]);
+  }
+  const missing = columnsOf(map).filter((name) => !header.includes(name));
+  if (missing.length > 0) {
+    const reason = `has no column ${missing.map((name) => `'${name}'`).join(', ')}; it has ${header.map((name) => `'${name}'`).join(', ')}`;
+    throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }]);
+  }
+  return records.map(({ record, raw, info }) => ({
+    line: info.lines + map.skip_lines,
+    cells: record,
+    raw: raw.trimEnd(),
+  }));
+}
+
+function columnsOf({ columns }: BankCsvMap): string[] {
+  const { text, ...others } = columns;
+  return [...Object.values(others).filter((name) => name !== undefined), ...text];
+}
+
+function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | undefined {
+  const { columns } = map;
+  const cell = (name: string | undefined): string => (name === undefined ? '' : (row.cells[name] ?? '').trim());
+  const complain = (reason: string): undefined => {
+    problems.push({ path: `line ${row.line}`, reason });
+    return undefined;
+  };
+  const account = (cell(columns.account) || map.account).replace(/\s/g, '');
+  if (account === '') return complain('names no account, and the column map has none');
+  const currency = (cell(columns.currency) || map.currency).toUpperCase();
+  if (!isCurrency(currency)) return complain(`'${currency}' is no currency`);
+  const bookedOn = day(cell(columns.date), map.date_format);
+  if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is no date of the form ${map.date_format}`);
+
+  const number = (name: string | undefined): Amount | undefined => {
+    const written = cell(name);
+    if (written === '') return undefined;
+    const plain = plainAmount(written, map.decimal);
+    if (plain !== undefined && amountProblem(plain, minorDigits(currency) as number) === undefined) {
+      return Amount.of(plain, currency);
+    }
+    return complain(`'${written}' is no amount in ${currency} with '${map.decimal}' before the decimals`);
+  };
+  const before = problems.length;
+  const single = number(columns.amount);
+  const credit = number(columns.credit);
+  const debit = number(columns.debit);
+  const balance = number(columns.balance);
+  if (problems.length > before) return undefined;
+  const signed = signedAmount(single, credit, debit, map.negate);
+  if (signed === undefined) return complain('has no amount');
+  // A row of zero moves nothing; banks use them for remarks.
+  if (signed.isZero()) return undefined;
+
+  const references: ReferenceField[] = [];
+  const add = (field: string, content: string): void => {
+    const found = reference(content);
+    if (found !== undefined) references.push({ field, text: found });
+  };
+  if (columns.customer_reference !== undefined) add(columns.customer_reference, cell(columns.customer_reference));
+  for (const name of columns.text) add(name, cell(name));
+  if (columns.bank_reference !== undefined) add(columns.bank_reference, cell(columns.bank_reference));
+  const text = columns.text
+    .map(cell)
+    .filter((each) => each !== '')
+    .join(' ');
+  const direction = signed.isNegative() ? 'debit' : 'credit';
+  const code = cell(columns.return_code) || (direction === 'debit' ? (/\bR\d\d\b/.exec(text)?.[0] ?? '') : '');
+  const line: BankLine = {
+    position: row.line,
+    booked_on: bookedOn,
+    value_on: day(cell(columns.value_date), map.date_format),
+    direction,
+    amount: signed.isNegative() ? signed.negated() : signed,
+    bank_reference: reference(cell(columns.bank_reference)),
+    references,
+    text,
+    payer_name: reference(cell(columns.payer)),
+    payer_account: reference(cell(columns.payer_account).replace(/\s/g, '')),
+    type: cell(columns.type),
+    reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
+    return_code: code || undefined,
+    raw: row.raw,
+  };
+  return { account, line, balance };
+}
+
+/** Of one column with a sign, or of two; a debit column holds what went out, with or without a minus. */
+function signedAmount(
+  single: Amount | undefined,
+  credit: Amount | undefined,
+  debit: Amount | undefined,
+  negate: boolean,
+): Amount | undefined {
+  if (single !== undefined) return negate ? single.negated() : single;
+  if (credit !== undefined && !credit.isZero()) return credit;
+  if (debit !== undefined) return debit.isNegative() ? debit : debit.negated();
+  return credit;
+}
+
+/**
+ * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined where it is none of
+ * them. What stands before the decimals must be grouped by threes or not at all, so that a wrong map is noticed.
+ */
+export function plainAmount(written: string, decimal: '.' | ','): string | undefined {
+  let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
+  let negative = false;
+  const marks: readonly [RegExp, boolean][] = [
+    [/^\((.*)\)$/, true],
+    [/^[-−](.*)$/, true],
+    [/^(.*)[-−]$/, true],
+    [/^(.*)DR$/i, true],
+    [/^(.*)CR$/i, false],
+    [/^\+(.*)$/, false],
+  ];
+  for (const [mark, minus] of marks) {
+    const found = mark.exec(text);
+    if (found === null) continue;
+    text = found[1] as string;
+    negative = minus;
+    break;
+  }
+  const group = decimal === '.' ? ',' : '.';
+  const [whole = '', fraction, more] = text.split(decimal);
+  if (more !== undefined || (fraction !== undefined && !/^\d+$/.test(fraction))) return undefined;
+  const grouped = new RegExp(`^\\d{1,3}(?:[${group}'’]\\d{3})+$`);
+  if (!/^\d+$/.test(whole) && !grouped.test(whole)) return undefined;
+  const plain = whole.replace(/\D/g, '');
+  return `${negative ? '-' : ''}${plain}${fraction === undefined ? '' : `.${fraction}`}`;
+}
+
+function day(text: string, format: string): string | undefined {
+  if (text === '') return undefined;
+  const at = DateTime.fromFormat(text, format, { zone: 'utc', locale: 'en' });
+  return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
+}
+
+/** Opening and closing balance, where there is a column of balances. */
+function checkBalances(
+  lines: readonly Read[],
+  totals: Totals,
+): { opening: Amount | undefined; closing: Amount | undefined } {
+  if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
+  const movement = ({ line }: Read) => (line.direction === 'credit' ? line.amount : line.amount.negated());
+  const faults = (ordered: readonly Read[]) =>
+    ordered.flatMap((each, index) => {
+      const before = ordered[index - 1]?.balance;
+      const expected = before?.plus(movement(each));
+      return expected === undefined || expected.equals(each.balance as Amount) ? [] : [{ each, expected }];
+    });
+  const newestFirst = [...lines].reverse();
+  const [ordered, wrong] = [lines, newestFirst]
+    .map((order) => [order, faults(order)] as const)
+    .reduce((best, each) => (each[1].length < best[1].length ? each : best));
+  for (const { each, expected } of wrong) {
+    totals.expect(`line ${each.line.position}: running balance`, each.balance?.toString(), expected.toString());
+  }
+  const first = ordered[0] as Read;
+  return { opening: first.balance?.minus(movement(first)), closing: ordered.at(-1)?.balance };
+}

@@ -1,0 +1,624 @@
+/**
+ * Importing a bank file: whole or not at all, once. Every line that is new becomes exactly one thing: a payment, another
+ * sighting of a payment that is known, a payout of the processor, a return, or nothing of ours; each with its reason.
+ * Refusals: those of the readers in bank/read.ts.
+ */
+import { createHash } from 'node:crypto';
+import type { Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
+import { type BankLine, lineIdentities } from './bank/statement.ts';
+import {
+  insertBankFile,
+  insertOutcomes,
+  insertPayouts,
+  insertSettlements,
+  lineKey,
+  type NewOutcome,
+  type NewSettlement,
+  readKnownFile,
+  readWithProcessor,
+} from './lines.ts';
+import { Book, type Match, match, namePlausible, type Payable } from './match.ts';
+import { settle } from './payout.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
+import {
+  type Candidate,
+  insertApplications,
+  insertPayments,
+  insertSightings,
+  insertSuggestions,
+  type NewPayment,
+  type NewReversal,
+  type NewSighting,
+  readCandidates,
+  readPayables,
+  readPayerAccounts,
+  readPayers,
+} from './queries.ts';
+import { findReferences } from './reference.ts';
+import { returnReason, reverseAll } from './reverse.ts';
+import { daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
+import type { Method } from './words.ts';
+
+/** A line as the report shows it. */
+export interface LineReport {
+  readonly account: string;
+  readonly position: number;
+  readonly booked_on: string;
+  readonly direction: 'credit' | 'debit';
+  readonly amount: string;
+  readonly currency: string;
+  readonly payer: string | null;
+  readonly bank_reference: string | null;
+  readonly outcome: 'payment' | 'seen_again' | 'payout' | 'return' | 'ignored';
+  readonly payment_id: number | null;
+  readonly applied: readonly {
+    number: string;
+    amount: string;
+    small_difference: string | null;
+    confidence: string;
+    why: string;
+  }[];
+  readonly suggested: readonly { number: string; amount: string; confidence: string; why: string }[];
+  readonly why: string;
+  readonly needs_person: boolean;
+}
+
+export interface BankImport {
+  readonly file: string;
+  readonly sha256: string;
+  readonly format: ReadBankFile['format'];
+  /** When the same file was recorded before; then nothing was done. */
+  readonly already_imported: string | null;
+  readonly statements: readonly {
+    account: string;
+    currency: string;
+    opening: string | null;
+    closing: string | null;
+    lines: number;
+    pending: number;
+  }[];
+  readonly lines: { total: number; new: number; known: number };
+  readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
+  readonly new_lines: readonly LineReport[];
+}
+
+export async function importBankFile(tx: Transaction, acting: Acting, file: BankFile): Promise<BankImport> {
+  const { format, statements } = readBankFile(file, acting.settings.bank_csv);
+  const sha256 = createHash('sha256').update(file.bytes).digest('hex');
+  const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
+  const head = {
+    file: file.name,
+    sha256,
+    format,
+    statements: statements.map((each) => ({
+      account: each.account,
+      currency: each.currency,
+      opening: each.opening?.toString() ?? null,
+      closing: each.closing?.toString() ?? null,
+      lines: each.lines.length,
+      pending: each.pending,
+    })),
+  };
+  failpoint('payments.read');
+  await lockPayments(tx);
+  failpoint('payments.locked');
+  const known = await readKnownFile(tx, sha256);
+  if (known !== undefined) {
+    const lines = { total, new: 0, known: total };
+    return { ...head, already_imported: known.recorded_at, lines, outcomes: count([]), new_lines: [] };
+  }
+  const posting = await beginPosting(tx, acting, {
+    action: 'payment.import',
+    subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
+    details: { sha256, format, lines: total },
+  });
+  // Two statements of one account in one file (two days of a BAI2) count equal lines together.
+  const accounts = [...new Set(statements.map((each) => each.account))];
+  const identities = new Map<BankLine, string>();
+  for (const account of accounts) {
+    const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
+    for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
+  }
+  const newIds = await insertBankFile(
+    posting,
+    { sha256, name: file.name, format, bytes: file.bytes.length },
+    statements.map((statement) => ({
+      statement,
+      identities: statement.lines.map((line) => identities.get(line) as string),
+    })),
+  );
+  const fresh = statements.flatMap((statement) =>
+    statement.lines.flatMap((line): FreshLine[] => {
+      const identity = identities.get(line) as string;
+      const id = newIds.get(lineKey(statement.account, identity));
+      return id === undefined ? [] : [{ id, account: statement.account, identity, line }];
+    }),
+  );
+  const reports = await recordLines(posting, acting, fresh);
+  failpoint('payments.recorded');
+  return {
+    ...head,
+    already_imported: null,
+    lines: { total, new: fresh.length, known: total - fresh.length },
+    outcomes: count(reports),
+    new_lines: reports,
+  };
+}
+
+function count(reports: readonly LineReport[]): BankImport['outcomes'] {
+  const outcomes = { payment: 0, seen_again: 0, payout: 0, return: 0, ignored: 0 };
+  for (const { outcome } of reports) outcomes[outcome] += 1;
+  return outcomes;
+}
+
+interface FreshLine {
+  readonly id: number;
+  readonly account: string;
+  readonly identity: string;
+  readonly line: BankLine;
+}
+
+/** What is decided of a line before anything of it is recorded. */
+type Decision =
+  | { readonly kind: 'payment'; readonly match: Match }
+  /** Link money that the bank told of first: it is with us, and the processor will tell of it under this id. */
+  | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
+  | { readonly kind: 'seen_again'; readonly payment: Candidate; readonly by: string }
+  | { readonly kind: 'payout'; readonly of: Candidate | undefined; readonly why: string }
+  | { readonly kind: 'ignored'; readonly why: string; readonly needsPerson: boolean };
+
+async function recordLines(posting: Posting, acting: Acting, fresh: readonly FreshLine[]): Promise<LineReport[]> {
+  const credits = fresh.filter(({ line }) => line.direction === 'credit');
+  const debits = fresh.filter(({ line }) => line.direction === 'debit');
+  const book = await openBook(posting.tx, acting, credits);
+  const decided = decideCredits(credits, book, await candidatesFor(posting.tx, credits), acting.settings.payout_names);
+  const reports = new Map<FreshLine, LineReport>();
+  await recordCredits(posting, decided, reports);
+  await recordDebits(posting, debits, reports);
+  return fresh.map((each) => reports.get(each) as LineReport);
+}
+
+async function openBook(tx: Transaction, acting: Acting, credits: readonly FreshLine[]): Promise<Book> {
+  const numbers = credits.flatMap(({ line }) => findReferences(line.references).references.map((each) => each.number));
+  const payables = (await readPayables(tx, [...new Set(numbers)])).map(
+    (row): Payable => ({
+      document_id: row.document_id,
+      number: row.number,
+      partner_id: row.partner_id,
+      currency: row.currency,
+      status: row.status,
+      balance: Amount.of(row.balance, row.currency),
+      due_on: row.due_on ?? '',
+      replaced_by: row.replaced_by,
+    }),
+  );
+  return new Book(payables, await readPayers(tx), await readPayerAccounts(tx), acting.settings.small_difference);
+}
+
+/** Payments that a line may be another sighting of. */
+function candidatesFor(tx: Transaction, lines: readonly FreshLine[]): Promise<Candidate[]> {
+  return readCandidates(tx, {
+    money: lines.map(({ line }) => ({ currency: line.amount.currency, amount: line.amount.toString() })),
+    references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),
+  });
+}
+
+/** Decides of each credit in its order what it is; what one pays is no longer open for the next. Reads nothing. */
+function decideCredits(
+  credits: readonly FreshLine[],
+  book: Book,
+  candidates: readonly Candidate[],
+  payoutNames: readonly string[],
+): Map<FreshLine, Decision> {
+  const free = new Map(
+    candidates.filter((each) => !each.seen_by_bank && !each.paid_out).map((each) => [each.payment_id, each]),
+  );
+  const decisions = new Map<FreshLine, Decision>();
+  for (const each of credits) {
+    const { line } = each;
+    const decision = decideCredit(line, book, [...free.values()], payoutNames);
+    const taken =
+      decision.kind === 'seen_again' ? decision.payment : decision.kind === 'payout' ? decision.of : undefined;
+    if (taken !== undefined) free.delete(taken.payment_id);
+    if ('match' in decision) book.apply(decision.match.applied);
+    decisions.set(each, decision);
+  }
+  return decisions;
+}
+
+function decideCredit(
+  line: BankLine,
+  book: Book,
+  free: readonly Candidate[],
+  payoutNames: readonly string[],
+): Decision {
+  if (line.reversal) {
+    return { kind: 'ignored', why: 'takes back an earlier debit: no payment', needsPerson: false };
+  }
+  const ids = processorIds(referencesOf(line));
+  const byId = free.find(
+    (each) =>
+      each.currency === line.amount.currency &&
+      ids.some((id) => each.references.includes(id)) &&
+      !Amount.of(each.amount, each.currency).minus(line.amount).isNegative(),
+  );
+  if (byId?.method === 'link') {
+    return { kind: 'payout', of: byId, why: `brings payment ${byId.payment_id} from the processor` };
+  }
+  const equal = free.filter(
+    (each) => each.currency === line.amount.currency && Amount.of(each.amount, each.currency).equals(line.amount),
+  );
+  for (const candidate of equal) {
+    const by = sharedReference(line, candidate);
+    if (by === undefined) continue;
+    if (candidate.method !== 'link') return { kind: 'seen_again', payment: candidate, by };
+    return {
+      kind: 'payout',
+      of: candidate,
+      why: `brings payment ${candidate.payment_id} from the processor: both have ${by}`,
+    };
+  }
+  const named = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
+  if (named !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
+    return { kind: 'payout', of: undefined, why: `a payout of the processor: it names ${named}` };
+  }
+  const found = match(
+    {
+      amount: line.amount,
+      references: line.references,
+      payer_name: line.payer_name,
+      payer_account: line.payer_account,
+      text: line.text,
+    },
+    book,
+  );
+  const [processorId] = ids;
+  return processorId === undefined
+    ? { kind: 'payment', match: found }
+    : { kind: 'link_payment', match: found, processorId };
+}
+
+// --- Recording --------------------------------------------------------------------------------------------------------
+
+export const bankIdentity = (account: string, identity: string): string => `bank|${account}|${identity}`;
+export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
+
+async function recordCredits(
+  posting: Posting,
+  decisions: ReadonlyMap<FreshLine, Decision>,
+  reports: Map<FreshLine, LineReport>,
+): Promise<void> {
+  const received = [...decisions].flatMap(([each, decision]) => ('match' in decision ? [{ each, decision }] : []));
+  const ids = await insertPayments(
+    posting,
+    received.map(({ each, decision }) => newPayment(each, decision)),
+  );
+  const idOf = ({ each, decision }: (typeof received)[number]): number =>
+    ids.get(newPayment(each, decision).identity) as number;
+
+  const sightings: NewSighting[] = [];
+  const outcomes: NewOutcome[] = [];
+  for (const found of received) {
+    const { each, decision } = found;
+    const paymentId = idOf(found);
+    sightings.push(bankSighting(each, paymentId));
+    if (decision.kind === 'link_payment') {
+      sightings.push({
+        identity: processorIdentity('', decision.processorId),
+        payment_id: paymentId,
+        source: 'processor',
+        reference: decision.processorId,
+        bank_line_id: null,
+      });
+    } else outcomes.push(outcome(each, 'payment', decision.match.why, { payment_id: paymentId }));
+    reports.set(each, paymentReport(each, paymentId, decision.match));
+  }
+  for (const [each, decision] of decisions) {
+    if (decision.kind === 'seen_again') {
+      const paymentId = decision.payment.payment_id;
+      const why = `payment ${paymentId} is known already: both have ${decision.by}`;
+      sightings.push(bankSighting(each, paymentId));
+      outcomes.push(outcome(each, 'payment', why, { payment_id: paymentId }));
+      reports.set(each, { ...plainReport(each, 'seen_again', why), payment_id: paymentId });
+    }
+    if (decision.kind === 'ignored') {
+      outcomes.push(outcome(each, 'ignored', decision.why, { needs_person: decision.needsPerson }));
+      reports.set(each, { ...plainReport(each, 'ignored', decision.why), needs_person: decision.needsPerson });
+    }
+  }
+  await insertSightings(posting, sightings);
+  await insertApplications(
+    posting,
+    received.flatMap((found) =>
+      found.decision.match.applied.map((applied) => ({
+        payment_id: idOf(found),
+        document_id: applied.document.document_id,
+        amount: applied.amount.toString(),
+        applied_on: found.each.line.booked_on,
+        confidence: applied.confidence,
+        evidence: applied.evidence,
+        small_difference: applied.small_difference?.toString() ?? null,
+      })),
+    ),
+  );
+  await insertSuggestions(
+    posting,
+    received.flatMap((found) =>
+      found.decision.match.suggested.map((suggested) => ({
+        payment_id: idOf(found),
+        document_id: suggested.document.document_id,
+        same_as: null,
+        amount: suggested.amount.toString(),
+        confidence: suggested.confidence,
+        evidence: suggested.evidence,
+      })),
+    ),
+  );
+  await recordPayouts(
+    posting,
+    decisions,
+    (each) => ids.get(bankIdentity(each.account, each.identity)),
+    outcomes,
+    reports,
+  );
+  await insertOutcomes(posting, outcomes);
+  await lookAgainAt(
+    posting,
+    received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
+  );
+}
+
+function newPayment(each: FreshLine, decision: Extract<Decision, { match: Match }>): NewPayment {
+  const { line, account, identity } = each;
+  const link = decision.kind === 'link_payment';
+  return {
+    identity: bankIdentity(account, identity),
+    source: 'bank',
+    partner_id: decision.match.partner_id ?? null,
+    currency: line.amount.currency,
+    amount: line.amount.toString(),
+    method: link ? 'link' : methodOf(line),
+    account,
+    received_on: line.booked_on,
+    reference: link
+      ? decision.processorId
+      : (line.bank_reference ?? line.references[0]?.text.slice(0, 140) ?? `line ${each.id}`),
+    payer_name: line.payer_name ?? null,
+    payer_account: line.payer_account ?? null,
+  };
+}
+
+/** By the format's code: BAI2 142/165/169 ACH, 195/208 wires; ISO 20022 by instruments. */
+function methodOf({ type, text }: BankLine): Method {
+  const written = `${type} ${text}`.toUpperCase();
+  if (/^(142|143|164|165|166|168|169)\b/.test(type) || /\bACH\b/.test(written)) return 'ach';
+  if (/^(191|195|196|206|208|212|213)\b/.test(type) || /\bWIRE\b|FEDWIRE|RCDT|SWIFT/.test(written)) return 'wire';
+  return 'other';
+}
+
+const bankSighting = (each: FreshLine, paymentId: number): NewSighting => ({
+  identity: bankIdentity(each.account, each.identity),
+  payment_id: paymentId,
+  source: 'bank',
+  reference: each.line.bank_reference ?? each.line.references[0]?.text.slice(0, 140) ?? `line ${each.id}`,
+  bank_line_id: each.id,
+});
+
+function outcome(
+  each: FreshLine,
+  kind: NewOutcome['outcome'],
+  reason: string,
+  named: Partial<Pick<NewOutcome, 'payment_id' | 'payout_id' | 'payment_reversal_id' | 'needs_person'>>,
+): NewOutcome {
+  return {
+    bank_line_id: each.id,
+    outcome: kind,
+    payment_id: null,
+    payout_id: null,
+    payment_reversal_id: null,
+    needs_person: false,
+    reason,
+    ...named,
+  };
+}
+
+async function recordPayouts(
+  posting: Posting,
+  decisions: ReadonlyMap<FreshLine, Decision>,
+  paymentOf: (each: FreshLine) => number | undefined,
+  outcomes: NewOutcome[],
+  reports: Map<FreshLine, LineReport>,
+): Promise<void> {
+  const found = [...decisions].flatMap(([each, decision]) =>
+    decision.kind === 'payout' || decision.kind === 'link_payment' ? [{ each, decision }] : [],
+  );
+  const payoutIds = await insertPayouts(
+    posting,
+    found.map(({ each }) => each.id),
+  );
+  const settlements: NewSettlement[] = [];
+  const open = new Map<FreshLine, number>();
+  for (const { each, decision } of found) {
+    const payoutId = payoutIds.get(each.id) as number;
+    const { amount } = each.line;
+    const of =
+      decision.kind === 'link_payment'
+        ? { payment_id: paymentOf(each) as number, amount: amount.toString() }
+        : decision.of && { payment_id: decision.of.payment_id, amount: decision.of.amount };
+    const why =
+      decision.kind === 'payout' ? decision.why : `brings one payment of the processor, ${decision.processorId}`;
+    if (of === undefined) open.set(each, payoutId);
+    else {
+      const gross = Amount.of(of.amount, amount.currency);
+      settlements.push({
+        payout_id: payoutId,
+        gross: gross.toString(),
+        fees: gross.minus(amount).toString(),
+        why,
+        payments: [of],
+      });
+    }
+    if (decision.kind === 'payout')
+      reports.set(each, { ...plainReport(each, 'payout', why), payment_id: decision.of?.payment_id ?? null });
+    outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
+  }
+  await insertSettlements(posting, settlements);
+  for (const [each, payoutId] of open) {
+    const why = await settleWithOldest(posting, payoutId, each.line);
+    const report = reports.get(each) as LineReport;
+    reports.set(each, { ...report, why: `${report.why}; ${why.text}`, needs_person: !why.settled });
+  }
+}
+
+/** A payout that names no payment is settled with the oldest that it can be; each takes them from the next. */
+async function settleWithOldest(
+  posting: Posting,
+  payoutId: number,
+  line: BankLine,
+): Promise<{ settled: boolean; text: string }> {
+  const waiting = (await readWithProcessor(posting.tx, line.amount.currency))
+    .filter((each) => each.received_on <= line.booked_on)
+    .map((each) => ({ payment_id: each.payment_id, amount: Amount.of(each.amount, line.amount.currency) }));
+  const found = settle(line.amount, waiting);
+  if (found === undefined) {
+    return { settled: false, text: "which payments it brings can't be told: 'reckoner payment settle' says it" };
+  }
+  const text = `the oldest ${found.payments.length} link payment(s), less ${found.fees.forPeople()} of fees`;
+  await insertSettlements(posting, [
+    {
+      payout_id: payoutId,
+      gross: found.gross.toString(),
+      fees: found.fees.toString(),
+      why: text,
+      payments: found.payments.map((each) => ({ payment_id: each.payment_id, amount: each.amount.toString() })),
+    },
+  ]);
+  return { settled: true, text };
+}
+
+// --- Debits -----------------------------------------------------------------------------------------------------------
+
+/** A return may come so many days after its payment: 60 for an unauthorised debit, and the bank's own time. */
+const RETURNED_WITHIN_DAYS = 90;
+
+async function recordDebits(
+  posting: Posting,
+  debits: readonly FreshLine[],
+  reports: Map<FreshLine, LineReport>,
+): Promise<void> {
+  const candidates = await candidatesFor(
+    posting.tx,
+    debits.filter(({ line }) => line.reversal || line.return_code),
+  );
+  const free = new Map(candidates.map((each) => [each.payment_id, each]));
+  const reversals: { each: FreshLine; reversal: NewReversal }[] = [];
+  const outcomes: NewOutcome[] = [];
+  for (const each of debits) {
+    const { line } = each;
+    if (!line.reversal && line.return_code === undefined) {
+      const why = 'money out: no payment of a partner';
+      outcomes.push(outcome(each, 'ignored', why, {}));
+      reports.set(each, plainReport(each, 'ignored', why));
+      continue;
+    }
+    const returned = returnedPayment(line, [...free.values()]);
+    if (returned === undefined) {
+      const why = `looks like a return (${returnReason(line.return_code)}), but of which payment can't be told: 'reckoner payment reverse' takes it back`;
+      outcomes.push(outcome(each, 'ignored', why, { needs_person: true }));
+      reports.set(each, { ...plainReport(each, 'ignored', why), needs_person: true });
+      continue;
+    }
+    free.delete(returned.payment_id);
+    reversals.push({
+      each,
+      reversal: {
+        identity: bankIdentity(each.account, each.identity),
+        payment_id: returned.payment_id,
+        amount: line.amount.toString(),
+        kind: 'returned',
+        code: line.return_code ?? null,
+        reason: `returned by the bank: ${returnReason(line.return_code)}`,
+        bank_line_id: each.id,
+        duplicate_of: null,
+        reversed_on: line.booked_on,
+      },
+    });
+  }
+  const ids = await reverseAll(
+    posting,
+    reversals.map(({ reversal }) => reversal),
+  );
+  for (const { each, reversal } of reversals) {
+    const why = `payment ${reversal.payment_id} is ${reversal.reason}; what it paid is open again`;
+    outcomes.push(outcome(each, 'return', why, { payment_reversal_id: ids.get(reversal.identity) ?? null }));
+    // An invoice that was paid is open again: finance should know.
+    reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_person: true });
+  }
+  await insertOutcomes(posting, outcomes);
+}
+
+/** The one payment that a return can be of: its amount, and a reference of it or a document that it pays. */
+function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
+  const texts = referencesOf(line);
+  const numbers = findReferences(line.references)
+    .references.filter((each) => each.guess === undefined)
+    .map((each) => each.number);
+  const found = candidates.filter(
+    (each) =>
+      each.currency === line.amount.currency &&
+      Amount.of(each.amount, each.currency).equals(line.amount) &&
+      Number(each.reversed) === 0 &&
+      each.received_on <= line.booked_on &&
+      daysBetween(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS &&
+      (each.documents.some((number) => numbers.includes(number)) ||
+        each.references.some((known) => sameReference(known, texts))),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
+
+// --- The report -------------------------------------------------------------------------------------------------------
+
+function plainReport({ line, account }: FreshLine, kind: LineReport['outcome'], why: string): LineReport {
+  return {
+    account,
+    position: line.position,
+    booked_on: line.booked_on,
+    direction: line.direction,
+    amount: line.amount.toString(),
+    currency: line.amount.currency,
+    payer: line.payer_name ?? null,
+    bank_reference: line.bank_reference ?? null,
+    outcome: kind,
+    payment_id: null,
+    applied: [],
+    suggested: [],
+    why,
+    needs_person: false,
+  };
+}
+
+function paymentReport(each: FreshLine, paymentId: number, found: Match): LineReport {
+  const applied = found.applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
+  return {
+    ...plainReport(each, 'payment', found.why),
+    payment_id: paymentId,
+    applied: found.applied.map((one) => ({
+      number: one.document.number,
+      amount: one.amount.toString(),
+      small_difference: one.small_difference?.toString() ?? null,
+      confidence: one.confidence,
+      why: one.evidence.why,
+    })),
+    suggested: found.suggested.map((one) => ({
+      number: one.document.number,
+      amount: one.amount.toString(),
+      confidence: one.confidence,
+      why: one.evidence.why,
+    })),
+    // Whatever stays unapplied waits for a person.
+    needs_person: !applied.equals(each.line.amount),
+  };
+}

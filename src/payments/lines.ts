@@ -1,0 +1,239 @@
+/** SQL over bank files and their lines. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { BankLine, BankStatement } from './bank/statement.ts';
+import type { Posting } from './posting.ts';
+import type { BankFormat } from './words.ts';
+
+export async function readKnownFile(
+  tx: Transaction,
+  sha256: string,
+): Promise<{ bank_file_id: number; name: string; recorded_at: string } | undefined> {
+  const rows = await query<{ bank_file_id: number; name: string; recorded_at: string }>(
+    tx,
+    `SELECT bank_file_id, name, recorded_at FROM bank_files WHERE sha256 = :sha256`,
+    { sha256 },
+  );
+  return rows[0];
+}
+
+export interface StoredLine {
+  readonly line: BankLine;
+  readonly identity: string;
+  readonly account: string;
+}
+
+/**
+ * Records a file with its statements and all of their lines. Gives the ids of the lines that are new, by account and
+ * identity; a line that another file brought is the same line, on one more statement.
+ */
+export async function insertBankFile(
+  posting: Posting,
+  file: { sha256: string; name: string; format: BankFormat; bytes: number },
+  statements: readonly { statement: BankStatement; identities: readonly string[] }[],
+): Promise<Map<string, number>> {
+  const { tx, now, eventId } = posting;
+  const recorded = { now, eventId };
+  await execute(
+    tx,
+    `INSERT INTO bank_files (sha256, name, format, bytes, recorded_at, event_id)
+     VALUES (:sha256, :name, :format, :bytes, CAST(:now AS timestamptz), CAST(:eventId AS bigint))`,
+    { ...file, ...recorded },
+  );
+  const sum = (statement: BankStatement, direction: string) =>
+    statement.lines
+      .filter((line) => line.direction === direction)
+      .reduce((total, line) => total?.plus(line.amount) ?? line.amount, undefined as BankLine['amount'] | undefined)
+      ?.toString() ?? '0';
+  const heads = statements.map(({ statement }, index) => ({
+    position: index + 1,
+    account: statement.account,
+    currency: statement.currency,
+    reference: statement.reference,
+    opening: statement.opening?.toString() ?? null,
+    closing: statement.closing?.toString() ?? null,
+    credits: sum(statement, 'credit'),
+    debits: sum(statement, 'debit'),
+    lines: statement.lines.length,
+  }));
+  await execute(
+    tx,
+    `INSERT INTO bank_statements (bank_file_id, position, account, currency, reference, opening, closing, credits, debits, lines)
+     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.credits, r.debits, r.lines
+     FROM json_to_recordset(CAST(:heads AS json)) AS r (
+       position integer, account text, currency text, reference text, opening numeric, closing numeric, credits numeric,
+       debits numeric, lines integer)
+     JOIN bank_files f ON f.sha256 = :sha256
+     ORDER BY r.position`,
+    { heads: JSON.stringify(heads), sha256: file.sha256 },
+  );
+  const rows = statements.flatMap(({ statement, identities }, index) =>
+    statement.lines.map((line, place) => ({
+      statement: index + 1,
+      place: place + 1,
+      account: statement.account,
+      identity: identities[place],
+      currency: line.amount.currency,
+      direction: line.direction,
+      amount: line.amount.toString(),
+      booked_on: line.booked_on,
+      value_on: line.value_on ?? null,
+      bank_reference: line.bank_reference ?? null,
+      references: line.references,
+      text: line.text,
+      payer_name: line.payer_name ?? null,
+      payer_account: line.payer_account ?? null,
+      type: line.type,
+      is_reversal: line.reversal,
+      return_code: line.return_code ?? null,
+      raw: line.raw,
+    })),
+  );
+  const inserted = await query<{ bank_line_id: number; account: string; identity: string }>(
+    tx,
+    `INSERT INTO bank_lines (
+       account, identity, currency, direction, amount, bank_booked_on, value_on, bank_reference, "references", text,
+       payer_name, payer_account, type, is_reversal, return_code, raw)
+     SELECT account, identity, currency, direction, amount, booked_on, value_on, bank_reference, "references", text,
+            payer_name, payer_account, type, is_reversal, return_code, raw
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       statement integer, place integer, account text, identity text, currency text, direction text, amount numeric,
+       booked_on date, value_on date, bank_reference text, "references" jsonb, text text, payer_name text,
+       payer_account text, type text, is_reversal boolean, return_code text, raw text)
+     ORDER BY statement, place
+     ON CONFLICT ON CONSTRAINT bank_line_once DO NOTHING
+     RETURNING bank_line_id, account, identity`,
+    { rows: JSON.stringify(rows) },
+  );
+  await execute(
+    tx,
+    `INSERT INTO bank_statement_lines (bank_statement_id, position, bank_line_id, account, currency)
+     SELECT s.bank_statement_id, r.place, l.bank_line_id, l.account, l.currency
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (statement integer, place integer, account text, identity text)
+     JOIN bank_files f ON f.sha256 = :sha256
+     JOIN bank_statements s ON s.bank_file_id = f.bank_file_id AND s.position = r.statement
+     JOIN bank_lines l ON l.account = r.account AND l.identity = r.identity`,
+    { rows: JSON.stringify(rows), sha256: file.sha256 },
+  );
+  return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
+}
+
+export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
+
+export interface NewOutcome {
+  readonly bank_line_id: number;
+  readonly outcome: 'payment' | 'payout' | 'return' | 'ignored';
+  readonly payment_id: number | null;
+  readonly payout_id: number | null;
+  readonly payment_reversal_id: number | null;
+  readonly needs_person: boolean;
+  readonly reason: string;
+}
+
+export async function insertOutcomes(posting: Posting, rows: readonly NewOutcome[]): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    posting.tx,
+    `INSERT INTO bank_line_outcomes (
+       bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_person, reason, recorded_at, event_id)
+     SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_person, reason,
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       bank_line_id bigint, outcome text, payment_id bigint, payout_id bigint, payment_reversal_id bigint,
+       needs_person boolean, reason text)`,
+    { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
+  );
+}
+
+// --- Payouts ----------------------------------------------------------------------------------------------------------
+
+/** Gives the ids of the payouts by the ids of their lines. */
+export async function insertPayouts(posting: Posting, lineIds: readonly number[]): Promise<Map<number, number>> {
+  if (lineIds.length === 0) return new Map();
+  const rows = await query<{ payout_id: number; bank_line_id: number }>(
+    posting.tx,
+    `INSERT INTO payouts (
+       bank_line_id, account, currency, amount, direction, received_on, entry_on, recorded_at, event_id)
+     SELECT bank_line_id, account, currency, amount, direction, bank_booked_on,
+            greatest(bank_booked_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM bank_lines WHERE bank_line_id = ANY (CAST(:lineIds AS bigint[])) ORDER BY bank_booked_on, bank_line_id
+     RETURNING payout_id, bank_line_id`,
+    { lineIds, earliest: posting.earliest, now: posting.now, eventId: posting.eventId },
+  );
+  return new Map(rows.map((row) => [row.bank_line_id, row.payout_id]));
+}
+
+export interface NewSettlement {
+  readonly payout_id: number;
+  readonly gross: string;
+  readonly fees: string;
+  readonly why: string;
+  readonly payments: readonly { readonly payment_id: number; readonly amount: string }[];
+}
+
+export async function insertSettlements(posting: Posting, settlements: readonly NewSettlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  const bindings = {
+    rows: JSON.stringify(settlements),
+    earliest: posting.earliest,
+    now: posting.now,
+    eventId: posting.eventId,
+  };
+  await execute(
+    posting.tx,
+    `INSERT INTO payout_settlements (payout_id, gross, fees, entry_on, evidence, recorded_at, event_id)
+     SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, CAST(:earliest AS date)), jsonb_build_object('why', r.why),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (payout_id bigint, gross numeric, fees numeric, why text)
+     JOIN payouts o USING (payout_id)`,
+    bindings,
+  );
+  await execute(
+    posting.tx,
+    `INSERT INTO payout_payments (payment_id, payout_id, amount)
+     SELECT p.payment_id, r.payout_id, p.amount
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (payout_id bigint, payments json)
+     CROSS JOIN LATERAL json_to_recordset(r.payments) AS p (payment_id bigint, amount numeric)`,
+    bindings,
+  );
+}
+
+export interface PayoutRow {
+  readonly payout_id: number;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly received_on: string;
+  readonly text: string;
+  readonly gross: string | null;
+  readonly fees: string | null;
+  readonly why: string | null;
+  readonly payments: readonly number[];
+}
+
+export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutRow[]> {
+  return query(
+    tx,
+    `SELECT o.payout_id, o.account, o.currency, o.amount, o.received_on, l.text, s.gross, s.fees, s.evidence->>'why' AS why,
+            ARRAY(SELECT p.payment_id::int FROM payout_payments p WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments
+     FROM payouts o JOIN bank_lines l USING (bank_line_id) LEFT JOIN payout_settlements s USING (payout_id)
+     WHERE CAST(:payoutId AS bigint) IS NULL OR o.payout_id = :payoutId
+     ORDER BY o.received_on, o.payout_id`,
+    { payoutId: payoutId ?? null },
+  );
+}
+
+/** Link money that no payout has brought yet, the oldest first, less what was refunded or is disputed. */
+export function readWithProcessor(
+  tx: Transaction,
+  currency: string,
+): Promise<{ payment_id: number; amount: string; received_on: string }[]> {
+  return query(
+    tx,
+    `SELECT p.payment_id, p.amount - b.reversed AS amount, p.received_on
+     FROM payments p JOIN payment_balances b USING (payment_id)
+     WHERE p.method = 'link' AND p.currency = :currency AND b.status <> 'reversed'
+       AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)
+     ORDER BY p.received_on, p.payment_id`,
+    { currency },
+  );
+}

@@ -1,0 +1,44 @@
+/**
+ * Payouts of the processor: which payments one brought, and what the processor kept. It pays out in the order in which it
+ * was paid, so a payout is the oldest payments up to one of them, less a fee that is plausible. Pure.
+ */
+import { Amount, minorDigits } from '../money.ts';
+
+/** Link money that is still with the processor. */
+export interface WithProcessor {
+  readonly payment_id: number;
+  /** What is left of it after refunds and disputes. */
+  readonly amount: Amount;
+}
+
+export interface Settlement {
+  readonly payments: readonly WithProcessor[];
+  readonly gross: Amount;
+  readonly fees: Amount;
+}
+
+/** No processor keeps more: in hundredths of what was paid, and so many major units for each payment. */
+const MOST_PER_CENT = 4;
+const MOST_PER_PAYMENT = 1;
+
+/** The oldest payments that make up a payout; undefined where none do, or more than one choice is plausible. */
+export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): Settlement | undefined {
+  const plausible: Settlement[] = [];
+  let gross = Amount.zero(payout.currency);
+  for (const [index, payment] of oldestFirst.entries()) {
+    gross = gross.plus(payment.amount);
+    const fees = gross.minus(payout);
+    if (fees.isNegative()) continue;
+    if (feesPlausible(fees, gross, index + 1))
+      plausible.push({ payments: oldestFirst.slice(0, index + 1), gross, fees });
+  }
+  return plausible.length === 1 ? plausible[0] : undefined;
+}
+
+/** Whether a processor may keep so much of so many payments. Compared in whole hundredths of the minor unit. */
+export function feesPlausible(fees: Amount, gross: Amount, payments: number): boolean {
+  const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);
+  const minor = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
+  const most = minor(gross) * BigInt(MOST_PER_CENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;
+  return !fees.isNegative() && minor(fees) * 100n <= most;
+}

@@ -1,0 +1,61 @@
+/**
+ * The frame of every act on payments: one at a time, within one month of the journal, under one audit event.
+ *
+ * Order of the locks, always: ledger (shared, so that no month closes and no document is issued or voided meanwhile), then
+ * payments. A close holds the ledger's whole, so it never waits for an act that waits for it.
+ */
+import type { Environment, Settings } from '../config.ts';
+import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import { type Actor, recordEvent } from '../events.ts';
+import { lockLedgerShared } from '../ledger/lock.ts';
+
+export interface Acting {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly actor: Actor;
+}
+
+/** What the facts of one act have in common. */
+export interface Posting {
+  readonly tx: Transaction;
+  /** ISO instant. */
+  readonly now: string;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly today: string;
+  readonly eventId: number;
+  /** The first day of the earliest open month; null before the first close. */
+  readonly earliest: string | null;
+}
+
+const PAYMENTS = 'CAST(7310 AS integer), CAST(51 AS integer)';
+
+export async function lockPayments(tx: Transaction): Promise<void> {
+  await lockLedgerShared(tx);
+  await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
+}
+
+export const todayOf = ({ environment, settings }: Pick<Acting, 'environment' | 'settings'>): string =>
+  environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
+
+/** Records the event of an act; the caller holds the payments' lock, so that what it has looked at still holds. */
+export async function beginPosting(
+  tx: Transaction,
+  acting: Acting,
+  event: { action: string; subject: string; details: Readonly<Record<string, unknown>> },
+): Promise<Posting> {
+  const now = acting.environment.now().toISO();
+  const eventId = await recordEvent(tx, acting.actor, { ...event, now });
+  const { earliest } = await queryOne<{ earliest: string | null }>(
+    tx,
+    `SELECT CAST(month_after(max(month)) || '-01' AS date) AS earliest FROM closed_months`,
+  );
+  return { tx, now, today: todayOf(acting), eventId, earliest };
+}
+
+/** Delivery looks at these documents again: the payment link of a paid one is closed, that of a reopened one opened. */
+export async function lookAgainAt(posting: Posting, documentIds: Iterable<number>): Promise<void> {
+  const ids = [...new Set(documentIds)];
+  if (ids.length > 0) {
+    await execute(posting.tx, `SELECT enqueue_deliveries(CAST(:ids AS bigint[]))`, { ids });
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Recording a payment by hand. The same invoice (or partner), amount and reference is the same payment, whether a person,
+ * the bank or the processor told of it before; a likeness in less than that is a suggestion.
+ * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import type { Amount } from '../money.ts';
+import { readPartners } from '../partners/queries.ts';
+import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';
+import { squeezed } from './bank/statement.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
+import {
+  type Candidate,
+  insertPayments,
+  insertSightings,
+  insertSuggestions,
+  type PayableRow,
+  readCandidates,
+  readPayable,
+  readStates,
+} from './queries.ts';
+import { daysBetween, isDocumentNumber, sameReference } from './same.ts';
+import type { Method } from './words.ts';
+
+export interface RecordRequest {
+  readonly amount: string;
+  readonly currency: string;
+  readonly method: Method;
+  /** `YYYY-MM-DD` */
+  readonly receivedOn: string;
+  readonly reference: string;
+  /** One of the two. */
+  readonly number?: string | undefined;
+  readonly partnerId?: string | undefined;
+}
+
+export interface Recorded {
+  readonly paymentId: number;
+  /** It was known: nothing new was recorded but that it was seen again. */
+  readonly duplicate: boolean;
+}
+
+/** Likenesses further apart than this are no hint. */
+const ALIKE_WITHIN_DAYS = 30;
+
+export async function recordPayment(tx: Transaction, acting: Acting, request: RecordRequest): Promise<Recorded> {
+  const amount = positiveAmount(request.amount, request.currency);
+  const { receivedOn } = request;
+  const reference = request.reference.trim();
+  if (squeezed(reference) === '' || reference.length > 140) {
+    throw refuse('argument_invalid', {
+      argument: '--reference',
+      value: reference,
+      reason: 'must be 1 to 140 characters, a letter or digit among them',
+    });
+  }
+  const today = todayOf(acting);
+  if (receivedOn > today) {
+    throw refuse('argument_invalid', {
+      argument: '--received-on',
+      value: receivedOn,
+      reason: `lies in the future: today is ${today}`,
+    });
+  }
+  await lockPayments(tx);
+  const document = request.number === undefined ? undefined : await invoiceFor(tx, request.number, amount);
+  const partnerId = document?.partner_id ?? (request.partnerId as string);
+  if (document === undefined && (await readPartners(tx, partnerId)).length === 0) {
+    throw refuse('partner_unknown', { partner_id: partnerId });
+  }
+  const candidates = await readCandidates(tx, {
+    money: [{ currency: amount.currency, amount: amount.toString() }],
+    references: [],
+  });
+  const alike = candidates.filter(
+    (each) => money(each.amount, each).equals(amount) && (each.partner_id === null || each.partner_id === partnerId),
+  );
+  const same = alike.find((each) => isSame(each, reference, receivedOn, document));
+  // Money that came for a paid invoice came all the same: it is unapplied cash.
+  if (same === undefined && document !== undefined) refuseUnpayable(document);
+
+  const posting = await beginPosting(tx, acting, {
+    action: 'payment.record',
+    subject: request.number ?? partnerId,
+    details: { amount: amount.toString(), currency: amount.currency, reference, same_as: same?.payment_id ?? null },
+  });
+  if (same !== undefined) {
+    await seeAgain(posting, acting, same, { reference, receivedOn, partnerId, document });
+    return { paymentId: same.payment_id, duplicate: true };
+  }
+  const identity = await freeIdentity(tx, [
+    document?.number ?? partnerId,
+    amount.currency,
+    amount.toString(),
+    squeezed(reference),
+    document === undefined ? receivedOn : '',
+  ]);
+  const ids = await insertPayments(posting, [
+    {
+      identity,
+      source: 'hand',
+      partner_id: partnerId,
+      currency: amount.currency,
+      amount: amount.toString(),
+      method: request.method,
+      account: '',
+      received_on: receivedOn,
+      reference,
+      payer_name: null,
+      payer_account: null,
+    },
+  ]);
+  const paymentId = ids.get(identity) as number;
+  await insertSightings(posting, [{ identity, payment_id: paymentId, source: 'hand', reference, bank_line_id: null }]);
+  if (document !== undefined) await applyByHand(posting, acting, paymentId, document, receivedOn);
+  await suggestLikeness(posting, paymentId, alike, amount, receivedOn, document);
+  return { paymentId, duplicate: false };
+}
+
+async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
+  const document = await readPayable(tx, number);
+  if (document === undefined) throw refuse('document_unknown', { number });
+  if (document.currency !== amount.currency) {
+    const reason = `is not the currency of ${number}, which is in ${document.currency}`;
+    throw refuse('argument_invalid', { argument: '--currency', value: amount.currency, reason });
+  }
+  return document;
+}
+
+function refuseUnpayable(document: PayableRow): void {
+  const reason = whyTakesNoPayment(document);
+  if (reason === undefined || document.status === 'paid') return;
+  const remedy = `Record it with --partner ${document.partner_id} instead, as unapplied cash`;
+  throw refuse('argument_invalid', {
+    argument: '--invoice',
+    value: document.number,
+    reason: `takes no payment: ${reason}. ${remedy}`,
+  });
+}
+
+/** The same amount is given: whether the reference is the same, and what it is for. */
+function isSame(
+  candidate: Candidate,
+  reference: string,
+  receivedOn: string,
+  document: PayableRow | undefined,
+): boolean {
+  const forIt =
+    document === undefined || candidate.documents.length === 0 || candidate.documents.includes(document.number);
+  if (!forIt || !sameReference(reference, candidate.references)) return false;
+  // A document's number comes again with every part that is paid of it, and short words with anything.
+  const telling = document !== undefined && candidate.documents.includes(document.number);
+  if (isDocumentNumber(reference)) return telling;
+  return telling || !candidate.seen_by_hand || candidate.received_on === receivedOn;
+}
+
+async function seeAgain(
+  posting: Posting,
+  acting: Acting,
+  same: Candidate,
+  {
+    reference,
+    receivedOn,
+    partnerId,
+    document,
+  }: { reference: string; receivedOn: string; partnerId: string; document: PayableRow | undefined },
+): Promise<void> {
+  const identity = ['hand', partnerId, same.payment_id, squeezed(reference)].join('|');
+  await insertSightings(posting, [
+    { identity, payment_id: same.payment_id, source: 'hand', reference, bank_line_id: null },
+  ]);
+  const applicable = document !== undefined && whyTakesNoPayment(document) === undefined && same.documents.length === 0;
+  if (applicable) await applyByHand(posting, acting, same.payment_id, document, receivedOn);
+}
+
+async function applyByHand(
+  posting: Posting,
+  acting: Acting,
+  paymentId: number,
+  document: PayableRow,
+  receivedOn: string,
+): Promise<void> {
+  const [state] = await readStates(posting.tx, [paymentId]);
+  if (state === undefined || whyNotPayable(state, document) !== undefined) return;
+  const unapplied = money(state.unapplied, state);
+  const balance = money(document.balance, state);
+  const amount = unapplied.minus(balance).isPositive() ? balance : unapplied;
+  const evidence = { rule: 'person' as const, why: 'a person recorded it for this document' };
+  await applyTo(posting, acting.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
+  await lookAgainAt(posting, [document.document_id]);
+}
+
+/** After a payment was taken back, the same may be recorded again: a count makes it another one. */
+async function freeIdentity(tx: Transaction, parts: readonly string[]): Promise<string> {
+  const identity = ['hand', ...parts].join('|');
+  const { rows } = (await tx.raw(
+    `SELECT count(*) AS used FROM payments WHERE identity = ? OR identity LIKE ? ESCAPE '!'`,
+    [identity, `${identity.replace(/[!%_]/g, '!$&')}|#%`],
+  )) as { rows: { used: number }[] };
+  const used = rows[0]?.used ?? 0;
+  return used === 0 ? identity : `${identity}|#${used + 1}`;
+}
+
+async function suggestLikeness(
+  posting: Posting,
+  paymentId: number,
+  alike: readonly Candidate[],
+  amount: Amount,
+  receivedOn: string,
+  document: PayableRow | undefined,
+): Promise<void> {
+  const near = alike.filter(
+    (each) =>
+      daysBetween(each.received_on, receivedOn) <= ALIKE_WITHIN_DAYS &&
+      (document === undefined || each.documents.length === 0 || each.documents.includes(document.number)),
+  );
+  await insertSuggestions(
+    posting,
+    near.map((each) => ({
+      payment_id: paymentId,
+      document_id: null,
+      same_as: each.payment_id,
+      amount: amount.toString(),
+      confidence: '0.50',
+      evidence: {
+        why: `payment ${each.payment_id} of ${each.received_on} is of the same payer and amount, under another reference`,
+      },
+    })),
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * Paying out a credit note's open credit, and taking that back where the bank returns it.
+ * Refusals: document_unknown, credit_not_refundable, argument_invalid.
+ */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { Amount } from '../money.ts';
+import { type Acting, beginPosting, lockPayments, type Posting, todayOf } from './posting.ts';
+import { type PayableRow, readPayable } from './queries.ts';
+
+export interface RefundRequest {
+  readonly number: string;
+  readonly method: 'ach' | 'wire' | 'other';
+  /** The bank's reference, where it is known. */
+  readonly reference: string;
+  /** Left out: today. */
+  readonly on?: string | undefined;
+}
+
+export interface Refund {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly refunded_on: string;
+}
+
+/** Pays out all that is open of a credit note. */
+export async function refundCredit(tx: Transaction, acting: Acting, request: RefundRequest): Promise<Refund> {
+  const on = dayOf(acting, request.on);
+  await lockPayments(tx);
+  const note = await creditNote(tx, request.number);
+  if (note.status !== 'open') {
+    const reason = note.status === 'void' ? 'it is void' : 'its credit is used up';
+    throw refuse('credit_not_refundable', { number: request.number, reason });
+  }
+  const { partner_id, currency } = note;
+  const amount = Amount.of(note.balance, currency).toString();
+  const posting = await beginPosting(tx, acting, {
+    action: 'credit.refund',
+    subject: request.number,
+    details: { amount, currency, reference: request.reference },
+  });
+  const [row] = await query<{ refunded_on: string }>(
+    tx,
+    `INSERT INTO credit_refunds (
+       document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at, event_id)
+     SELECT d.document_id, d.partner_id, d.currency, CAST(:amount AS numeric), :method, '', :reference, day.refunded_on,
+            greatest(day.refunded_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM documents d
+     CROSS JOIN LATERAL (SELECT greatest(CAST(:on AS date), d.issued_on) AS refunded_on) AS day
+     WHERE d.document_id = :documentId
+     RETURNING refunded_on`,
+    {
+      ...facts(posting),
+      documentId: note.document_id,
+      amount,
+      method: request.method,
+      reference: request.reference,
+      on,
+    },
+  );
+  return { number: request.number, partner_id, currency, amount, refunded_on: row?.refunded_on ?? on };
+}
+
+/** The latest refund of a credit note came back: its credit is open again. */
+export async function returnRefund(
+  tx: Transaction,
+  acting: Acting,
+  request: { number: string; reason: string; on?: string | undefined },
+): Promise<Refund> {
+  const on = dayOf(acting, request.on);
+  await lockPayments(tx);
+  const note = await creditNote(tx, request.number);
+  const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
+    tx,
+    `SELECT f.credit_refund_id, f.amount, f.refunded_on
+     FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)
+     WHERE f.document_id = :documentId AND b.credit_refund_id IS NULL
+     ORDER BY f.credit_refund_id DESC LIMIT 1`,
+    { documentId: note.document_id },
+  );
+  if (refund === undefined) {
+    throw refuse('credit_not_refundable', {
+      number: request.number,
+      reason: 'nothing of it was refunded that could come back',
+    });
+  }
+  const posting = await beginPosting(tx, acting, {
+    action: 'credit.refund_returned',
+    subject: request.number,
+    details: { amount: refund.amount, currency: note.currency, reason: request.reason },
+  });
+  await execute(
+    tx,
+    `INSERT INTO credit_refund_returns (credit_refund_id, reason, returned_on, entry_on, recorded_at, event_id)
+     SELECT f.credit_refund_id, :reason, greatest(CAST(:on AS date), f.refunded_on),
+            greatest(CAST(:on AS date), f.entry_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM credit_refunds f WHERE f.credit_refund_id = :id`,
+    { ...facts(posting), id: refund.credit_refund_id, reason: request.reason, on },
+  );
+  const { partner_id, currency } = note;
+  const amount = Amount.of(refund.amount, currency).toString();
+  return { number: request.number, partner_id, currency, amount, refunded_on: refund.refunded_on };
+}
+
+const facts = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
+
+function dayOf(acting: Acting, on: string | undefined): string {
+  const today = todayOf(acting);
+  if (on !== undefined && on > today) {
+    throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
+  }
+  return on ?? today;
+}
+
+async function creditNote(tx: Transaction, number: string): Promise<PayableRow> {
+  const document = await readPayable(tx, number);
+  if (document === undefined) throw refuse('document_unknown', { number });
+  if (document.document !== 'credit_note') {
+    throw refuse('credit_not_refundable', {
+      number,
+      reason: `it is ${document.document === 'invoice' ? 'an invoice' : 'a statement'}, not a credit note`,
+    });
+  }
+  return document;
+}

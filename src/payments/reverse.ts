@@ -1,0 +1,249 @@
+/**
+ * Taking payments back: a debit that was returned, a refund, a dispute, a mistake, a duplicate. What was applied of them
+ * is unapplied, so that the invoices are open again; a reversal that is given back applies to the same invoices again.
+ * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import type { Amount } from '../money.ts';
+import { money, paymentState, positiveAmount } from './apply.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
+import {
+  insertApplications,
+  insertReinstatement,
+  insertReversals,
+  insertUnapplications,
+  type LiveApplication,
+  type NewReversal,
+  type PaymentState,
+  readLiveApplications,
+  readPayable,
+  readStates,
+} from './queries.ts';
+import type { ReversalKind } from './words.ts';
+
+/** Why a debit came back: NACHA's codes, and the reasons of ISO 20022 that say the same. */
+const RETURN_REASONS: Readonly<Record<string, string>> = {
+  R01: 'insufficient funds',
+  R02: 'account closed',
+  R03: 'no account, or not that of the payer',
+  R04: 'account number invalid',
+  R05: 'unauthorised by a consumer',
+  R07: 'authorisation revoked',
+  R08: 'payment stopped',
+  R09: 'uncollected funds',
+  R10: 'unauthorised',
+  R11: 'not as authorised',
+  R16: 'account frozen',
+  R20: 'no account for transactions',
+  R29: 'unauthorised by a company',
+  AC01: 'account number invalid',
+  AC04: 'account closed',
+  AC06: 'account frozen',
+  AM04: 'insufficient funds',
+  MD01: 'unauthorised',
+  MD06: 'the payer asked for it back',
+  MS02: 'the payer refused it',
+  MS03: 'no reason given',
+};
+
+export const returnReason = (code: string | undefined): string =>
+  code === undefined ? 'no code given' : `${code}, ${RETURN_REASONS[code] ?? 'a code that is not listed'}`;
+
+export interface ReverseRequest {
+  readonly paymentId: number;
+  readonly kind: ReversalKind;
+  readonly reason: string;
+  readonly code?: string | undefined;
+  /** Left out: all that is left of it. */
+  readonly amount?: string | undefined;
+  /** Left out: today. */
+  readonly on?: string | undefined;
+  readonly duplicateOf?: number | undefined;
+}
+
+/** What a person takes back. */
+export async function reversePayment(tx: Transaction, acting: Acting, request: ReverseRequest): Promise<void> {
+  await lockPayments(tx);
+  const state = await paymentState(tx, request.paymentId);
+  const today = todayOf(acting);
+  const on = request.on ?? today;
+  if (on > today) {
+    throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
+  }
+  if (request.reason.trim() === '')
+    throw refuse('argument_invalid', { argument: '--reason', value: '', reason: 'must say why' });
+  if ((request.kind === 'duplicate') !== (request.duplicateOf !== undefined)) {
+    throw refuse('argument_invalid', {
+      argument: '--duplicate-of',
+      value: String(request.duplicateOf ?? ''),
+      reason: 'goes with --as duplicate, and --as duplicate with it',
+    });
+  }
+  if (request.duplicateOf !== undefined) {
+    const other = await paymentState(tx, request.duplicateOf);
+    if (other.payment_id === state.payment_id || other.currency !== state.currency) {
+      throw refuse('argument_invalid', {
+        argument: '--duplicate-of',
+        value: String(request.duplicateOf),
+        reason: 'must be another payment in the same currency',
+      });
+    }
+  }
+  const left = money(state.amount, state).minus(money(state.reversed, state));
+  const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
+  if (amount.minus(left).isPositive() || left.isZero()) {
+    throw refuse('payment_amount_too_large', {
+      amount: amount.forPeople(),
+      most: left.forPeople(),
+      what: `left of payment ${state.payment_id}`,
+    });
+  }
+  const posting = await beginPosting(tx, acting, {
+    action: 'payment.reverse',
+    subject: String(state.payment_id),
+    details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
+  });
+  await reverseAll(posting, [
+    {
+      // A person's act is known by its event.
+      identity: `hand|${posting.eventId}`,
+      payment_id: state.payment_id,
+      amount: amount.toString(),
+      kind: request.kind,
+      code: request.code ?? null,
+      reason: request.reason.trim(),
+      bank_line_id: null,
+      duplicate_of: request.duplicateOf ?? null,
+      reversed_on: on,
+    },
+  ]);
+}
+
+/**
+ * Takes payments back, each at most once in one call and by no more than is left of it. It comes out of unapplied cash
+ * first, then out of what was applied last; what an application loses only in part is applied again. Gives the ids of
+ * the reversals by their identities.
+ */
+export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, number>> {
+  if (reversals.length === 0) return new Map();
+  const { tx } = posting;
+  const paymentIds = reversals.map((each) => each.payment_id);
+  const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
+  const live = await readLiveApplications(tx, paymentIds);
+  const ids = await insertReversals(posting, reversals);
+  const plans = reversals.map((reversal) => ({
+    reversal,
+    plan: planUnapplying(
+      states.get(reversal.payment_id) as PaymentState,
+      live.filter((each) => each.payment_id === reversal.payment_id),
+      reversal.amount,
+    ),
+  }));
+  await insertUnapplications(
+    posting,
+    plans.flatMap(({ reversal, plan }) =>
+      plan.undone.map(({ payment_application_id }) => ({
+        payment_application_id,
+        payment_reversal_id: ids.get(reversal.identity) as number,
+        unapplied_on: reversal.reversed_on,
+      })),
+    ),
+  );
+  await insertApplications(
+    posting,
+    plans.flatMap(({ reversal, plan: { kept } }) =>
+      kept === undefined
+        ? []
+        : [
+            {
+              payment_id: reversal.payment_id,
+              document_id: kept.document_id,
+              amount: kept.amount.toString(),
+              applied_on: reversal.reversed_on,
+              confidence: '1',
+              evidence: {
+                rule: 'given_back' as const,
+                why: `what was left of the payment after ${reversal.amount} of it was ${reversal.kind}`,
+              },
+              small_difference: null,
+            },
+          ],
+    ),
+  );
+  await lookAgainAt(
+    posting,
+    plans.flatMap(({ plan }) => plan.undone.map((each) => each.document_id)),
+  );
+  return ids;
+}
+
+interface Unapplying {
+  readonly undone: readonly LiveApplication[];
+  /** What of the last one undone is to be applied again. */
+  readonly kept: { readonly document_id: number; readonly amount: Amount } | undefined;
+}
+
+/** Which applications must go for an amount to be taken back: the latest first, no more than needed. Pure. */
+export function planUnapplying(
+  state: Pick<PaymentState, 'unapplied' | 'currency'>,
+  live: readonly LiveApplication[],
+  amount: string,
+): Unapplying {
+  let missing = money(amount, state).minus(money(state.unapplied, state));
+  const undone: LiveApplication[] = [];
+  for (const application of live) {
+    if (!missing.isPositive()) break;
+    undone.push(application);
+    missing = missing.minus(money(application.amount, state));
+  }
+  const last = undone.at(-1);
+  const kept =
+    last !== undefined && missing.isNegative()
+      ? { document_id: last.document_id, amount: missing.negated() }
+      : undefined;
+  return { undone, kept };
+}
+
+/** Gives a reversal back: the money is there again, and pays what it paid before, as far as that is still open. */
+export async function reinstate(posting: Posting, reversalId: number, on: string): Promise<void> {
+  const { tx } = posting;
+  const undone = await query<{ payment_id: number; number: string; amount: string }>(
+    tx,
+    `SELECT a.payment_id, d.number, a.amount
+     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d USING (document_id)
+     WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
+    { reversalId },
+  );
+  await insertReinstatement(posting, reversalId, on);
+  const first = undone[0];
+  if (first === undefined) return;
+  const [state] = await readStates(tx, [first.payment_id]);
+  if (state === undefined) return;
+  let left = money(state.unapplied, state);
+  const touched: number[] = [];
+  // As many as the payment had invoices: one by one, because each takes from what is left for the next.
+  for (const { number, amount } of undone) {
+    const document = await readPayable(tx, number);
+    if (document === undefined || document.status !== 'open' || document.partner_id !== state.partner_id) continue;
+    const part = [left, money(amount, state), money(document.balance, state)].reduce((least, each) =>
+      each.minus(least).isNegative() ? each : least,
+    );
+    if (!part.isPositive()) continue;
+    left = left.minus(part);
+    touched.push(document.document_id);
+    await insertApplications(posting, [
+      {
+        payment_id: state.payment_id,
+        document_id: document.document_id,
+        amount: part.toString(),
+        applied_on: on,
+        confidence: '1',
+        evidence: { rule: 'given_back', why: 'the money was given back after it had been taken back' },
+        small_difference: null,
+      },
+    ]);
+  }
+  await lookAgainAt(posting, touched);
+}

@@ -1,0 +1,204 @@
+/**
+ * What Stripe's events say, as facts about payments. Events come repeatedly and in any order, so each is read for what
+ * its object says by itself: paid, refunded so much in all, disputed. Pure.
+ */
+import { z } from 'zod';
+import { Amount, isCurrency, minorDigits } from '../money.ts';
+
+export type Fact =
+  | {
+      readonly kind: 'received';
+      /** The payment intent first, where there is one, then charge and session: whatever it is known by. */
+      readonly ids: readonly string[];
+      readonly amount: Amount;
+      /** The number of the document that the link was made for. */
+      readonly invoice: string | undefined;
+      /** Of the installation that made the link; undefined where nobody said. */
+      readonly installation: string | undefined;
+      readonly payer_name: string | undefined;
+    }
+  /** So much was refunded in all, up to this event. */
+  | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly charge: string; readonly total: Amount }
+  | {
+      readonly kind: 'disputed';
+      readonly ids: readonly string[];
+      readonly dispute: string;
+      readonly amount: Amount;
+      readonly reason: string;
+      /** `inquiry` asks, and takes nothing yet. */
+      readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
+    };
+
+export type Reading =
+  | { readonly facts: readonly Fact[] }
+  /** It tells of nothing that changes the books, and why. */
+  | { readonly nothing: string }
+  /** It should have told of something and could not be read. */
+  | { readonly person: string };
+
+const text = z.string().min(1);
+const id = z.union([text, z.object({ id: text }).transform((object) => object.id)]);
+const whole = z.string().regex(/^\d{1,15}$/);
+const metadata = z.record(z.string(), z.string()).nullish();
+
+/** Numbers are texts: the payload is read without binary floating point (src/json.ts). */
+const sessionSchema = z.object({
+  id: text,
+  payment_status: z.enum(['paid', 'unpaid', 'no_payment_required']),
+  payment_intent: id.nullish(),
+  amount_total: whole.nullish(),
+  currency: text.nullish(),
+  metadata,
+  customer_details: z.object({ name: z.string().nullish() }).nullish(),
+});
+const intentSchema = z.object({
+  id: text,
+  status: text,
+  amount_received: whole.nullish(),
+  currency: text,
+  latest_charge: id.nullish(),
+  metadata,
+});
+const chargeSchema = z.object({
+  id: text,
+  paid: z.boolean(),
+  status: text,
+  amount: whole,
+  amount_captured: whole.nullish(),
+  amount_refunded: whole,
+  currency: text,
+  payment_intent: id.nullish(),
+  billing_details: z.object({ name: z.string().nullish() }).nullish(),
+  metadata,
+});
+const disputeSchema = z.object({
+  id: text,
+  charge: id.nullish(),
+  payment_intent: id.nullish(),
+  amount: whole,
+  currency: text,
+  reason: text,
+  status: text,
+});
+
+/** Decimals as Stripe counts them, where they differ from ISO 4217 («Supported currencies»). */
+const STRIPE_DIGITS: Readonly<Record<string, number>> = { ISK: 2, UGX: 2, MGA: 0 };
+
+/** An integer of the smallest unit as an exact amount; undefined where the currency can't have it. */
+export function fromSmallestUnit(units: string, currency: string): Amount | undefined {
+  const code = currency.toUpperCase();
+  if (!isCurrency(code)) return undefined;
+  const digits = STRIPE_DIGITS[code] ?? (minorDigits(code) as number);
+  const padded = units.padStart(digits + 1, '0');
+  const written = digits === 0 ? padded : `${padded.slice(0, -digits)}.${padded.slice(-digits)}`;
+  const exact = written.includes('.') ? written.replace(/0+$/, '').replace(/\.$/, '') : written;
+  const decimals = exact.split('.')[1]?.length ?? 0;
+  return decimals > (minorDigits(code) as number) ? undefined : Amount.of(exact, code);
+}
+
+const UNREADABLE = 'its object is not of the form that is known';
+
+/** Types that are not about money received, and those whose news another type brings. */
+const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
+  'checkout.session.expired': 'the session ended without a payment',
+  'checkout.session.async_payment_failed': 'the payment did not come about',
+  'payment_intent.created': 'nothing is paid yet',
+  'payment_intent.processing': 'nothing is paid yet',
+  'payment_intent.requires_action': 'nothing is paid yet',
+  'payment_intent.partially_funded': 'nothing is paid yet',
+  'payment_intent.amount_capturable_updated': 'nothing is paid yet',
+  'payment_intent.payment_failed': 'the payment did not come about',
+  'payment_intent.canceled': 'the payment did not come about',
+  'charge.pending': 'nothing is paid yet',
+  'charge.failed': 'the payment did not come about',
+  'charge.expired': 'the payment did not come about',
+  'charge.captured': 'told by payment_intent.succeeded',
+  'charge.updated': 'told by the events of what it changes',
+};
+
+const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost' | 'closed'>> = {
+  warning_needs_response: 'inquiry',
+  warning_under_review: 'inquiry',
+  warning_closed: 'closed',
+  needs_response: 'open',
+  under_review: 'open',
+  prevented: 'closed',
+  won: 'won',
+  lost: 'lost',
+};
+
+export function readEvent(type: string, object: unknown): Reading {
+  const known = TOLD_ELSEWHERE[type];
+  if (known !== undefined) return { nothing: known };
+  if (type === 'checkout.session.completed' || type === 'checkout.session.async_payment_succeeded')
+    return session(object);
+  if (type === 'payment_intent.succeeded') return intent(object);
+  if (type === 'charge.succeeded' || type === 'charge.refunded') return charge(object);
+  if (/^charge\.dispute\.(created|updated|closed|funds_withdrawn|funds_reinstated)$/.test(type)) return dispute(object);
+  if (/^(checkout\.session|payment_intent|charge)\./.test(type))
+    return { person: `events of type ${type} are not known` };
+  return { nothing: `events of type ${type} are not used` };
+}
+
+function session(object: unknown): Reading {
+  const parsed = sessionSchema.safeParse(object);
+  if (!parsed.success) return { person: UNREADABLE };
+  const { data } = parsed;
+  // ACH debit: completed means ordered, and paid is told days later.
+  if (data.payment_status !== 'paid') return { nothing: `the session is ${data.payment_status}, not paid` };
+  const amount = fromSmallestUnit(data.amount_total ?? '0', data.currency ?? '');
+  if (amount === undefined || !amount.isPositive()) return { person: 'it says paid, and names no amount' };
+  const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
+  return { facts: [received(ids, amount, data.metadata, data.customer_details?.name)] };
+}
+
+function intent(object: unknown): Reading {
+  const parsed = intentSchema.safeParse(object);
+  if (!parsed.success || parsed.data.status !== 'succeeded') return { person: UNREADABLE };
+  const { data } = parsed;
+  const amount = fromSmallestUnit(data.amount_received ?? '0', data.currency);
+  if (amount === undefined || !amount.isPositive()) return { person: 'it says succeeded, and names no amount' };
+  const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
+  return { facts: [received(ids, amount, data.metadata, undefined)] };
+}
+
+function charge(object: unknown): Reading {
+  const parsed = chargeSchema.safeParse(object);
+  if (!parsed.success) return { person: UNREADABLE };
+  const { data } = parsed;
+  if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
+  const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
+  const amount = fromSmallestUnit(data.amount_captured ?? data.amount, data.currency);
+  const total = fromSmallestUnit(data.amount_refunded, data.currency);
+  if (amount === undefined || total === undefined || !amount.isPositive()) return { person: UNREADABLE };
+  const paid = received(ids, amount, data.metadata, data.billing_details?.name);
+  return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
+}
+
+function dispute(object: unknown): Reading {
+  const parsed = disputeSchema.safeParse(object);
+  if (!parsed.success) return { person: UNREADABLE };
+  const { data } = parsed;
+  const state = DISPUTE_STATES[data.status];
+  const amount = fromSmallestUnit(data.amount, data.currency);
+  const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
+  if (state === undefined) return { person: `a dispute that is ${data.status} is not known` };
+  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { person: UNREADABLE };
+  return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };
+}
+
+function received(
+  ids: readonly string[],
+  amount: Amount,
+  given: Readonly<Record<string, string>> | null | undefined,
+  name: string | null | undefined,
+): Fact {
+  return {
+    kind: 'received',
+    ids,
+    amount,
+    invoice: given?.['invoice'] || undefined,
+    installation: given?.['installation'] || undefined,
+    payer_name: name ?? undefined,
+  };
+}

@@ -1,0 +1,90 @@
+/** Money that comes in, in every way there is, and one line for each way to damage what is kept of it. */
+
+import type { Books } from '../payments/books.ts';
+import { inv } from '../payments/books.ts';
+import { stripePayment } from '../payments/stripe-events.ts';
+
+const CSV = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+
+/** Pays and takes back what the documents of verify's world owe: p-1 owes 31.50 USD, p-2 700 JPY and 7.00 USD. */
+export async function payInEveryWay(books: Books): Promise<void> {
+  const linked = stripePayment({ invoice: inv(1), amount: 1000, on: '2026-09-25' });
+  await books.events([linked.completed(), linked.disputed('needs_response', 400), linked.closed('won', 400)]);
+  const paid = await books.record({ amount: '5.00', number: inv(1), reference: 'FT-77', receivedOn: '2026-09-20' });
+  await books.unapply(paid.paymentId);
+  const lines = [
+    `2026-09-28,5.00,USD,0001,FT-77,wire,Harbour Lights Ticketing,ACC-1`,
+    `2026-09-28,8.00,USD,0001,B-2,${inv(1)} Harbour Lights Ticketing,Harbour Lights Ticketing,ACC-1`,
+    `2026-09-29,-8.00,USD,0001,B-3,RETURNED R01 ${inv(1)},,`,
+    `2026-09-30,9.70,USD,0001,B-4,STRIPE TRANSFER,Stripe,`,
+    `2026-09-30,-1.00,USD,0001,B-5,fee,,`,
+  ];
+  await books.bankText('september.csv', `${CSV}${lines.join('\n')}\n`);
+}
+
+export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
+  [
+    'a payment made smaller than what it pays',
+    'payments_within_their_amounts',
+    `UPDATE payments SET amount = 0.01 WHERE method = 'link'`,
+  ],
+  [
+    "a payment applied to another partner's invoice",
+    'payments_within_their_amounts',
+    `UPDATE payment_applications SET document_id = (SELECT document_id FROM documents WHERE partner_id = 'p-2' AND currency = 'USD' LIMIT 1)`,
+  ],
+  [
+    'an application to a void invoice',
+    'documents_within_what_is_due',
+    `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
+     SELECT document_id, partner_id, month, currency, arrangement, 'x', '2026-10-01', now(), (SELECT min(event_id) FROM audit_events)
+     FROM documents WHERE number = 'INV-2026-000001'`,
+  ],
+  ['more paid than is due', 'documents_within_what_is_due', `UPDATE payment_applications SET amount = 1000`],
+  [
+    'a payment whose first sighting is gone',
+    'payments_known_once',
+    `DELETE FROM payment_sightings WHERE source = 'hand'`,
+  ],
+  [
+    'the same processor payment twice',
+    'payments_known_once',
+    `INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
+     SELECT identity || '2', source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id
+     FROM payments WHERE method = 'link'`,
+    `INSERT INTO payment_sightings (identity, payment_id, source, reference, recorded_at, event_id)
+     SELECT identity, payment_id, 'processor', reference, recorded_at, event_id FROM payments WHERE identity LIKE '%2' AND method = 'link'`,
+  ],
+  [
+    'a line that became nothing',
+    'bank_lines_accounted_for',
+    `DELETE FROM bank_line_outcomes WHERE outcome = 'ignored'`,
+  ],
+  [
+    'a line of another amount than its payment',
+    'bank_lines_accounted_for',
+    `UPDATE bank_lines SET amount = 6 WHERE bank_reference = 'FT-77'`,
+  ],
+  ['a line taken off its statement', 'bank_files_add_up', `DELETE FROM bank_statement_lines WHERE position = 5`],
+  ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
+  ['a payment taken out of its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
+  ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
+  [
+    'an entry moved into a closed month',
+    'entries_in_open_months',
+    `UPDATE payments SET received_on = '2026-08-03', entry_on = '2026-08-03' WHERE method = 'link'`,
+  ],
+  [
+    'an entry dated before its day',
+    'entries_in_open_months',
+    `ALTER TABLE payments DROP CONSTRAINT payment_entry_not_before_receipt`,
+    `UPDATE payments SET received_on = entry_on + 1 WHERE source = 'bank'`,
+  ],
+  ['an event of live mode in a sandbox', 'processor_events_told', `UPDATE processor_events SET livemode = true`],
+  [
+    'an event about a payment that the processor never told of',
+    'processor_events_told',
+    `DELETE FROM payment_sightings WHERE source = 'processor'`,
+  ],
+  ['a dispute that was won and gave nothing back', 'disputes_as_decided', `DELETE FROM payment_reinstatements`],
+];

@@ -1,0 +1,187 @@
+/** A world with twelve open invoices of four partners, and the acts on payments as the program's own functions. */
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { verify } from '../../src/audit/verify.ts';
+import type { Settings } from '../../src/config.ts';
+import { Refusal } from '../../src/errors.ts';
+import { thisProcess } from '../../src/events.ts';
+import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
+import { type BankImport, importBankFile } from '../../src/payments/import.ts';
+import { processEvents, storeEvents } from '../../src/payments/inbox.ts';
+import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
+import type { Acting } from '../../src/payments/posting.ts';
+import { readPayments } from '../../src/payments/queries.ts';
+import { type Recorded, type RecordRequest, recordPayment } from '../../src/payments/record.ts';
+import { type ReverseRequest, reversePayment } from '../../src/payments/reverse.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+export const HARBOUR = 'p-1';
+export const NORD = 'p-2';
+export const BLUE_RIDGE = 'p-3';
+export const MUNICH = 'p-4';
+
+/** What each partner owes for July, August and September: INV-2026-000001 to -000012, in this order. */
+const OWED: readonly (readonly [partner: string, currency: string, ...months: string[]])[] = [
+  [HARBOUR, 'USD', '1250.00', '980.50', '77.77'],
+  [NORD, 'USD', '840.00', '840.00', '1500.00'],
+  [BLUE_RIDGE, 'USD', '333.33', '120.10', '2100.00'],
+  [MUNICH, 'EUR', '500.00', '750.25', '60.00'],
+];
+
+export const CSV_MAPS: Settings['bank_csv'] | object = {
+  sparkasse: {
+    columns: {
+      date: 'Buchung',
+      value_date: 'Valuta',
+      payer: 'Auftraggeber',
+      text: ['Verwendungszweck'],
+      debit: 'Soll',
+      credit: 'Haben',
+      balance: 'Saldo',
+    },
+    date_format: 'dd.MM.yyyy',
+    decimal: ',',
+    delimiter: ';',
+    encoding: 'windows-1252',
+    skip_lines: 2,
+    account: 'GB82 WEST 1234 5698 7654 32',
+    currency: 'EUR',
+  },
+  newest_first: {
+    columns: {
+      date: 'Posted',
+      text: ['Description'],
+      debit: 'Withdrawals',
+      credit: 'Deposits',
+      balance: 'Balance',
+      bank_reference: 'Ref',
+    },
+    date_format: 'LLL d, yyyy',
+    account: '000123456789',
+  },
+};
+
+export interface Books extends World {
+  readonly acting: Acting;
+  readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
+  readonly apply: (paymentId: number, number: string, amount?: string) => Promise<void>;
+  readonly unapply: (paymentId: number, number?: string) => Promise<void>;
+  readonly reverse: (request: Partial<ReverseRequest> & { paymentId: number }) => Promise<void>;
+  readonly bank: (name: string, map?: string) => Promise<BankImport>;
+  readonly bankText: (name: string, text: string, options?: { map?: string; preview?: boolean }) => Promise<BankImport>;
+  readonly events: (
+    events: readonly object[],
+  ) => Promise<Awaited<ReturnType<typeof processEvents>> & { stored: number; known: number }>;
+  readonly payments: (partnerId?: string) => Promise<PaymentJson[]>;
+  readonly payment: (paymentId: number) => Promise<PaymentJson>;
+  /** Balance of a document, with what is paid and credited of it. */
+  readonly balance: (
+    number: string,
+  ) => Promise<{ balance: string; amount_paid: string; credited: string; status: string }>;
+  /** Fails where a check of `verify` finds anything. */
+  readonly verified: () => Promise<void>;
+}
+
+export const bankFile = (name: string): Buffer =>
+  readFileSync(fileURLToPath(new URL(`files/${name}`, import.meta.url)));
+
+/** Twelve invoices are open; it is 15 October 2026. `settings` are laid over the sandbox's. */
+export async function openBooks(settings: Partial<Settings> = {}): Promise<Books> {
+  const world = await openWorld();
+  const names: Record<string, string> = {
+    [HARBOUR]: 'Harbour Lights Ticketing',
+    [NORD]: 'Société Théâtrale du Nord',
+    [BLUE_RIDGE]: 'Blue Ridge Arena LLC',
+    [MUNICH]: 'Muenchner Fest GmbH & Co. KG',
+  };
+  await world.partners(
+    OWED.map(([partner_id, currency]) => partner({ partner_id, name: names[partner_id], currency })),
+  );
+  for (const [index, month] of ['2026-07', '2026-08', '2026-09'].entries()) {
+    world.at(`2026-${String(8 + index).padStart(2, '0')}-02T15:00:00Z`);
+    await world.rows(
+      OWED.map(([partner_id, currency, ...months]) =>
+        quote({
+          partner_id,
+          currency,
+          accepted_at: `${month}-15T12:00:00Z`,
+          spotPrice: months[index],
+          partnerCut: '0',
+          invoiceAmount: months[index],
+        }),
+      ),
+    );
+    await world.close();
+  }
+  world.at('2026-10-15T15:00:00Z');
+  return booksOf(world, settings);
+}
+
+export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
+  const acting: Acting = {
+    environment: world.environment,
+    settings: { ...world.settings, ...settings },
+    actor: thisProcess('command', 'a bookkeeper'),
+  };
+  const { transaction, preview, reading } = world.database;
+  const payments = async (filter: Parameters<typeof readPayments>[1]) =>
+    (await reading((tx) => readPayments(tx, filter))).map(paymentJson);
+  const books: Books = {
+    ...world,
+    acting,
+    record: (request) =>
+      transaction((tx) =>
+        recordPayment(tx, acting, {
+          amount: '100.00',
+          currency: 'USD',
+          method: 'wire',
+          receivedOn: '2026-10-14',
+          reference: 'FT-1',
+          ...request,
+        }),
+      ),
+    apply: (paymentId, number, amount) => transaction((tx) => applyPayment(tx, acting, { paymentId, number, amount })),
+    unapply: (paymentId, number) => transaction((tx) => unapplyPayment(tx, acting, { paymentId, number })),
+    reverse: (request) =>
+      transaction((tx) => reversePayment(tx, acting, { kind: 'returned', reason: 'the bank says so', ...request })),
+    bank: (name, map) =>
+      transaction((tx) => importBankFile(tx, acting, { name: basename(name), bytes: bankFile(name), map })),
+    bankText: (name, text, options = {}) =>
+      (options.preview ? preview : transaction)((tx) =>
+        importBankFile(tx, acting, { name, bytes: Buffer.from(text), map: options.map }),
+      ),
+    async events(events) {
+      const text = events.map((event) => `${JSON.stringify(event)}\n`).join('');
+      const stored = await transaction((tx) => storeEvents(tx, acting, { name: 'events.ndjson', text }));
+      return { ...stored, ...(await transaction((tx) => processEvents(tx, acting))) };
+    },
+    payments: (partnerId) => payments({ partnerId }),
+    payment: async (paymentId) => (await payments({ ids: [paymentId] }))[0] as PaymentJson,
+    async balance(number) {
+      const document = (await world.documents()).find((each) => each.number === number);
+      if (document === undefined) throw new Error(`there is no ${number}`);
+      const { balance, amount_paid, credited, status } = document;
+      return { balance, amount_paid, credited, status };
+    },
+    async verified() {
+      const { checks } = await reading((tx) => verify(tx, undefined));
+      const wrong = checks.filter((check) => check.differences.length > 0);
+      if (wrong.length > 0) throw new Error(JSON.stringify(wrong, null, 2));
+    },
+  };
+  return books;
+}
+
+/** The code of the refusal that an act ends with. */
+export async function refusalOf(act: Promise<unknown>): Promise<string> {
+  try {
+    await act;
+  } catch (error) {
+    if (error instanceof Refusal) return error.code;
+    throw error;
+  }
+  return 'none';
+}
+
+export const inv = (sequence: number): string => `INV-2026-${String(sequence).padStart(6, '0')}`;

@@ -1,0 +1,168 @@
+/** The processor's events: repeated, reordered, of the other mode, not understood; the books end the same. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromSmallestUnit } from '../../src/payments/stripe.ts';
+import { type Books, inv, openBooks, refusalOf } from './books.ts';
+import { event, stripePayment } from './stripe-events.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(async () => {
+  await books.verified();
+  await books.end();
+});
+
+const stateOf = async (own: Books) => ({
+  payments: (await own.payments()).map(
+    ({ amount, applied, unapplied, reversed, status, partner_id, method, received_on, disputes }) => ({
+      ...{ amount, applied, unapplied, reversed, status, partner_id, method, received_on },
+      disputes: disputes.map(({ outcome, amount: disputed }) => ({ outcome, disputed })),
+    }),
+  ),
+  documents: (await own.documents()).map(({ number, amount_paid, balance, status }) => ({
+    number,
+    amount_paid,
+    balance,
+    status,
+  })),
+});
+
+test('ACH debit: ordered is not paid; paid is told days later, and once', async () => {
+  const linked = stripePayment({ invoice: inv(1), amount: 125000, key: 'ACH' });
+  expect(await books.events([linked.ordered()])).toMatchObject({ stored: 1, effects: 0, without_effect: 1 });
+  expect(await books.balance(inv(1))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+  const paid = linked.paidLater();
+  expect(await books.events([paid, linked.intentSucceeded()])).toMatchObject({ stored: 2, effects: 1 });
+  expect(await books.events([paid])).toMatchObject({ stored: 0, known: 1, effects: 0 });
+  expect(await books.balance(inv(1))).toMatchObject({ status: 'paid', amount_paid: '1250.00' });
+  expect(await books.payments('p-1')).toMatchObject([
+    {
+      method: 'link',
+      source: 'processor',
+      reference: linked.ids.intent,
+      applications: [{ evidence: { rule: 'processor' } }],
+    },
+  ]);
+});
+
+test('a failure that comes after the success changes nothing: states move forward', async () => {
+  const linked = stripePayment({ invoice: inv(9), amount: 7777, key: 'FWD' });
+  await books.events([linked.intentSucceeded()]);
+  await books.events([linked.failedLater(), linked.ordered()]);
+  expect(await books.balance(inv(9))).toMatchObject({ status: 'paid' });
+});
+
+test('a refund tells how much in all: each adds what is new, and reopens the invoice by that', async () => {
+  const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'REF' });
+  await books.events([linked.completed(), linked.refunded(10000)]);
+  expect(await books.balance(inv(2))).toMatchObject({ balance: '100.00', amount_paid: '740.00' });
+  await books.events([linked.refunded(30000), linked.refunded(10000)]);
+  expect(await books.balance(inv(2))).toMatchObject({ balance: '300.00', amount_paid: '540.00' });
+});
+
+test('a dispute takes the money until it is won; an inquiry takes none', async () => {
+  const linked = stripePayment({ invoice: inv(6), amount: 84000, key: 'DIS' });
+  await books.events([linked.completed(), linked.disputed('warning_needs_response')]);
+  expect(await books.balance(inv(6))).toMatchObject({ status: 'paid' });
+  await books.events([linked.withdrawn()]);
+  expect(await books.balance(inv(6))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+  const [payment] = (await books.payments('p-2')).filter((each) => each.disputes.length > 0);
+  expect(payment).toMatchObject({ status: 'reversed', disputes: [{ outcome: null, amount: '840.00' }] });
+  await books.events([linked.closed('won')]);
+  expect(await books.balance(inv(6))).toMatchObject({ status: 'paid', amount_paid: '840.00' });
+});
+
+test('what cannot be understood is kept for a person; what is not ours changes nothing', async () => {
+  const report = await books.events([
+    event('charge.dispute.escalated', { id: 'du_x' }),
+    event('payment_intent.succeeded', { id: 'pi_broken', status: 'succeeded' }),
+    event('customer.created', { id: 'cus_1' }),
+    event('payment_intent.succeeded', {}, { account: 'acct_other' }),
+    stripePayment({ amount: 500, key: 'NOINV' }).intentSucceeded(),
+    stripePayment({ invoice: 'INV-1999-000001', amount: 600, key: 'NODOC' }).intentSucceeded(),
+  ]);
+  expect(report.for_person.map((each) => each.type)).toEqual(['charge.dispute.escalated', 'payment_intent.succeeded']);
+  const unknown = (await books.payments()).filter((each) => each.partner_id === null);
+  expect(unknown.map((each) => each.amount)).toEqual(['5.00', '6.00']);
+});
+
+test('a refund and a dispute of a payment that nobody told of wait for it', async () => {
+  const linked = stripePayment({ invoice: inv(10), amount: 150000, key: 'LATE' });
+  const report = await books.events([linked.disputed(), linked.closed('lost')]);
+  expect(report.waiting).toHaveLength(2);
+  expect((await books.events([linked.completed()])).waiting).toEqual([]);
+  expect(await books.balance(inv(10))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+});
+
+test('events of the other mode are refused, and none of their file is stored', async () => {
+  const good = stripePayment({ invoice: inv(11), amount: 210000, key: 'MODE' }).completed();
+  const live = event('payment_intent.succeeded', {}, { livemode: true });
+  expect(await refusalOf(books.events([good, live]))).toBe('processor_environment');
+  expect(await books.balance(inv(11))).toMatchObject({ status: 'open' });
+});
+
+test('amounts are exact in every currency of the processor', () => {
+  const cases: readonly (readonly [string, string, string | undefined])[] = [
+    ['98050', 'usd', '980.50'],
+    ['5', 'usd', '0.05'],
+    ['700', 'jpy', '700'],
+    ['70000', 'isk', '700'],
+    ['70050', 'isk', undefined],
+    ['1230', 'kwd', '1.230'],
+    ['12', 'mga', '12.00'],
+    ['1', 'xxx', undefined],
+    ['99999999', 'eur', '999999.99'],
+  ];
+  for (const [units, currency, amount] of cases) expect(fromSmallestUnit(units, currency)?.toString()).toBe(amount);
+});
+
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length < 2) return [[...items]];
+  return items.flatMap((item, at) =>
+    permutations([...items.slice(0, at), ...items.slice(at + 1)]).map((rest) => [item, ...rest]),
+  );
+}
+
+describe('in whatever order they come, at once or one by one, the books end the same', () => {
+  const linked = stripePayment({ invoice: inv(1), amount: 125000, key: 'ANY' });
+  const stories = {
+    'paid, refunded in part, disputed and won': [
+      linked.ordered(),
+      linked.intentSucceeded(),
+      linked.refunded(25000),
+      linked.disputed('needs_response', 100000),
+      linked.closed('won', 100000),
+    ],
+    'paid, disputed and lost': [
+      linked.completed(),
+      linked.intentSucceeded(),
+      linked.disputed(),
+      linked.withdrawn(),
+      linked.closed('lost'),
+    ],
+  };
+  for (const [name, events] of Object.entries(stories)) {
+    test(name, { timeout: 240_000 }, async () => {
+      const own = await openBooks();
+      let expected: unknown;
+      const orders = permutations(events);
+      for (const [index, order] of orders.entries()) {
+        // Each order from the same beginning: what was recorded is taken away behind the program's back.
+        await own.sql('SET session_replication_role = replica');
+        await own.sql(`TRUNCATE payments, payment_sightings, payment_applications, payment_unapplications, payment_reversals,
+          payment_reinstatements, payment_assignments, payment_suggestions, processor_events, processor_event_outcomes,
+          disputes, dispute_outcomes, small_differences, payouts, payout_settlements, payout_payments, bank_line_outcomes CASCADE`);
+        await own.sql('SET session_replication_role = origin');
+        if (index % 2 === 0) await own.events(order);
+        else for (const each of order) await own.events([each]);
+        const state = await stateOf(own);
+        expected ??= state;
+        expect(state).toEqual(expected);
+      }
+      expect(orders).toHaveLength(120);
+      await own.verified();
+      await own.end();
+    });
+  }
+});

@@ -1,0 +1,284 @@
+/** Payments by hand and what is done with them: applied, undone, taken back, refunded; one payment however it is told. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { voidDocument } from '../../src/documents/void.ts';
+import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { quote, reversal } from '../support/world.ts';
+import { type Books, inv, openBooks, refusalOf } from './books.ts';
+import { stripePayment } from './stripe-events.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(async () => {
+  await books.verified();
+  await books.end();
+});
+
+const CSV = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+
+describe('by hand', () => {
+  test('a payment for an invoice pays it up to its balance; the rest is unapplied cash of the partner', async () => {
+    const { paymentId } = await books.record({ amount: '1300', number: inv(1), reference: 'FT-100' });
+    expect(await books.balance(inv(1))).toEqual({
+      balance: '0.00',
+      amount_paid: '1250.00',
+      credited: '0.00',
+      status: 'paid',
+    });
+    expect(await books.payment(paymentId)).toMatchObject({
+      partner_id: 'p-1',
+      amount: '1300.00',
+      applied: '1250.00',
+      unapplied: '50.00',
+      status: 'partly_applied',
+      applications: [{ number: inv(1), applied_on: '2026-10-14', unapplied_on: null, confirmed_by: 'a bookkeeper' }],
+    });
+  });
+
+  test('what is left pays the next invoice; undone, it is unapplied cash again', async () => {
+    const [payment] = await books.payments('p-1');
+    const id = payment?.payment_id ?? 0;
+    await books.apply(id, inv(5));
+    expect(await books.balance(inv(5))).toMatchObject({ balance: '930.50', amount_paid: '50.00' });
+    await books.unapply(id, inv(5));
+    expect(await books.balance(inv(5))).toMatchObject({ balance: '980.50', amount_paid: '0.00' });
+    expect(await books.payment(id)).toMatchObject({ unapplied: '50.00' });
+  });
+
+  test('the same invoice, amount and reference is the same payment; another reference is a likeness', async () => {
+    const first = await books.record({ amount: '77.77', number: inv(9), reference: 'Wire 4711-X' });
+    const again = await books.record({
+      amount: '77.77',
+      number: inv(9),
+      reference: 'wire 4711 x',
+      receivedOn: '2026-10-13',
+    });
+    expect(again).toEqual({ paymentId: first.paymentId, duplicate: true });
+    const other = await books.record({ amount: '77.77', number: inv(9), reference: 'FT-999' });
+    expect(other.duplicate).toBe(false);
+    expect(await books.payment(other.paymentId)).toMatchObject({
+      unapplied: '77.77',
+      suggestions: [{ same_as: first.paymentId, number: null }],
+    });
+    await books.reverse({ paymentId: other.paymentId, kind: 'duplicate', duplicateOf: first.paymentId });
+    expect(await books.payment(other.paymentId)).toMatchObject({
+      status: 'reversed',
+      unapplied: '0.00',
+      suggestions: [],
+    });
+  });
+
+  test('after a mistake was taken back, the same payment may be recorded anew', async () => {
+    const request = { amount: '10', partnerId: 'p-1', reference: 'CHECK 5' };
+    const first = await books.record(request);
+    await books.reverse({ paymentId: first.paymentId, kind: 'mistake' });
+    expect((await books.record(request)).duplicate).toBe(false);
+    expect((await books.record(request)).duplicate).toBe(true);
+  });
+
+  test('what cannot be is refused, and nothing moves', async () => {
+    const { paymentId } = await books.record({ amount: '20', partnerId: 'p-2', reference: 'FT-200' });
+    const before = await books.payments();
+    const cases: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['payment_not_applicable', () => books.apply(paymentId, inv(5))],
+      ['payment_not_applicable', () => books.apply(paymentId, inv(4))],
+      ['payment_amount_too_large', () => books.apply(paymentId, inv(2), '20.01')],
+      ['payment_nothing_applied', () => books.unapply(paymentId)],
+      ['document_unknown', () => books.apply(paymentId, 'INV-1999-000001')],
+      ['payment_unknown', () => books.apply(999_999, inv(2))],
+      ['argument_invalid', () => books.record({ receivedOn: '2026-10-16', number: inv(2) })],
+      ['argument_invalid', () => books.record({ amount: '1.005', number: inv(2) })],
+      ['argument_invalid', () => books.record({ amount: '-1', number: inv(2) })],
+      ['argument_invalid', () => books.record({ currency: 'EUR', number: inv(2) })],
+      ['partner_unknown', () => books.record({ partnerId: 'p-nobody' })],
+      ['payment_amount_too_large', () => books.reverse({ paymentId, amount: '20.01' })],
+    ];
+    for (const [code, act] of cases) expect(await refusalOf(act())).toBe(code);
+    expect(await books.payments()).toEqual(before);
+  });
+
+  test('an invoice that a payment pays is not voided; undone, it may be', async () => {
+    const { paymentId } = await books.record({ amount: '33.33', number: inv(3), reference: 'FT-300' });
+    const act = () =>
+      books.database.transaction((tx) => voidDocument(tx, books.acting, { number: inv(3), reason: 'wrong' }));
+    expect(await refusalOf(act())).toBe('payment_applied');
+    await books.unapply(paymentId);
+    await act();
+    expect(await books.balance(inv(3))).toMatchObject({ status: 'void', balance: '0.00' });
+    expect(await refusalOf(books.apply(paymentId, inv(3)))).toBe('payment_not_applicable');
+    expect(await refusalOf(books.record({ amount: '1', number: inv(3), reference: 'FT-301' }))).toBe(
+      'argument_invalid',
+    );
+  });
+
+  test('the database itself refuses what the program never writes', async () => {
+    const insert = (paymentId: string, document: string, amount: string) =>
+      books.sql(
+        `INSERT INTO payment_applications (payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at, event_id)
+         SELECT ${paymentId}, document_id, partner_id, currency, ${amount}, '2026-10-15', '2026-10-15', 1, '{"rule":"person","why":"x"}', now(), 1
+         FROM documents WHERE number = '${document}'`,
+      );
+    const ofNord = `(SELECT payment_id FROM payments WHERE reference = 'FT-200')`;
+    await expect(insert(ofNord, inv(2), '21')).rejects.toThrow(/has 21 applied|payment_within_amount|20/);
+    await expect(insert(ofNord, inv(5), '1')).rejects.toThrow(/pays a document of p-1/);
+    await expect(insert(ofNord, inv(4), '1')).rejects.toThrow(/payment_application_in_its_currency/);
+    await expect(insert(ofNord, inv(2), '0')).rejects.toThrow(/payment_application_positive/);
+    await expect(
+      books.sql(`INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
+        VALUES ('x', 'hand', 'USD', 1, 'wire', '', '2026-09-30', '2026-09-30', 'x', now(), 1)`),
+    ).rejects.toThrow(/months to 2026-09 are closed/);
+  });
+
+  test('money of a closed month is entered on the first day of the open one, and keeps its true day', async () => {
+    const { paymentId } = await books.record({
+      amount: '5',
+      number: inv(5),
+      reference: 'LATE',
+      receivedOn: '2026-09-03',
+    });
+    expect(await books.payment(paymentId)).toMatchObject({ received_on: '2026-09-03', entry_on: '2026-10-01' });
+  });
+
+  test('two people at once cannot apply the same money twice', async () => {
+    const { paymentId } = await books.record({ amount: '100', partnerId: 'p-2', reference: 'FT-400' });
+    const acts = await Promise.all([2, 6, 10].map((each) => refusalOf(books.apply(paymentId, inv(each), '60'))));
+    expect(acts.sort()).toEqual(['none', 'payment_amount_too_large', 'payment_amount_too_large']);
+    expect(await books.payment(paymentId)).toMatchObject({ applied: '60.00', unapplied: '40.00' });
+  });
+});
+
+describe('taken back', () => {
+  test('what a return takes was applied last; what an application keeps is applied again', async () => {
+    const { paymentId } = await books.record({ amount: '120.10', number: inv(7), reference: 'FT-500' });
+    await books.reverse({ paymentId, amount: '20.10', code: 'R01' });
+    expect(await books.balance(inv(7))).toMatchObject({ balance: '20.10', amount_paid: '100.00', status: 'open' });
+    expect(await books.payment(paymentId)).toMatchObject({ status: 'applied', applied: '100.00', reversed: '20.10' });
+    await books.reverse({ paymentId });
+    expect(await books.balance(inv(7))).toMatchObject({ balance: '120.10', amount_paid: '0.00' });
+    expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed', unapplied: '0.00' });
+  });
+});
+
+describe('small differences', () => {
+  test('by setting a few cents go to bank charges, and come back when the payment is undone', async () => {
+    const own = await openBooks({ small_difference: { USD: '5.00' } });
+    const { paymentId } = await own.record({ amount: '1245.00', number: inv(1) });
+    expect(await own.balance(inv(1))).toEqual({
+      balance: '0.00',
+      amount_paid: '1245.00',
+      credited: '5.00',
+      status: 'paid',
+    });
+    await own.unapply(paymentId);
+    expect(await own.balance(inv(1))).toEqual({
+      balance: '1250.00',
+      amount_paid: '0.00',
+      credited: '0.00',
+      status: 'open',
+    });
+    const short = await own.record({ amount: '834.99', number: inv(2), reference: 'FT-2' });
+    expect(await own.balance(inv(2))).toMatchObject({ balance: '5.01', status: 'open' });
+    const line = `2026-10-14,975.50,USD,0001,B-1,${inv(5)} Harbour Lights Ticketing,,\n`;
+    expect((await own.bankText('one.csv', CSV + line)).new_lines).toMatchObject([
+      { applied: [{ small_difference: '5.00' }] },
+    ]);
+    expect((await own.payment(short.paymentId)).applications).toMatchObject([{ small_difference: null }]);
+    await own.verified();
+    await own.end();
+  });
+});
+
+describe('credit paid out', () => {
+  test('a credit note whose credit is refunded is paid, once; returned, it is open again', async () => {
+    const own = await openBooks();
+    const sale = quote({ partner_id: 'p-1', accepted_at: '2026-10-05T12:00:00Z' });
+    await own.rows([sale, reversal(sale, { accepted_at: '2026-10-06T12:00:00Z' })]);
+    await own.sql(`SELECT 1`);
+    own.at('2026-11-02T15:00:00Z');
+    await own.close();
+    own.at('2026-11-03T15:00:00Z');
+    const back = quote({ partner_id: 'p-2', accepted_at: '2026-10-07T12:00:00Z' });
+    await own.rows([back]);
+    own.at('2026-12-02T15:00:00Z');
+    await own.close();
+    await own.rows([reversal(back, { accepted_at: '2026-12-01T16:00:00Z' })]);
+    own.at('2027-01-02T15:00:00Z');
+    await own.close();
+    const [note] = (await own.documents()).filter((each) => each.document === 'credit_note');
+    const number = note?.number ?? '';
+    expect(note).toMatchObject({ status: 'open', balance: '7.00' });
+    const refund = () =>
+      own.database.transaction((tx) => refundCredit(tx, own.acting, { number, method: 'ach', reference: 'OUT-1' }));
+    expect(await refund()).toMatchObject({ amount: '7.00', refunded_on: '2027-01-02' });
+    expect(await own.balance(number)).toMatchObject({ status: 'paid', amount_paid: '7.00', balance: '0.00' });
+    expect(await refusalOf(refund())).toBe('credit_not_refundable');
+    await own.database.transaction((tx) => returnRefund(tx, own.acting, { number, reason: 'account closed' }));
+    expect(await own.balance(number)).toMatchObject({ status: 'open', amount_paid: '0.00', balance: '7.00' });
+    expect(
+      await refusalOf(
+        own.database.transaction((tx) =>
+          refundCredit(tx, own.acting, { number: inv(1), method: 'ach', reference: '' }),
+        ),
+      ),
+    ).toBe('credit_not_refundable');
+    await own.verified();
+    await own.end();
+  });
+});
+
+describe('one payment, told by webhook, bank file and hand', () => {
+  const linked = stripePayment({ invoice: inv(5), amount: 98050, key: 'ONE' });
+  const line = `2026-10-14,980.50,USD,000123456789,PO-1,STRIPE TRANSFER ${linked.ids.intent},STRIPE,\n`;
+  const tellings: Readonly<Record<string, (books: Books) => Promise<unknown>>> = {
+    webhook: (own) => own.events([linked.completed(), linked.intentSucceeded()]),
+    bank: (own) => own.bankText('payouts.csv', CSV + line),
+    hand: (own) => own.record({ amount: '980.50', method: 'link', number: inv(5), reference: linked.ids.intent }),
+  };
+  const orders = [
+    ['webhook', 'bank', 'hand'],
+    ['webhook', 'hand', 'bank'],
+    ['bank', 'webhook', 'hand'],
+    ['bank', 'hand', 'webhook'],
+    ['hand', 'webhook', 'bank'],
+    ['hand', 'bank', 'webhook'],
+  ];
+  const isOne = async (own: Books) => {
+    const payments = await own.payments();
+    expect(
+      payments.map(({ amount, applied, status, partner_id }) => ({ amount, applied, status, partner_id })),
+    ).toEqual([{ amount: '980.50', applied: '980.50', status: 'applied', partner_id: 'p-1' }]);
+    expect(await own.balance(inv(5))).toMatchObject({ status: 'paid', amount_paid: '980.50' });
+    // The line moved its money from the processor to the bank.
+    expect(await own.sql(`SELECT fees::text, gross::text FROM payout_settlements`)).toEqual([
+      { fees: '0.00', gross: '980.50' },
+    ]);
+    await own.verified();
+  };
+  for (const order of orders) {
+    test(`first ${order.join(', then ')}`, async () => {
+      const own = await openBooks();
+      for (const each of order) await tellings[each]?.(own);
+      await isOne(own);
+      await own.end();
+    });
+  }
+  test('all three at once', async () => {
+    const own = await openBooks();
+    await Promise.all(Object.values(tellings).map((tell) => tell(own)));
+    await isOne(own);
+    await own.end();
+  });
+
+  test('a wire that a person recorded before the bank tells of it, at once too', async () => {
+    const own = await openBooks();
+    const wire = `2026-10-14,1250.00,USD,000123456789,FT26-99,WIRE ${inv(1)},Harbour Lights Ticketing,ACC-1\n`;
+    const byHand = () => own.record({ amount: '1250', number: inv(1), reference: 'FT26-99' });
+    await Promise.all([byHand(), own.bankText('wire.csv', CSV + wire), byHand()]);
+    const payments = await own.payments();
+    expect(payments).toMatchObject([{ amount: '1250.00', applied: '1250.00', status: 'applied' }]);
+    expect(new Set(payments[0]?.seen.map((each) => each.source))).toEqual(new Set(['hand', 'bank']));
+    await own.verified();
+    await own.end();
+  });
+});

@@ -1,0 +1,107 @@
+/**
+ * Acts on payments for random histories: one function each, which chooses among what there is and does nothing where
+ * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
+ */
+import { Refusal } from '../../src/errors.ts';
+import type { Books } from './books.ts';
+import { stripePayment } from './stripe-events.ts';
+
+/** From 0 up to, but not including, 1. */
+export type Random = () => number;
+export type PaymentAct = (books: Books, random: Random, day: string) => Promise<void>;
+
+const pick = <Item>(items: readonly Item[], random: Random): Item | undefined =>
+  items[Math.floor(random() * items.length)];
+const chance = (random: Random, one: number): boolean => random() < one;
+
+/** Amounts around a balance: all of it, a part, too much, a little too little. */
+function around(balance: string, digits: number, random: Random): string {
+  const minor = Math.round(Number(balance) * 10 ** digits);
+  const amount = pick([minor, minor, Math.ceil(minor / 3), minor + 7, minor - 1], random) ?? minor;
+  return (Math.max(1, amount) / 10 ** digits).toFixed(digits);
+}
+
+const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0;
+let references = 0;
+
+async function unlessRefused(act: Promise<unknown>): Promise<void> {
+  await act.catch((error: unknown) => {
+    if (!(error instanceof Refusal)) throw error;
+  });
+}
+
+async function invoices(books: Books) {
+  return (await books.documents()).filter((each) => each.document === 'invoice' && Number(each.amount_due) > 0);
+}
+
+export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
+  async 'record by hand'(books, random, day) {
+    const invoice = pick(await invoices(books), random);
+    if (invoice === undefined) return;
+    const { number, currency, partner_id } = invoice;
+    const amount = around(invoice.balance, digitsOf(invoice.balance), random);
+    // Now and then the same once more.
+    if (!chance(random, 0.3)) references += 1;
+    const to = chance(random, 0.7) ? { number } : { partnerId: partner_id };
+    await unlessRefused(books.record({ ...to, amount, currency, receivedOn: day, reference: `FT-${references}` }));
+  },
+  async 'import a bank file'(books, random, day) {
+    const open = await invoices(books);
+    const lines = Array.from({ length: 1 + Math.floor(random() * 4) }, () => {
+      const invoice = pick(open, random);
+      if (invoice === undefined) return '';
+      references += 1;
+      const amount = around(invoice.balance, digitsOf(invoice.balance), random);
+      const dressed = pick(
+        [invoice.number, invoice.number.replaceAll('-', ''), invoice.number.replaceAll('0', 'O'), 'thanks'],
+        random,
+      );
+      const named = chance(random, 0.7) ? 'Harbour Lights Ticketing' : 'Somebody Else';
+      const sign = chance(random, 0.15) ? '-' : '';
+      const text = sign === '' ? dressed : `RETURN R01 ${dressed}`;
+      return `${day},${sign}${amount},${invoice.currency},0001 ${invoice.currency},B-${references},${text},${named},ACC-${invoice.partner_id}\n`;
+    });
+    const text = `date,amount,currency,account,bank_reference,text,payer,payer_account\n${lines.join('')}`;
+    await books.bankText('random.csv', text);
+    if (chance(random, 0.2)) await books.bankText('random.csv', text);
+  },
+  async 'events of the processor'(books, random, day) {
+    const invoice = pick(await invoices(books), random);
+    if (invoice === undefined) return;
+    references += 1;
+    const digits = digitsOf(invoice.balance);
+    const amount = Math.round(Number(around(invoice.balance, digits, random)) * 10 ** digits);
+    const currency = invoice.currency.toLowerCase();
+    const linked = stripePayment({ invoice: invoice.number, amount, currency, key: `R${references}`, on: day });
+    const told = [linked.ordered(), linked.completed(), linked.intentSucceeded()];
+    if (chance(random, 0.3)) told.push(linked.refunded(Math.ceil(amount / 2)));
+    if (chance(random, 0.3)) told.push(linked.disputed(), linked.closed(chance(random, 0.5) ? 'won' : 'lost'));
+    await books.events(
+      told
+        .map((each) => ({ each, at: random() }))
+        .sort((a, b) => a.at - b.at)
+        .map(({ each }) => each),
+    );
+  },
+  async apply(books, random) {
+    const payment = pick(
+      (await books.payments()).filter((each) => Number(each.unapplied) > 0),
+      random,
+    );
+    const invoice = pick(await invoices(books), random);
+    if (payment && invoice) await unlessRefused(books.apply(payment.payment_id, invoice.number));
+  },
+  async unapply(books, random) {
+    const payment = pick(
+      (await books.payments()).filter((each) => Number(each.applied) > 0),
+      random,
+    );
+    if (payment) await books.unapply(payment.payment_id);
+  },
+  async 'take back'(books, random) {
+    const payment = pick(await books.payments(), random);
+    if (payment === undefined || payment.status === 'reversed') return;
+    const amount = chance(random, 0.5) ? around(payment.amount, digitsOf(payment.amount), random) : undefined;
+    await unlessRefused(books.reverse({ paymentId: payment.payment_id, amount, kind: 'returned' }));
+  },
+};
