@@ -427,6 +427,8 @@ const settingsSchema = z.strictObject({
   small_difference: smallDifferenceSchema.default({}),
   /** Words in a bank line by which the processor's payouts are known: they are no payments. */
   payout_names: z.array(z.string().min(3).max(60)).default(['STRIPE']),
+  /** Days after the due date (before it, where negative) on which a partner is reminded; none: never. */
+  reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')

@@ -123,6 +123,7 @@ const APPEND_ONLY = [
   'processor_event_outcomes',
   'disputes',
   'dispute_outcomes',
+  'reminders',
   'api_clients',
   'client_secrets',
   'client_revocations',
@@ -312,28 +313,74 @@ export const CREDIT_TIES = `used AS (
   FROM inspected WHERE applied > most OR applied < least
 )`;
 
-/** Nothing is owed below zero, and credits and write-offs never exceed their invoice, whatever it replaced. */
+/** Nothing is owed below zero, and credit notes against an invoice never exceed it, whatever it replaced. */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
   UNION ALL
   SELECT d.replaces, c.head FROM chains c JOIN documents d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL
-), lowered AS (
+), credits AS (
   SELECT c.head AS document_id,
          coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n
                        WHERE n.credits = c.document_id
-                         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id))), 0)
-         + coalesce(sum((SELECT sum(w.amount) FROM write_offs w WHERE w.document_id = c.document_id)), 0) AS amount
+                         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id))), 0) AS amount
   FROM chains c GROUP BY c.head
 ), inspected AS (
-  SELECT d.number, d.invoice_amount, b.*, coalesce(l.amount, 0) AS lowered
-  FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN lowered l USING (document_id)
+  SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
+  FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
   WHERE CAST(:month AS text) IS NULL OR d.month = :month
 ), differences AS (
-  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; %s of %s credited or written off',
-                                   amount_due, credited, amount_paid, balance, lowered, invoice_amount) AS detail
+  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against %s',
+                                   amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
   FROM inspected
-  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (lowered > 0 AND lowered > invoice_amount)
+  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
      OR (status <> 'void' AND balance <> amount_due - credited - amount_paid)
+)`;
+
+/** Every fact's entry balances in its currency, and none is dated before what it tells of. */
+export const JOURNAL_BALANCES = `inspected AS (
+  SELECT fact, fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on, min(dated_on) AS dated_on
+  FROM journal WHERE CAST(:month AS text) IS NULL OR month = :month
+  GROUP BY fact, fact_id, currency, month
+), differences AS (
+  SELECT format('%s %s', fact, fact_id) AS subject,
+         format('its debits less its credits are %s %s; dated %s, entered %s', off, currency, dated_on, entry_on) AS detail
+  FROM inspected WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on
+)`;
+
+/** What is summed by month is what stands there line by line. */
+export const JOURNAL_MONTHS_ADD_UP = `inspected AS (
+  SELECT month, account, partner_id, currency, sum(listed) AS listed, sum(summed) AS summed
+  FROM (SELECT month, account, partner_id, currency, amount AS listed, 0 AS summed FROM journal
+        UNION ALL
+        SELECT month, account, partner_id, currency, 0, amount FROM journal_months) AS both_ways
+  WHERE CAST(:month AS text) IS NULL OR month = :month
+  GROUP BY month, account, partner_id, currency
+), differences AS (
+  SELECT format('%s of %s', account, month) AS subject,
+         format('%s %s line by line, %s as a sum', listed, currency, summed) AS detail
+  FROM inspected WHERE listed <> summed
+)`;
+
+/**
+ * The accounts that are kept twice tie, by partner and currency: open invoices are receivable, open credit notes credit,
+ * cash that pays nothing unapplied. Over everything, whatever month is asked for.
+ */
+export const ACCOUNTS_TIE = `inspected AS (
+  SELECT control, partner_id, currency, sum(items) AS items, sum(posted) AS posted
+  FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS control,
+               d.partner_id, d.currency, CASE d.document WHEN 'invoice' THEN b.balance ELSE -b.balance END AS items,
+               0 AS posted
+        FROM documents d JOIN document_balances b USING (document_id) WHERE d.document <> 'statement'
+        UNION ALL
+        SELECT 'liabilities:unapplied', partner_id, currency, -unapplied, 0 FROM payment_balances
+        UNION ALL
+        SELECT control, partner_id, currency, 0, amount FROM journal_of_facts
+        WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) AS both_ways
+  GROUP BY control, partner_id, currency
+), differences AS (
+  SELECT format('%s of %s', control, coalesce(partner_id, 'a payer nobody knows')) AS subject,
+         format('open items are %s %s, the journal has %s', items, currency, posted) AS detail
+  FROM inspected WHERE items <> posted
 )`;
 
 /** A replacement stands for what its void one stood for and came after it; nothing of a void document is on its way. */

@@ -5,13 +5,16 @@ import { readMonthFacts } from '../close/queries.ts';
 import { closeMonths } from '../close/run.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { deliverPending } from '../delivery/deliver.ts';
+import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { recordReminders } from '../payments/remind.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { mailStatus } from '../reports/watch.ts';
 import { monthJson } from './commands/close.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
+import { sendAllNotices } from './notices.ts';
 
 interface Job extends Context {
   readonly log: pino.Logger;
@@ -53,6 +56,17 @@ function logFailure(log: pino.Logger, thrown: unknown): void {
   else log.error({ code: 'internal' }, reasonOf(error));
 }
 
+/** Once a day: reminds partners of what they owe, by the steps of the settings. */
+export function runRemind(): Promise<number> {
+  return runJob('remind', async (job) => {
+    const plan = await job.database.transaction((tx) => recordReminders(tx, job));
+    for (const { partner_id, step, documents } of plan.reminders) {
+      job.log.info({ partner_id, step, documents: documents.map((each) => each.number) }, 'to be reminded');
+    }
+    return (await noticesNeedPerson(job)) ? EXIT.attention : EXIT.done;
+  });
+}
+
 /** Every hour: closes what is due, delivers, and raises the alarm over a month that stays open. */
 export function runMonthClose(): Promise<number> {
   return runJob('month-close', async (job) => {
@@ -69,11 +83,13 @@ export function runMonthClose(): Promise<number> {
       refusal = error;
     }
     await deliverAndLog(job);
+    const unsent = await noticesNeedPerson(job);
     const status = await database.reading((tx) => readStatus(tx, environment.now()));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
     if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
-    return status.months.overdue.length > 0 || needsPerson(status.deliveries) ? EXIT.attention : EXIT.done;
+    const attention = status.months.overdue.length > 0 || needsPerson(status.deliveries) || unsent;
+    return attention ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -82,7 +98,7 @@ export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await deliverAndLog(job);
     const deliveries = await job.database.reading((tx) => countDeliveries(tx));
-    return needsPerson(deliveries) ? EXIT.attention : EXIT.done;
+    return (await noticesNeedPerson(job)) || needsPerson(deliveries) ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -119,6 +135,18 @@ async function deliverAndLog(job: Job): Promise<void> {
   });
   const deliveries = await job.database.reading((tx) => countDeliveries(tx));
   job.log.info(deliveries, 'deliveries');
+}
+
+/** Sends the e-mails without documents that wait, and says whether one of them needs a person. */
+async function noticesNeedPerson(job: Job): Promise<boolean> {
+  await sendAllNotices(job, ({ notice, status, detail }) => {
+    const { kind, partner_id, month } = notice;
+    job.log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](
+      { kind, partner_id, month, status, detail },
+      'notice',
+    );
+  });
+  return needsPerson(await job.database.reading((tx) => countNotices(tx)));
 }
 
 const needsPerson = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>

@@ -24,6 +24,7 @@ import type {
   PaymentRecordOptions,
   PaymentReverseOptions,
 } from './commands/payment.ts';
+import type { ReportOptions, StatementOptions } from './commands/report.ts';
 import type { ServeOptions } from './commands/serve.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
@@ -36,6 +37,7 @@ const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
 const paymentCommands = () => import('./commands/payment.ts');
+const remindCommands = () => import('./commands/remind.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
@@ -340,14 +342,59 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       ),
     );
 
-  const report = program.command('report').description('reports: coverage');
+  program
+    .command('remind')
+    .description('remind partners of what they owe, by the steps of the settings; safe to repeat')
+    .option('--dry-run', 'show who would be reminded of what; sends nothing')
+    .action(act(async (output, options: { dryRun?: boolean }) => (await remindCommands()).remind(output, options)));
+
+  const report = program.command('report').description('reports: aging, statement, trial-balance, close, coverage');
+  const AS_OF = ['--as-of <date>', 'as of the end of that day; else as of now', dateArgument('--as-of')] as const;
+  const CSV = ['--format <format>', 'csv', choiceArgument('--format', ['csv'])] as const;
+  report
+    .command('aging')
+    .description('what partners owe by days since it was due; exit 4 where it does not tie to the journal')
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(act(async (output, options: ReportOptions) => (await reportCommands()).reportAging(output, options)));
+  report
+    .command('statement')
+    .description("a partner's statement of account: opening balance, what moved it, what is open")
+    .requiredOption('--partner <id>', 'whose')
+    .option('--pdf <file>', 'write it as PDF too')
+    .option('--from <date>', "from that day on; else from the first of the statement's month", dateArgument('--from'))
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(
+      act(async (output, options: StatementOptions) => (await reportCommands()).reportStatement(output, options)),
+    );
+  report
+    .command('trial-balance')
+    .description('the balance of every account, debits against credits; exit 4 where they differ')
+    .option('--detail', 'by partner, policy and bank account')
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(
+      act(async (output, options: ReportOptions & { detail?: boolean }) =>
+        (await reportCommands()).reportTrialBalance(output, options),
+      ),
+    );
+  report
+    .command('close')
+    .argument('[month]', 'a closed month; else the last one', monthArgument('month'))
+    .description('what a close issued, against the month before; exit 4 where something needs a person')
+    .option(...CSV)
+    .action(
+      act(async (output, month: Month | undefined, options: ReportOptions) =>
+        (await reportCommands()).reportClose(output, month, options),
+      ),
+    );
   report
     .command('coverage')
     .description('partner by closed month: a document, no activity, or a gap; exit 4 where there is a gap')
     .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
-    .action(
-      act(async (output, options: { asOf?: string }) => (await reportCommands()).reportCoverage(output, options)),
-    );
+    .option(...CSV)
+    .action(act(async (output, options: ReportOptions) => (await reportCommands()).reportCoverage(output, options)));
   const client = program.command('client').description('API credentials of partners: create, rotate, revoke, list');
   const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
   client

@@ -109,6 +109,7 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
     ...['entries', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
     ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],
     ...['credit_refunds', 'credit_refund_returns'],
+    ...['documents', 'credit_applications', 'credit_releases', 'write_offs', 'voids'],
   ],
 };
 

@@ -11,6 +11,7 @@ import * as corrections from '../../migrations/006_corrections.ts';
 import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
 import * as payments from '../../migrations/008_payments.ts';
 import * as logos from '../../migrations/009_logos.ts';
+import * as journal from '../../migrations/010_journal.ts';
 import * as quotes from '../../migrations/012_quotes.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
@@ -30,6 +31,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '007_payment_link_objects', ...paymentLinkObjects },
   { name: '008_payments', ...payments },
   { name: '009_logos', ...logos },
+  { name: '010_journal', ...journal },
   { name: '012_quotes', ...quotes },
 ];
 

@@ -188,7 +188,7 @@ const wireView = (wire: WireInstructions): WireView => ({
 });
 
 /** «350 Fifth Avenue, New York, NY 10118, US»: a letter has one line for it, the document the lines of an envelope. */
-function addressLine({ line1, line2, city, region, postal_code, country }: Address): string {
+export function addressLine({ line1, line2, city, region, postal_code, country }: Address): string {
   const town = [region, postal_code].filter(Boolean).join(' ');
   return [line1, line2, city, town, country].filter(Boolean).map(oneLine).join(', ');
 }
@@ -210,12 +210,14 @@ export function oneLine(text: string): string {
 
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
-const KINDS: readonly DocumentKind[] = ['invoice', 'credit_note', 'statement'];
+/** Letters: one for each kind of document, and the reminder of several. */
+type LetterKind = DocumentKind | 'reminder';
+const KINDS: readonly LetterKind[] = ['invoice', 'credit_note', 'statement', 'reminder'];
 
 /** The templates in use, each compiled once. */
 export interface TemplateFolder {
   /** Refuses where this letter's template, or a part of it, cannot be used. */
-  render(kind: DocumentKind, channel: Channel, view: object): string;
+  render(kind: LetterKind, channel: Channel, view: object): string;
 }
 
 type Render = (view: object) => string;
@@ -252,12 +254,12 @@ function templateNames(folder: string): string[] {
   }
 }
 
-/** The three letters of one channel with its partials, which are the files whose names begin with `_`. */
+/** The letters of one channel with its partials, which are the files whose names begin with `_`. */
 function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
-): ReadonlyMap<DocumentKind, Render> {
+): ReadonlyMap<LetterKind, Render> {
   // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
   // never borrow what was compiled for HTML or the other way round.
   const environment = Handlebars.create();

@@ -28,7 +28,7 @@ export interface SendingRow {
 export const WORKER_LOCKS = 7311;
 
 /** Whether the worker of a number lives: its lock goes with its connection. */
-const workerLives = (number: string) => `
+export const workerLives = (number: string) => `
   EXISTS (SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
           WHERE b.datname = current_database() AND l.locktype = 'advisory'
             AND l.classid = ${WORKER_LOCKS} AND l.objid = ${number} AND l.objsubid = 2)`;

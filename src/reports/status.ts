@@ -4,6 +4,7 @@ import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts'
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 
@@ -24,6 +25,8 @@ export interface Status {
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+  /** E-mails that carry no document: reminders and reports of closes. */
+  readonly notices: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   readonly waiting: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -62,6 +65,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     { last: state.last_closed },
   );
   const deliveries = await countDeliveries(tx);
+  const notices = await countNotices(tx);
   const { delayed } = await queryOne<{ delayed: number }>(
     tx,
     `SELECT count(*) AS delayed FROM sendings s
@@ -97,11 +101,16 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
     open_entries,
     deliveries,
+    notices,
     waiting,
     gaps,
     links: links.slice(0, LISTED),
     jobs,
-    attention: [...attentionOf(overdue, deliveries, delayed, gaps, jobs), ...attentionToLinks(links)],
+    attention: [
+      ...attentionOf(overdue, deliveries, delayed, gaps, jobs),
+      ...attentionToLinks(links),
+      ...attentionToNotices(notices),
+    ],
   };
 }
 
@@ -184,6 +193,16 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
     needed.push(`${named(late)}: no payment link for more than an hour (${why(late)}). Run 'reckoner deliver'.`);
   }
   return needed;
+}
+
+function attentionToNotices({ held, failed, uncertain }: Status['notices']): string[] {
+  const emails = (count: number) =>
+    `${count} reminder${count === 1 ? '' : 's'} or close report${count === 1 ? '' : 's'}`;
+  return [
+    ...(held > 0 ? [`${emails(held)} held: supply what is missing, then run 'reckoner deliver'.`] : []),
+    ...(failed > 0 ? [`${emails(failed)} refused by the mail server for good: correct the address.`] : []),
+    ...(uncertain > 0 ? [`${emails(uncertain)} may or may not have arrived.`] : []),
+  ];
 }
 
 export async function recordJobRun(

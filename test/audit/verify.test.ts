@@ -216,13 +216,32 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
      SELECT credit_note_id, invoice_id, 100, applied_on, recorded_at FROM credit_applications`,
   ],
+  [
+    'a posting that is not the amount of its fact',
+    'journal_balances',
+    'ALTER TABLE entries DROP CONSTRAINT entries_balance',
+    `UPDATE entries SET partner_cut = partner_cut + 1 WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  [
+    'sums of months that are not those of their entries',
+    'journal_months_add_up',
+    `ALTER VIEW journal_months RENAME TO real_months`,
+    `CREATE VIEW journal_months AS SELECT month, control, account, partner_id, currency, amount * 2 AS amount FROM real_months`,
+  ],
+  [
+    'a document owed twice',
+    'accounts_tie',
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+     SELECT credit_note_id, invoice_id, 1, applied_on, recorded_at FROM credit_applications`,
+  ],
   ['credit that was never applied', 'credit_ties', 'DELETE FROM credit_applications'],
   ['credit that a void did not give back', 'credit_ties', 'DELETE FROM credit_releases'],
   [
     'credit given back twice',
     'credit_ties',
     'ALTER TABLE credit_releases DROP CONSTRAINT credit_releases_pkey',
-    'INSERT INTO credit_releases SELECT * FROM credit_releases',
+    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
+     SELECT credit_application_id, document_id, released_on, recorded_at FROM credit_releases`,
   ],
   [
     'credit given back by an invoice that is not void',

@@ -92,14 +92,19 @@ const CHECKS: Readonly<Record<string, string>> = {
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c
                         WHERE c.invoice_id = d.document_id AND c.applied_on = d.issued_on AND c.at_issue) AS a
     WHERE d.document = 'invoice'`,
-  'what is open on an invoice is its amount less all credit and write-offs, never below zero': `
-    SELECT b.balance = d.invoice_amount - u.used - w.given_up AND b.balance >= 0
-           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up THEN 'paid' ELSE 'open' END AS good
+  'what is open on an invoice is its amount less all credit, write-offs and payments, never below zero': `
+    SELECT b.balance = d.invoice_amount - u.used - w.given_up - p.paid AND b.balance >= 0
+           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up + p.paid THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS used FROM (${USED}) AS u
                         WHERE u.invoice_id = d.document_id) AS u
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS given_up FROM write_offs w
                         WHERE w.document_id = d.document_id) AS w
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(a.amount + coalesce(s.amount, 0)), 0) AS paid
+      FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+      WHERE a.document_id = d.document_id AND NOT EXISTS (
+        SELECT FROM payment_unapplications x WHERE x.payment_application_id = a.payment_application_id)) AS p
     WHERE d.document = 'invoice' AND NOT ${VOID}`,
   'credit goes to a later invoice of the same partner and currency, an adjustment to the one it is against': `
     SELECT n.document = 'credit_note' AND i.document = 'invoice' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
@@ -166,14 +171,13 @@ const OF_CORRECTIONS: Readonly<Record<string, string>> = {
            AND (d.partner_id, d.month, d.currency) = (i.partner_id, i.month, i.currency) AND d.issued_on >= i.issued_on
            AND NOT EXISTS (SELECT FROM document_lines l WHERE l.document_id = d.document_id) AS good
     FROM documents d LEFT JOIN documents i ON i.document_id = d.credits WHERE d.purpose = 'adjustment'`,
-  'credits and write-offs against an invoice and all that it replaced stay within it': `
+  'credits against an invoice and all that it replaced stay within it': `
     SELECT d.invoice_amount >= (
       WITH RECURSIVE chain AS (
         SELECT d.document_id AS id, d.replaces UNION ALL
         SELECT e.document_id, e.replaces FROM documents e JOIN chain c ON e.document_id = c.replaces)
       SELECT coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n JOIN document_balances b USING (document_id)
-                           WHERE n.credits = c.id AND b.status <> 'void')), 0)
-             + coalesce(sum((SELECT sum(amount) FROM write_offs w WHERE w.document_id = c.id)), 0) FROM chain c) AS good
+                           WHERE n.credits = c.id AND b.status <> 'void')), 0) FROM chain c) AS good
     FROM documents d WHERE d.document = 'invoice'`,
 };
 

@@ -8,6 +8,7 @@ import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
+import { describeNotice, sendAllNotices } from '../notices.ts';
 import { type Output, short, table } from '../output.ts';
 
 export interface CloseOptions {
@@ -44,7 +45,12 @@ export async function close(output: Output, month: Month | undefined, options: C
       return EXIT.done;
     }
     const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
-    if (options.deliver) await deliverWithProgress(context, output);
+    if (options.deliver) {
+      await deliverWithProgress(context, output);
+      await sendAllNotices(context, (outcome) => {
+        if (outcome.status !== 'sent') output.note(describeNotice(outcome));
+      });
+    }
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
     const [months, deliveries] = await database.reading(async (tx) => [
       await readMonthFacts(tx, named),

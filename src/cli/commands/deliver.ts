@@ -4,6 +4,7 @@ import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT } from '../../errors.ts';
 import { withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
+import { describeNotice, sendAllNotices } from '../notices.ts';
 import type { Output } from '../output.ts';
 
 export async function deliver(output: Output, options: { watch?: boolean }): Promise<number> {
@@ -21,6 +22,9 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
         );
       } else {
         await deliverWithProgress(context, output);
+        await sendAllNotices(context, (outcome) => {
+          if (outcome.status !== 'sent') output.note(describeNotice(outcome));
+        });
       }
       const deliveries = await context.database.reading((tx) => countDeliveries(tx));
       const { sent, pending, held, failed, uncertain } = deliveries;

@@ -48,7 +48,12 @@ function halves(sheet: Sheet): Halves {
 }
 
 /** The document's name comes first for a reader by ear, though it stands to the right of the issuer's. */
-export function drawNames(sheet: Sheet, face: DocumentFace, wording: Wording, template: Template): void {
+export function drawNames(
+  sheet: Sheet,
+  face: Pick<DocumentFace, 'issuer'>,
+  wording: Pick<Wording, 'title' | 'number'>,
+  template: Template,
+): void {
   const { left, right, rightX } = halves(sheet);
   const { issuer } = face;
   right.text(wording.title, sheet.style('title'), { tag: 'H1' });

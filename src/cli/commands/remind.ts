@@ -1,0 +1,77 @@
+/** `reckoner remind`. */
+import { EXIT } from '../../errors.ts';
+import { groupThousands } from '../../money.ts';
+import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
+import { withContext } from '../context.ts';
+import { describeNotice, sendAllNotices } from '../notices.ts';
+import { type Output, short, table } from '../output.ts';
+
+export async function remind(output: Output, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
+  return withContext(
+    async (context) => {
+      const { database } = context;
+      if (dryRun) {
+        const plan = await database.reading((tx) => planReminders(tx, context));
+        output.print(
+          { ...plan, dry_run: true },
+          () => `${describePlan(plan)}\n\nThis was a preview: nothing was sent.`,
+        );
+        return EXIT.done;
+      }
+      const plan = await database.transaction((tx) => recordReminders(tx, context));
+      const statuses: string[] = [];
+      await sendAllNotices(context, (outcome) => {
+        statuses.push(outcome.status);
+        if (outcome.status !== 'sent') output.note(describeNotice(outcome));
+      });
+      const count = (status: string) => statuses.filter((each) => each === status).length;
+      const emails = {
+        ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
+        ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
+      };
+      output.print(
+        { ...plan, dry_run: false, emails },
+        () => `${describePlan(plan)}\n\n${emails.sent} e-mail(s) sent.`,
+      );
+      return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
+    },
+    { by: output.by },
+  );
+}
+
+const SILENT = {
+  on_hold: 'it is on hold',
+  disputed: 'a dispute about its payment is not decided',
+  payment_to_confirm: 'a payment that may be for it waits to be confirmed',
+  not_sent: 'its own e-mail was never sent',
+} as const;
+
+function describePlan({ reminders, silent }: ReminderPlan): string {
+  const parts = [reminders.length === 0 ? 'Nobody is to be reminded today.' : ''];
+  if (reminders.length > 0) {
+    parts[0] = table(
+      ['partner', 'step', 'document', 'due', '>open', ''],
+      reminders.flatMap(({ partner_id, step, documents }) =>
+        documents.map((each, index) => [
+          index === 0 ? short(partner_id, 20) : '',
+          index === 0 ? stepName(step) : '',
+          each.number,
+          each.due_on,
+          groupThousands(each.balance),
+          each.currency,
+        ]),
+      ),
+    );
+  }
+  if (silent.length > 0) {
+    parts.push(
+      ['Overdue and not reminded of:', ...silent.map((each) => `  ${each.number}: ${SILENT[each.because]}`)].join('\n'),
+    );
+  }
+  return parts.join('\n\n');
+}
+
+function stepName(step: number): string {
+  if (step === 0) return 'due day';
+  return step < 0 ? `${-step} d before` : `${step} d after`;
+}

@@ -1,0 +1,219 @@
+/**
+ * Ageing: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside it and are
+ * never netted. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
+import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
+
+/** By the days since the due date. */
+export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
+export type Bucket = (typeof BUCKETS)[number];
+
+type Columns<Value> = Readonly<Record<Bucket | 'open' | 'credit' | 'unapplied', Value>>;
+
+export interface AgingRow extends Columns<string> {
+  /** Null: unapplied cash of a payer that is not known yet. */
+  readonly partner_id: string | null;
+  readonly currency: string;
+}
+
+export interface Aging {
+  readonly as_of: string;
+  readonly partners: readonly AgingRow[];
+  readonly totals: readonly (Columns<string> & { readonly currency: string })[];
+  /** Open documents, for whoever wants to see what is behind a bucket. */
+  readonly documents: readonly (OpenItem & { readonly bucket: Bucket | null; readonly days_due: number | null })[];
+  readonly ties: boolean;
+  readonly tie: readonly Tie[];
+  /** On the present day: documents whose balance elsewhere in the program is another. */
+  readonly documents_differ: readonly {
+    readonly number: string;
+    readonly open_items: string;
+    readonly balance: string;
+  }[];
+}
+
+/** One account against what is open; a difference has its partner. */
+export interface Tie {
+  readonly account: string;
+  readonly currency: string;
+  readonly open_items: string;
+  readonly journal: string;
+  readonly differences: readonly {
+    readonly partner_id: string | null;
+    readonly open_items: string;
+    readonly journal: string;
+  }[];
+}
+
+/** `2026-08-31` less `2026-08-01` is 30. */
+export function daysBetween(from: string, to: string): number {
+  return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
+}
+
+export function bucketOf(dueOn: string, asOf: string): Bucket {
+  const days = daysBetween(dueOn, asOf);
+  if (days <= 0) return 'not_due';
+  if (days <= 30) return 'days_1_30';
+  if (days <= 60) return 'days_31_60';
+  return days <= 90 ? 'days_61_90' : 'over_90';
+}
+
+/** As of a date, or of the present day: then every document is also compared with what `invoice show` says of it. */
+export async function readAging(tx: Transaction, day: { asOf?: string | undefined; today: string }): Promise<Aging> {
+  const present = await readPresentDay(tx, day.today);
+  const asOf = day.asOf ?? present;
+  const items = await readOpenItems(tx, asOf);
+  const cash = await readUnappliedCash(tx, asOf);
+  const balances = await readTiedBalances(tx, asOf);
+  const aging = agingOf(asOf, items, cash, balances);
+  if (asOf < present) return aging;
+  const documents = await readOtherBalances(tx, items);
+  return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
+}
+
+/** Documents whose present balance is not the one that was found from the facts. */
+function readOtherBalances(tx: Transaction, items: readonly OpenItem[]): Promise<Aging['documents_differ']> {
+  return query(
+    tx,
+    `WITH found AS (
+       SELECT document_id, balance
+       FROM json_to_recordset(CAST(:items AS json)) AS i (document_id bigint, balance numeric)
+     )
+     SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
+     FROM document_balances b JOIN documents d USING (document_id) LEFT JOIN found f USING (document_id)
+     WHERE b.balance <> coalesce(f.balance, 0) ORDER BY d.series, d.sequence`,
+    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))) },
+  );
+}
+
+/** Pure: sums open items by partner and currency, and compares them with the journal. */
+export function agingOf(
+  asOf: string,
+  items: readonly OpenItem[],
+  cash: readonly UnappliedCash[],
+  journal: readonly TiedBalance[],
+): Aging {
+  const ledger = new Map<string, Sums>();
+  const sumsOf = (partnerId: string | null, currency: string): Sums => {
+    const key = JSON.stringify([partnerId, currency]);
+    const known = ledger.get(key);
+    if (known) return known;
+    const sums = new Sums(partnerId, currency);
+    ledger.set(key, sums);
+    return sums;
+  };
+  for (const item of items) {
+    const sums = sumsOf(item.partner_id, item.currency);
+    if (item.document === 'credit_note') sums.add('credit', item.balance);
+    else {
+      sums.add(bucketOf(item.due_on as string, asOf), item.balance);
+      sums.add('open', item.balance);
+    }
+  }
+  for (const { partner_id, currency, amount } of cash) sumsOf(partner_id, currency).add('unapplied', amount);
+  // A partner with a balance in the journal alone belongs into the comparison too.
+  for (const { partner_id, currency } of journal) sumsOf(partner_id, currency);
+
+  const partners = [...ledger.values()].sort(inOrder);
+  const currencies = [...new Set(partners.map((each) => each.currency))].sort();
+  const tie = currencies.flatMap((currency) => tiesOf(currency, partners, journal));
+  return {
+    as_of: asOf,
+    partners: partners.filter((each) => !each.isEmpty()).map((each) => ({ ...each.identity, ...each.texts() })),
+    totals: currencies.map((currency) => {
+      const total = new Sums(null, currency);
+      for (const each of partners) if (each.currency === currency) total.addAll(each);
+      return { currency, ...total.texts() };
+    }),
+    documents: items.map((item) => ({
+      ...item,
+      balance: Amount.of(item.balance, item.currency).toString(),
+      bucket: item.due_on === null ? null : bucketOf(item.due_on, asOf),
+      days_due: item.due_on === null ? null : daysBetween(item.due_on, asOf),
+    })),
+    ties: tie.every((each) => each.differences.length === 0),
+    tie,
+    documents_differ: [],
+  };
+}
+
+const COLUMNS = [...BUCKETS, 'open', 'credit', 'unapplied'] as const;
+type Column = (typeof COLUMNS)[number];
+
+class Sums {
+  readonly partnerId: string | null;
+  readonly currency: string;
+  private readonly values: Record<Column, Amount>;
+
+  constructor(partnerId: string | null, currency: string) {
+    this.partnerId = partnerId;
+    this.currency = currency;
+    this.values = Object.fromEntries(COLUMNS.map((name) => [name, Amount.zero(currency)])) as Record<Column, Amount>;
+  }
+
+  get identity(): { partner_id: string | null; currency: string } {
+    return { partner_id: this.partnerId, currency: this.currency };
+  }
+
+  add(column: Column, amount: string): void {
+    this.values[column] = this.values[column].plus(Amount.of(amount, this.currency));
+  }
+
+  addAll(other: Sums): void {
+    for (const column of COLUMNS) this.values[column] = this.values[column].plus(other.values[column]);
+  }
+
+  value(column: Column): Amount {
+    return this.values[column];
+  }
+
+  isEmpty(): boolean {
+    return COLUMNS.every((column) => this.values[column].isZero());
+  }
+
+  texts(): Columns<string> {
+    return Object.fromEntries(COLUMNS.map((column) => [column, this.values[column].toString()])) as Columns<string>;
+  }
+}
+
+/** By partner as bytes, whose cash nobody knows last; then by currency. */
+function inOrder(a: Sums, b: Sums): number {
+  if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
+  if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;
+  return a.partnerId < b.partnerId ? -1 : 1;
+}
+
+const ACCOUNTS = [
+  ['open', 'receivable', 'assets:receivable:billed'],
+  ['credit', 'credit', 'liabilities:partner-credit'],
+  ['unapplied', 'unapplied', 'liabilities:unapplied'],
+] as const;
+
+function tiesOf(currency: string, partners: readonly Sums[], journal: readonly TiedBalance[]): Tie[] {
+  const own = partners.filter((each) => each.currency === currency);
+  const postings = new Map(journal.filter((row) => row.currency === currency).map((row) => [row.partner_id, row]));
+  return ACCOUNTS.map(([column, name, account]) => {
+    const compared = own.map((each) => {
+      const posted = postings.get(each.partnerId);
+      return { ...each.identity, open: each.value(column), posted: Amount.of(posted?.[name] ?? '0', currency) };
+    });
+    const sum = (pick: (each: (typeof compared)[number]) => Amount) =>
+      compared.reduce((total, each) => total.plus(pick(each)), Amount.zero(currency)).toString();
+    return {
+      account,
+      currency,
+      open_items: sum((each) => each.open),
+      journal: sum((each) => each.posted),
+      differences: compared
+        .filter((each) => !each.open.equals(each.posted))
+        .map((each) => ({
+          partner_id: each.partner_id,
+          open_items: each.open.toString(),
+          journal: each.posted.toString(),
+        })),
+    };
+  });
+}

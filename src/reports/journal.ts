@@ -1,0 +1,78 @@
+/** SQL over the journal: its balances on any date, and whether those of the three accounts are what is open. */
+import { query, type Transaction } from '../database/transaction.ts';
+
+/**
+ * The accounts that are kept twice, here and as open items. `owed` is what partners owe; the other two are what is owed
+ * to them.
+ */
+export const TIED_ACCOUNTS = {
+  receivable: 'assets:receivable:billed',
+  credit: 'liabilities:partner-credit',
+  unapplied: 'liabilities:unapplied',
+} as const;
+
+export interface Balance {
+  /** The control account, such as `assets:receivable:billed`. */
+  readonly control: string;
+  /** With the subaccount of the partner, policy or bank account. */
+  readonly account: string;
+  readonly currency: string;
+  /** Debits less credits. */
+  readonly amount: string;
+}
+
+/** Entries up to a date: whole months by their sums, the date's own month by its entries. Inside of a WITH. */
+const POSTED = `posted AS (
+  SELECT control, account, partner_id, currency, amount FROM journal_months WHERE month < left(:asOf, 7)
+  UNION ALL
+  SELECT control, account, partner_id, currency, sum(amount) FROM journal
+  WHERE month = left(:asOf, 7) AND entry_on <= CAST(:asOf AS date)
+  GROUP BY control, account, partner_id, currency
+)`;
+
+/** The balance of every account that has one, in order of account and currency. */
+export function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
+  return query(
+    tx,
+    `WITH ${POSTED}
+     SELECT control, account, currency, sum(amount) AS amount FROM posted
+     GROUP BY control, account, currency HAVING sum(amount) <> 0
+     ORDER BY account COLLATE "C", currency`,
+    { asOf },
+  );
+}
+
+/** Balances of the three accounts by partner and currency, as what they stand for: none is below zero when all is well. */
+export interface TiedBalance {
+  /** Null: unapplied cash of a payer that is not known yet. */
+  readonly partner_id: string | null;
+  readonly currency: string;
+  readonly receivable: string;
+  readonly credit: string;
+  readonly unapplied: string;
+}
+
+export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBalance[]> {
+  return query(
+    tx,
+    `WITH ${POSTED}
+     SELECT partner_id, currency,
+            coalesce(sum(amount) FILTER (WHERE control = :receivable), 0) AS receivable,
+            coalesce(-sum(amount) FILTER (WHERE control = :credit), 0) AS credit,
+            coalesce(-sum(amount) FILTER (WHERE control = :unapplied), 0) AS unapplied
+     FROM posted WHERE control IN (:receivable, :credit, :unapplied)
+     GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
+    { asOf, ...TIED_ACCOUNTS },
+  );
+}
+
+/**
+ * The date of a report that names none: today in the issuer's zone, or the first open day where that is later, so that
+ * whatever was recorded by now is in it.
+ */
+export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
+  const [row] = await query<{ day: string }>(tx, `SELECT greatest(CAST(:today AS date), first_open_day()) AS day`, {
+    today,
+  });
+  return row?.day ?? today;
+}

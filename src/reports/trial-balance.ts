@@ -1,0 +1,68 @@
+/** The trial balance: every account's balance on a date, debits against credits. They are equal, or something is wrong. */
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { type Balance, readBalances, readPresentDay } from './journal.ts';
+
+export interface TrialBalance {
+  readonly as_of: string;
+  readonly accounts: readonly {
+    readonly account: string;
+    readonly currency: string;
+    readonly debit: string;
+    readonly credit: string;
+  }[];
+  readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
+  readonly balanced: boolean;
+}
+
+/** By control account, or with `detail` by every subaccount: partner, policy, bank account. */
+export async function readTrialBalance(
+  tx: Transaction,
+  { asOf, today, detail }: { asOf?: string | undefined; today: string; detail: boolean },
+): Promise<TrialBalance> {
+  const day = asOf ?? (await readPresentDay(tx, today));
+  return trialBalanceOf(day, await readBalances(tx, day), detail);
+}
+
+/** Pure. A balance stands on the side that it is on; sides of subaccounts are summed before that. */
+export function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: boolean): TrialBalance {
+  const sums = new Map<string, { account: string; amount: Amount }>();
+  for (const balance of balances) {
+    const account = detail ? balance.account : balance.control;
+    const key = JSON.stringify([account, balance.currency]);
+    const amount = Amount.of(balance.amount, balance.currency);
+    const known = sums.get(key);
+    sums.set(key, { account, amount: known ? known.amount.plus(amount) : amount });
+  }
+  const accounts = [...sums.values()]
+    .filter(({ amount }) => !amount.isZero())
+    .map(({ account, amount: { currency }, amount }) => {
+      const zero = Amount.zero(currency);
+      return {
+        account,
+        currency,
+        ...(amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero }),
+      };
+    })
+    .sort((a, b) => (a.account === b.account ? order(a.currency, b.currency) : order(a.account, b.account)));
+  const currencies = [...new Set(accounts.map((each) => each.currency))].sort();
+  const totals = currencies.map((currency) => {
+    const own = accounts.filter((each) => each.currency === currency);
+    const sum = (side: 'debit' | 'credit') =>
+      own.reduce((total, each) => total.plus(each[side]), Amount.zero(currency));
+    return { currency, debit: sum('debit'), credit: sum('credit') };
+  });
+  const texts = <Row extends { debit: Amount; credit: Amount }>(row: Row) => ({
+    ...row,
+    debit: row.debit.toString(),
+    credit: row.credit.toString(),
+  });
+  return {
+    as_of: asOf,
+    accounts: accounts.map(texts),
+    totals: totals.map(texts),
+    balanced: totals.every((each) => each.debit.equals(each.credit)),
+  };
+}
+
+const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,164 @@
+/** The reports as people, spreadsheets and programs get them, and the report of a close that finance gets by e-mail. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { holdDocument } from '../../src/documents/hold.ts';
+import { job, type Ran, reckoner } from '../support/program.ts';
+import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'a-partner-with-a-rather-long-identifier', currency: 'JPY' }),
+    partner({ partner_id: 'quiet' }),
+  ]);
+  const sale = quote();
+  await world.rows([
+    sale,
+    quote({
+      ...{ partner_id: 'a-partner-with-a-rather-long-identifier', currency: 'JPY' },
+      ...{ spotPrice: '4000000', partnerCut: '1200000', invoiceAmount: '2800000' },
+    }),
+  ]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([
+    reversal(sale, {
+      accepted_at: '2026-07-30T12:00:00Z',
+      spotPrice: '-4.00',
+      partnerCut: '-1.20',
+      invoiceAmount: '-2.80',
+    }),
+    quote({ accepted_at: '2026-08-05T12:00:00Z' }),
+  ]);
+});
+afterAll(() => world.end());
+
+const run = (now: string, ...args: string[]): Promise<Ran> =>
+  reckoner(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
+const runJob = (now: string, name: string): Promise<Ran> =>
+  job(name, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+async function closeReports(): Promise<ParsedMail[]> {
+  const names = readdirSync(join(world.home, 'outbox'))
+    .filter((name) => name.startsWith('close-report'))
+    .sort();
+  return Promise.all(names.map((name) => simpleParser(readFileSync(join(world.home, 'outbox', name)))));
+}
+
+test('a close that was cut off before its report is reported by the next run, once', { timeout: 120_000 }, async () => {
+  expect(await closeReports()).toEqual([]);
+  // July was closed without a report on 1 August: a month ago, so it is no news any more. August is.
+  await world.close();
+  expect((await run('2026-09-01T11:00:00Z', 'deliver')).status).toBe(0);
+  expect((await run('2026-09-01T11:00:00Z', 'deliver')).status).toBe(0);
+  expect((await run('2026-09-01T11:00:00Z', 'close')).status).toBe(0);
+  expect((await runJob('2026-09-01T12:00:00Z', 'month-close')).status).toBe(0);
+  const reports = await closeReports();
+  expect(reports.map((mail) => mail.subject)).toEqual(['[SANDBOX] August 2026 is closed: 1 sent']);
+  expect([reports[0]?.to].flat().map((to) => to?.text)).toEqual(['"Finance" <finance@protection.example>']);
+});
+
+test('finance reads in it what was issued, the change against last month, who had no activity, and late rows', async () => {
+  const [mail] = await closeReports();
+  const text = mail?.text ?? '';
+  expect(text).toContain('August 2026, closed on 2026-09-01');
+  expect(text).toContain('1 invoice, 0 credit notes, 0 statements');
+  expect(text).toMatch(/p-1 +USD +4\.20 +7\.00 +-2\.80/);
+  expect(text).toMatch(/a-partner-with-a-rath… +JPY +0 +2,800,000 +-2,800,000/);
+  expect(text).toContain('No activity (2)\n  a-partner-with-a-rather-long-identifier, quiet');
+  expect(text).toMatch(/p-1 +2026-07 +1 +-2\.80 +USD/);
+  expect(widest(text)).toBeLessThanOrEqual(80);
+});
+
+test('report close says the same to programs, names what is held, and exits 4 then', async () => {
+  const before = await run('2026-09-02T12:00:00Z', '--json', 'report', 'close');
+  expect(before.status).toBe(0);
+  expect(before.json()).toMatchObject({
+    ...{ month: '2026-08', previous: '2026-07', invoices: 1, late_entries: 1, held: [] },
+    totals: { USD: { invoiceAmount: '4.20' } },
+    late: [{ partner_id: 'p-1', month: '2026-07', entries: 1, invoice_amount: '-2.80' }],
+    deliveries: { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 },
+  });
+  const [number] = (before.json() as { partners: { partner_id: string; documents: string[] }[] }).partners
+    .filter((row) => row.partner_id === 'p-1')
+    .flatMap((row) => row.documents);
+  await world.database.transaction((tx) =>
+    holdDocument(tx, world, { number: number as string, reason: 'they ask about a refund' }),
+  );
+  const after = await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-08');
+  expect(after.status).toBe(4);
+  expect(after.stdout).toContain(`${number} of p-1, on hold: they ask about a refund`);
+  expect((await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-09')).status).toBe(3);
+});
+
+test('ageing fits 80 columns, says that it ties, and comes as CSV too', async () => {
+  const people = await run('2026-09-05T12:00:00Z', 'report', 'aging');
+  expect(people.status).toBe(0);
+  expect(people.stdout).toContain('It ties: 3 open document(s)');
+  expect(people.stdout).toMatch(/p-1 +4\.20 +7\.00 +0\.00 +0\.00 +0\.00/);
+  expect(widest(people.stdout)).toBeLessThanOrEqual(80);
+  const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
+  expect(csv.stdout.split('\r\n')).toEqual([
+    'partner_id,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied',
+    'a-partner-with-a-rather-long-identifier,JPY,0,2800000,0,0,0,2800000,0,0',
+    'p-1,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00',
+    '',
+  ]);
+  const both = await run('2026-09-05T12:00:00Z', '--json', 'report', 'aging', '--format', 'csv');
+  expect(both.status).toBe(2);
+});
+
+test('statement and trial balance: for people within 80 columns, and as CSV with the same figures', {
+  timeout: 120_000,
+}, async () => {
+  const now = '2026-09-05T12:00:00Z';
+  const statement = await run(now, 'report', 'statement', '--partner', 'p-1', '--from', '2026-07-01');
+  expect(statement.status).toBe(0);
+  expect(statement.stdout).toMatch(/2026-09-01 +INV-2026-000003 +4\.20 +11\.20/);
+  expect(widest(statement.stdout)).toBeLessThanOrEqual(80);
+  const lines = await run(now, 'report', 'statement', '--partner', 'p-1', '--format', 'csv');
+  expect(lines.stdout.split('\r\n')).toEqual([
+    'currency,date,dated_on,fact,document,reference,amount,balance',
+    'USD,2026-09-01,,opening,,,,7.00',
+    'USD,2026-09-01,2026-09-01,document_issued,INV-2026-000003,,4.20,11.20',
+    'USD,2026-09-05,,closing,,,,11.20',
+    '',
+  ]);
+  const trial = await run(now, 'report', 'trial-balance', '--as-of', '2026-08-31');
+  expect(trial.stdout).toContain('Debits are credits in every currency.');
+  expect(widest(trial.stdout)).toBeLessThanOrEqual(80);
+  const csv = await run(now, 'report', 'trial-balance', '--format', 'csv');
+  expect(csv.stdout).toContain('assets:receivable:billed,JPY,2800000,0\r\n');
+  const coverage = await run(now, 'report', 'coverage', '--format', 'csv');
+  expect(coverage.stdout).toContain('p-1,2026-08,document,INV-2026-000003,2\r\n');
+});
+
+test('the job reminds, and remind --dry-run only says whom it would', { timeout: 120_000 }, async () => {
+  const preview = await run('2026-09-07T16:00:00Z', 'remind', '--dry-run');
+  expect(preview.status).toBe(0);
+  expect(preview.stdout).toMatch(/This was a preview: nothing was sent/);
+  const outbox = () => readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('reminder')).length;
+  expect(outbox()).toBe(0);
+  await world.deliver();
+  const ran = await runJob('2026-09-07T16:00:00Z', 'remind');
+  expect(ran.status).toBe(0);
+  expect(outbox()).toBe(2);
+  const again = await run('2026-09-07T17:00:00Z', '--json', 'remind');
+  expect(again.json()).toMatchObject({ reminders: [], emails: { sent: 0 } });
+});
+
+test('an ageing that does not tie says where and exits 4', async () => {
+  await world.sql(
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+     SELECT document_id, document_id, 1, '2026-09-05', now() FROM documents WHERE number = 'INV-2026-000001'`,
+  );
+  const people = await run('2026-09-08T12:00:00Z', 'report', 'aging');
+  expect(people.status).toBe(4);
+  expect(people.stdout).toContain('IT DOES NOT TIE.');
+  expect(people.stderr).toContain('INV-2026-000001');
+});

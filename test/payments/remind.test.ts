@@ -1,0 +1,320 @@
+/** Reminders: who is reminded of what, when, how often, and who never. The e-mails are those in the outbox. */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DateTime } from 'luxon';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { loadTemplates } from '../../src/delivery/letter.ts';
+import { countNotices, type NoticeOutcome, sendNotices } from '../../src/delivery/notice.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { rerunMonth } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import type { Month } from '../../src/month.ts';
+import { packageRoot } from '../../src/package.ts';
+import { recordPayment } from '../../src/payments/record.ts';
+import { composeReminder, planReminders, recordReminders } from '../../src/payments/remind.ts';
+import { readStatus } from '../../src/reports/status.ts';
+import { startMailServer } from '../support/mail-server.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+const templates = loadTemplates([join(packageRoot, 'templates', 'email')]);
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.end());
+
+/** July's invoices, issued and sent on 1 August, due on 31 August. */
+async function invoiceJuly(...partnerIds: string[]): Promise<void> {
+  await world.partners(
+    partnerIds.map((partner_id) =>
+      partner({ partner_id, invoicing_contact: { name: 'AP', email: `${partner_id}@partner.example`, cc: [] } }),
+    ),
+  );
+  await world.rows(partnerIds.map((partner_id) => quote({ partner_id })));
+  await world.close();
+  await world.deliver();
+}
+
+const day = (date: string) => world.at(`${date}T16:00:00Z`);
+const plan = () => world.database.reading((tx) => planReminders(tx, world));
+const record = () => world.database.transaction((tx) => recordReminders(tx, world));
+
+async function send(): Promise<NoticeOutcome[]> {
+  const outcomes: NoticeOutcome[] = [];
+  await sendNotices({
+    ...world,
+    composers: {
+      reminder: (tx, notice) => composeReminder(tx, notice, world, templates),
+      close_report: () => Promise.reject(new Error('no close was to be reported')),
+    },
+    onNotice: (outcome) => outcomes.push(outcome),
+  });
+  return outcomes;
+}
+
+/** A day of the job: what it sent, as «partner step number,number». */
+async function remind(date: string): Promise<string[]> {
+  day(date);
+  const { reminders } = await record();
+  const outcomes = await send();
+  expect(outcomes.map((each) => each.status)).toEqual(reminders.map(() => 'sent'));
+  return reminders.map(
+    ({ partner_id, step, documents }) => `${partner_id} ${step} ${documents.map((each) => each.number).join(',')}`,
+  );
+}
+
+async function mails(): Promise<ParsedMail[]> {
+  const folder = join(world.home, 'outbox');
+  const names = readdirSync(folder)
+    .filter((name) => name.startsWith('reminder'))
+    .sort();
+  return Promise.all(names.map((name) => simpleParser(readFileSync(join(folder, name)))));
+}
+
+const INV_1 = 'INV-2026-000001';
+
+test('each step is said once, on its day: a week before, on the day, 7, 21 and 45 days after', async () => {
+  await invoiceJuly('p-1');
+  const said: [string, string[]][] = [];
+  // Each step's day with the days around it.
+  for (const step of ['2026-08-24', '2026-08-31', '2026-09-07', '2026-09-21', '2026-10-15']) {
+    for (const shift of [-1, 0, 1]) {
+      const today = DateTime.fromISO(step).plus({ days: shift }).toISODate() as string;
+      const sent = await remind(today);
+      if (sent.length > 0) said.push([today, sent]);
+    }
+  }
+  expect(said).toEqual([
+    ['2026-08-24', [`p-1 -7 ${INV_1}`]],
+    ['2026-08-31', [`p-1 0 ${INV_1}`]],
+    ['2026-09-07', [`p-1 7 ${INV_1}`]],
+    ['2026-09-21', [`p-1 21 ${INV_1}`]],
+    ['2026-10-15', [`p-1 45 ${INV_1}`]],
+  ]);
+  expect((await mails()).map((mail) => mail.subject)).toEqual([
+    '[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
+  ]);
+});
+
+test('running twice on a day, or at once, sends one e-mail', async () => {
+  await invoiceJuly('p-1', 'p-2');
+  day('2026-09-07');
+  const both = await Promise.all([record(), record()]);
+  expect(both.map(({ reminders }) => reminders.length).sort()).toEqual([0, 2]);
+  const outcomes = (await Promise.all([send(), send()])).flat();
+  expect(outcomes.filter((each) => each.status === 'sent')).toHaveLength(2);
+  expect(await remind('2026-09-07')).toEqual([]);
+  expect(await mails()).toHaveLength(2);
+});
+
+test('a cron that missed weeks says the latest step, and none of those before it', async () => {
+  await invoiceJuly('p-1');
+  expect(await remind('2026-09-25')).toEqual([`p-1 21 ${INV_1}`]);
+  expect(await remind('2026-09-26')).toEqual([]);
+  expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1}`]);
+});
+
+test('one e-mail lists all that the partner owes, by currency, and what stands to its credit beside it', async () => {
+  await invoiceJuly('p-1');
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([
+    quote({ accepted_at: '2026-08-15T12:00:00Z' }),
+    quote({ accepted_at: '2026-08-15T12:00:00Z', currency: 'EUR', policy_id: 'parking' }),
+  ]);
+  await world.close();
+  await world.deliver();
+  const payment = {
+    amount: '2.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, partnerId: 'p-1' }));
+  expect(await remind('2026-09-07')).toEqual([`p-1 7 ${INV_1},INV-2026-000002,INV-2026-000003`]);
+  const [mail] = await mails();
+  expect([mail?.to].flat().map((to) => to?.text)).toEqual(['"AP" <p-1@partner.example>']);
+  const text = mail?.text ?? '';
+  for (const said of [
+    'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
+    `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  https://`,
+    '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
+    'Total open: USD 14.00\nOf it overdue: USD 7.00\nNot taken off above: Payment received, not applied yet, USD 2.00',
+    'SANDBOX',
+  ])
+    expect(text).toContain(said);
+  expect(mail?.html).toContain('overdue by 7 days');
+});
+
+test('nobody is reminded of what is paid, void or on hold; after the release the next step is said', async () => {
+  await invoiceJuly('p-1', 'p-2', 'p-3', 'p-4');
+  const numbered = (sequence: number) => `INV-2026-00000${sequence}`;
+  day('2026-09-01');
+  const payment = {
+    amount: '7.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: numbered(1) }));
+  await world.database.transaction((tx) => voidDocument(tx, world, { number: numbered(2), reason: 'wrong' }));
+  await world.database.transaction((tx) => holdDocument(tx, world, { number: numbered(3), reason: 'they ask why' }));
+  expect((await plan()).silent).toEqual([{ number: numbered(3), partner_id: 'p-3', because: 'on_hold' }]);
+  expect(await remind('2026-09-07')).toEqual([`p-4 7 ${numbered(4)}`]);
+  day('2026-09-08');
+  await world.database.transaction((tx) => releaseDocument(tx, world, numbered(3)));
+  expect(await remind('2026-09-08')).toEqual([`p-3 7 ${numbered(3)}`]);
+});
+
+test('a dispute that is not decided, or a payment to be confirmed, keeps silence; its end breaks it', async () => {
+  await invoiceJuly('p-1', 'p-2');
+  const fact = `recorded_at, event_id) SELECT`;
+  const event = `now(), (SELECT min(event_id) FROM audit_events)`;
+  day('2026-09-01');
+  const payment = {
+    amount: '7.00',
+    currency: 'USD',
+    method: 'link',
+    receivedOn: '2026-09-01',
+    reference: 'pi_1',
+  } as const;
+  const { paymentId } = await world.database.transaction((tx) =>
+    recordPayment(tx, world, { ...payment, number: INV_1 }),
+  );
+  const other = await world.database.transaction((tx) =>
+    recordPayment(tx, world, { ...payment, reference: 'FT-9', method: 'wire', partnerId: 'p-2' }),
+  );
+  // The processor takes the first back; the second may be for p-2's invoice.
+  const { reversePayment } = await import('../../src/payments/reverse.ts');
+  await world.database.transaction((tx) =>
+    reversePayment(tx, world, { paymentId, kind: 'mistake', reason: 'disputed' } as never),
+  );
+  await world.sql(
+    `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, ${fact} 'dp_1', ${paymentId}, 7, 'fraudulent', '2026-09-01', ${event}`,
+  );
+  await world.sql(
+    `INSERT INTO payment_suggestions (payment_id, document_id, amount, confidence, evidence, ${fact} ${other.paymentId}, document_id, 7, 0.5,
+       '{"why": "the amount"}', ${event} FROM documents WHERE number = 'INV-2026-000002' ON CONFLICT DO NOTHING`,
+  );
+  expect(await remind('2026-09-07')).toEqual([]);
+  expect((await plan()).silent.map(({ number, because }) => `${number} ${because}`)).toEqual([
+    `${INV_1} disputed`,
+    'INV-2026-000002 payment_to_confirm',
+  ]);
+  await world.sql(
+    `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, ${fact} dispute_id, 'lost', '2026-09-08', ${event} FROM disputes`,
+  );
+  expect(await remind('2026-09-08')).toEqual([`p-1 7 ${INV_1}`]);
+});
+
+test('an invoice that was never sent is not reminded of', async () => {
+  await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
+  await world.rows([quote()]);
+  await world.close();
+  await world.deliver();
+  expect(await remind('2026-09-07')).toEqual([]);
+  expect((await plan()).silent).toEqual([{ number: INV_1, partner_id: 'p-1', because: 'not_sent' }]);
+});
+
+test('a replacement with the old due date is not reminded of what was said before it, and then of the next step', async () => {
+  await invoiceJuly('p-1');
+  expect(await remind('2026-09-07')).toHaveLength(1);
+  day('2026-09-10');
+  await world.partners([
+    partner({ name: 'Renamed', invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } }),
+  ]);
+  await world.database.transaction((tx) => rerunMonth(tx, world, '2026-07' as Month, { newTerms: false }));
+  await world.deliver();
+  expect(await remind('2026-09-11')).toEqual([]);
+  expect(await remind('2026-09-21')).toEqual(['p-1 21 INV-2026-000002']);
+});
+
+test('paid between the record and the sending, the reminder is taken back', async () => {
+  await invoiceJuly('p-1');
+  day('2026-09-07');
+  await record();
+  const payment = {
+    amount: '7.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-07',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: INV_1 }));
+  expect(await send()).toMatchObject([{ status: 'withdrawn', detail: expect.stringContaining('paid') }]);
+  expect(await mails()).toEqual([]);
+});
+
+test('without an address it is held, says why, and goes out once there is one', async () => {
+  await invoiceJuly('p-1');
+  day('2026-09-07');
+  await world.sql(`UPDATE partners SET contact_email = ''`);
+  await record();
+  expect(await send()).toMatchObject([
+    { status: 'held', detail: "partner p-1 has no invoicing contact's e-mail address" },
+  ]);
+  await world.sql(`UPDATE partners SET contact_email = 'new@partner.example'`);
+  expect(await send()).toMatchObject([{ status: 'sent' }]);
+  expect([(await mails())[0]?.to].flat()[0]?.text).toContain('new@partner.example');
+});
+
+test('no steps in the settings: nobody is ever reminded', async () => {
+  await invoiceJuly('p-1');
+  world.settings = { ...world.settings, reminders: [] };
+  expect(await remind('2026-12-31')).toEqual([]);
+});
+
+test('a mail server that fails puts it off; one that hangs up after the message makes it uncertain, after one repetition', async () => {
+  const server = await startMailServer();
+  try {
+    await invoiceJuly('p-1', 'p-2');
+    world.environment = { ...world.environment, smtpUrl: `${server.url}/?requireTLS=false` };
+    rmSync(join(world.home, 'outbox'), { recursive: true });
+    day('2026-09-07');
+    await record();
+    server.behaviour = 'defer_recipients';
+    expect((await send()).map((each) => each.status)).toEqual(['deferred', 'deferred']);
+    server.behaviour = 'drop_after_data';
+    expect((await send()).map((each) => each.status)).toEqual(['deferred', 'deferred']);
+    expect((await send()).map((each) => each.status)).toEqual(['uncertain', 'uncertain']);
+    const bytes = server.mails.map((mail) => mail.raw.toString('base64'));
+    expect(new Set(bytes).size).toBe(2);
+    expect(bytes).toHaveLength(4);
+    expect(await send()).toEqual([]);
+    expect(await world.database.reading((tx) => countNotices(tx))).toMatchObject({ uncertain: 2, sent: 0 });
+    const { attention } = await world.database.reading((tx) => readStatus(tx, world.environment.now()));
+    expect(attention).toContain('2 reminders or close reports may or may not have arrived.');
+  } finally {
+    await server.close();
+  }
+});
+
+test('what was being sent when the program died is repeated with the same bytes', async () => {
+  await invoiceJuly('p-1');
+  day('2026-09-07');
+  await record();
+  const raw = 'as it was\r\n';
+  await world.sql(
+    `UPDATE notices SET status = 'sending', worker = 99, attempts = 1, message = convert_to('${raw}', 'UTF8'),
+            message_sha256 = 'x', recipients = '{p-1@partner.example}', envelope_from = 'billing@protection.example', attempted_at = now()`,
+  );
+  expect(await send()).toMatchObject([{ status: 'sent' }]);
+  const folder = join(world.home, 'outbox');
+  const [name] = readdirSync(folder).filter((each) => each.startsWith('reminder'));
+  expect(readFileSync(join(folder, name as string), 'utf8')).toBe(raw);
+});
+
+test('a reminder is a fact: what it says of whom cannot be rewritten, nor what was sent', async () => {
+  await invoiceJuly('p-1');
+  await remind('2026-09-07');
+  await expect(world.sql(`UPDATE notices SET day = '2026-09-08'`)).rejects.toThrow('is a fact');
+  await expect(world.sql(`UPDATE notices SET status = 'queued', sent_at = NULL`)).rejects.toThrow('is a fact');
+  await expect(world.sql(`DELETE FROM reminders`)).rejects.toThrow('append-only');
+});
