@@ -79,12 +79,15 @@ const CHECKS: Readonly<Record<string, string>> = {
   'later numbers of a series are of later dates': `
     SELECT issued_on >= coalesce(lag(issued_on) OVER (PARTITION BY series ORDER BY sequence), '-infinity') AS good
     FROM documents`,
-  'a credit note is never applied beyond its amount, and what is left is its balance': `
-    SELECT a.applied <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied
-           AND b.status = CASE WHEN a.applied = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
+  'a credit note is never applied or paid out beyond its amount, and what is left is its balance': `
+    SELECT a.applied + f.refunded <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied - f.refunded
+           AND b.status = CASE WHEN a.applied + f.refunded = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM (${USED}) AS u
                         WHERE u.credit_note_id = d.document_id) AS a
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS refunded FROM credit_refunds f
+                        WHERE f.document_id = d.document_id AND f.credit_refund_id NOT IN (
+                          SELECT credit_refund_id FROM credit_refund_returns)) AS f
     WHERE d.document = 'credit_note' AND NOT ${VOID}`,
   'an invoice was issued with the credit that was applied to it then': `
     SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount AS good
