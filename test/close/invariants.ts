@@ -79,12 +79,15 @@ const CHECKS: Readonly<Record<string, string>> = {
   'later numbers of a series are of later dates': `
     SELECT issued_on >= coalesce(lag(issued_on) OVER (PARTITION BY series ORDER BY sequence), '-infinity') AS good
     FROM documents`,
-  'a credit note is never applied beyond its amount, and what is left is its balance': `
-    SELECT a.applied <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied
-           AND b.status = CASE WHEN a.applied = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
+  'a credit note is never applied or paid out beyond its amount, and what is left is its balance': `
+    SELECT a.applied + f.refunded <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied - f.refunded
+           AND b.status = CASE WHEN a.applied + f.refunded = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM (${USED}) AS u
                         WHERE u.credit_note_id = d.document_id) AS a
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS refunded FROM credit_refunds f
+                        WHERE f.document_id = d.document_id AND f.credit_refund_id NOT IN (
+                          SELECT credit_refund_id FROM credit_refund_returns)) AS f
     WHERE d.document = 'credit_note' AND NOT ${VOID}`,
   'an invoice was issued with the credit that was applied to it then': `
     SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount AS good
@@ -92,14 +95,18 @@ const CHECKS: Readonly<Record<string, string>> = {
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c
                         WHERE c.invoice_id = d.document_id AND c.applied_on = d.issued_on AND c.at_issue) AS a
     WHERE d.document = 'invoice'`,
-  'what is open on an invoice is its amount less all credit and write-offs, never below zero': `
-    SELECT b.balance = d.invoice_amount - u.used - w.given_up AND b.balance >= 0
-           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up THEN 'paid' ELSE 'open' END AS good
+  'what is open on an invoice is its amount less all credit, write-offs and cash, never below zero': `
+    SELECT b.balance = d.invoice_amount - u.used - w.given_up - p.settled AND b.balance >= 0
+           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up + p.settled THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS used FROM (${USED}) AS u
                         WHERE u.invoice_id = d.document_id) AS u
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS given_up FROM write_offs w
                         WHERE w.document_id = d.document_id) AS w
+    CROSS JOIN LATERAL (SELECT coalesce(sum(a.amount + coalesce(s.amount, 0)), 0) AS settled
+                        FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+                        WHERE a.document_id = d.document_id AND a.payment_application_id NOT IN (
+                          SELECT payment_application_id FROM payment_unapplications)) AS p
     WHERE d.document = 'invoice' AND NOT ${VOID}`,
   'credit goes to a later invoice of the same partner and currency, an adjustment to the one it is against': `
     SELECT n.document = 'credit_note' AND i.document = 'invoice' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
