@@ -7,6 +7,7 @@ import { queryOne } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { findChangedDrawings } from './drawings.ts';
 import * as sql from './queries.ts';
+import { findBrokenSeals } from './seals.ts';
 
 export interface Difference {
   /** What is not as it must be: a row, a document, a series. */
@@ -51,6 +52,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'rows_balance', invariant: 1, run: fromQuery(sql.ROWS_BALANCE) },
   { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
   { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
+  { name: 'seals_recomputed', invariant: 2, run: findBrokenSeals },
   { name: 'rows_in_their_months', invariant: 3, run: sql.rowsInTheirMonths },
   { name: 'months_follow', invariant: 3, run: fromQuery(sql.MONTHS_FOLLOW) },
   { name: 'documents_are_their_rows', invariant: 4, run: fromQuery(sql.DOCUMENTS_ARE_THEIR_ROWS) },

@@ -75,6 +75,7 @@ const APPEND_ONLY = [
   'write_offs',
   'holds',
   'hold_releases',
+  'seals',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
