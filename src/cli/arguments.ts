@@ -31,3 +31,10 @@ export function reasonArgument(value: string): string {
   if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
   throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
 }
+
+/** The number of a ledger row. */
+export function rowArgument(value: string): number {
+  const id = Number(value);
+  if (/^\d{1,15}$/.test(value) && id > 0) return id;
+  throw refuse('argument_invalid', { argument: '--row', value, reason: 'is not the entry_id of a ledger row' });
+}

@@ -3,10 +3,11 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { choiceArgument, dateArgument, monthArgument, reasonArgument } from './arguments.ts';
+import { choiceArgument, dateArgument, monthArgument, reasonArgument, rowArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
+import type { ExportOptions } from './commands/export.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
@@ -20,6 +21,7 @@ const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
+const exportCommands = () => import('./commands/export.ts');
 const verifyCommands = () => import('./commands/verify.ts');
 const statusCommands = () => import('./commands/status.ts');
 
@@ -29,6 +31,10 @@ outbox/ of RECKONER_HOME, and the secrets in the environment. A file that is the
 const RESTORE_HELP = `
 The database is left as it was unless all of the backup could be loaded. An older program's backup is migrated on the
 way. settings.json, templates/, outbox/ and secrets are not in a backup: bring them yourself.`;
+
+const EXPORT_HELP = `
+Every pack has a manifest with the hashes of its files and the seals of its months, the evidence under those seals,
+README.txt and verify.mjs, which checks all of it with nothing but Node. Nothing that is there already is replaced.`;
 
 /** Runs one command line and gives its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -217,6 +223,39 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
     .action(
       act(async (output, options: { asOf?: string }) => (await reportCommands()).reportCoverage(output, options)),
+    );
+  const exported = program
+    .command('export')
+    .description('write a pack that an auditor can check by itself')
+    .addHelpText('after', EXPORT_HELP);
+  const EXPORTED = {
+    ledger: 'ledger rows by posting month',
+    invoices: 'documents and their lines',
+    events: 'who did what',
+  } as const;
+  for (const [kind, description] of Object.entries(EXPORTED)) {
+    exported
+      .command(kind)
+      .description(description)
+      .requiredOption('--month <month>', 'YYYY-MM', monthArgument('--month'))
+      .option('--to <month>', 'up to and with this month', monthArgument('--to'))
+      .option('--format <format>', 'csv or jsonl', choiceArgument('--format', ['csv', 'jsonl']), 'csv')
+      .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
+      .action(
+        act(async (output, options: ExportOptions) =>
+          (await exportCommands()).exportData(output, kind as keyof typeof EXPORTED, options),
+        ),
+      );
+  }
+  exported
+    .command('proof')
+    .description('prove that one row is under the seal of its month')
+    .requiredOption('--row <id>', 'the entry_id of the row', rowArgument)
+    .option('--out <file>', 'where to; else to stdout')
+    .action(
+      act(async (output, options: { row: number; out?: string }) =>
+        (await exportCommands()).exportProof(output, options),
+      ),
     );
   program
     .command('verify')
