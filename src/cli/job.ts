@@ -7,6 +7,7 @@ import { databaseFailure } from '../database/transaction.ts';
 import { deliverPending } from '../delivery/deliver.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { mailStatus } from '../reports/watch.ts';
 import { monthJson } from './commands/close.ts';
@@ -119,6 +120,7 @@ async function deliverAndLog(job: Job): Promise<void> {
   });
   const deliveries = await job.database.reading((tx) => countDeliveries(tx));
   job.log.info(deliveries, 'deliveries');
+  for (const letter of await mailSeals(job)) job.log.info(letter, 'seal mailed to the auditor');
 }
 
 const needsPerson = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>

@@ -97,3 +97,43 @@ export async function queueSealLetter(tx: Transaction, month: Month, mailDomain:
     { month, mailDomain },
   );
 }
+
+export interface SealLetter {
+  readonly month: Month;
+  readonly message_id: string;
+  readonly sealed_at: string;
+  readonly seal: string;
+  readonly statement: string;
+}
+
+/** Letters to send now, for this process alone: for as long as one attempt can take, nobody else gets them. */
+export async function claimSealLetters(tx: Transaction): Promise<SealLetter[]> {
+  return query(
+    tx,
+    `WITH claimed AS (
+       UPDATE seal_letters SET tried_until = clock_timestamp() + interval '20 minutes'
+       WHERE month IN (
+         SELECT month FROM seal_letters
+         WHERE status <> 'sent' AND (tried_until IS NULL OR tried_until < clock_timestamp())
+         FOR UPDATE SKIP LOCKED)
+       RETURNING month, message_id
+     )
+     SELECT c.month, c.message_id, s.sealed_at, s.seal, s.statement
+     FROM claimed c JOIN seals s ON s.month = c.month ORDER BY c.month`,
+  );
+}
+
+export async function settleSealLetter(
+  tx: Transaction,
+  result: { month: Month; sent: boolean; held: boolean; recipient: string; reply: string; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE seal_letters
+     SET status = CASE WHEN CAST(:sent AS boolean) THEN 'sent' WHEN CAST(:held AS boolean) THEN 'held' ELSE 'queued' END,
+         recipient = CASE WHEN CAST(:sent AS boolean) THEN :recipient END, reply = :reply, tried_until = NULL,
+         sent_at = CASE WHEN CAST(:sent AS boolean) THEN CAST(:now AS timestamptz) END
+     WHERE month = :month AND status <> 'sent'`,
+    result,
+  );
+}

@@ -6,6 +6,7 @@ import { documentJson } from '../../documents/document.ts';
 import { EXIT } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
+import { mailSeals } from '../../reports/seal-letter.ts';
 import { withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import { type Output, short, table } from '../output.ts';
@@ -44,7 +45,10 @@ export async function close(output: Output, month: Month | undefined, options: C
       return EXIT.done;
     }
     const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
-    if (options.deliver) await deliverWithProgress(context, output);
+    if (options.deliver) {
+      await deliverWithProgress(context, output);
+      await mailSeals(context);
+    }
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
     const [months, deliveries] = await database.reading(async (tx) => [
       await readMonthFacts(tx, named),
@@ -67,6 +71,7 @@ export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Reco
     entries: counts.entries,
     late_entries: counts.late_entries,
     partners_without_activity: counts.partners_without_activity,
+    seal: counts.seal,
     totals: Object.fromEntries(
       totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
         const text = (amount: string) => Amount.of(amount, currency).toString();
@@ -101,6 +106,7 @@ function describeMonth(facts: MonthFacts, verb: string): string {
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+    ...(facts.seal === null ? [] : [`  Seal        ${facts.seal}`]),
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }

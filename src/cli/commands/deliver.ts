@@ -2,6 +2,7 @@
 import { deliverForever } from '../../delivery/deliver.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT } from '../../errors.ts';
+import { mailSeals } from '../../reports/seal-letter.ts';
 import { withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
@@ -21,6 +22,7 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
         );
       } else {
         await deliverWithProgress(context, output);
+        await mailSeals(context);
       }
       const deliveries = await context.database.reading((tx) => countDeliveries(tx));
       const { sent, pending, held, failed, uncertain } = deliveries;
