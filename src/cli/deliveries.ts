@@ -1,6 +1,7 @@
 /** Delivering with a bar for people and a remark on what did not go out. */
 import { type DeliveryOptions, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
+import { recordEvent } from '../events.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 
@@ -10,6 +11,9 @@ export async function deliverWithProgress(
   output: Output,
   numbers?: readonly string[],
 ): Promise<void> {
+/** Gives how many documents it sent. */
+export async function deliverWithProgress(context: Context, output: Output): Promise<number> {
+  let sent = 0;
   let progress: Progress | undefined;
   const remarks: Delivery[] = [];
   try {
@@ -22,6 +26,8 @@ export async function deliverWithProgress(
         progress?.advance();
         const { status, link } = delivery;
         if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
+        if (delivery.status === 'sent') sent += 1;
+        if (delivery.status !== 'sent' && delivery.status !== 'withdrawn') remarks.push(delivery);
       },
     };
     await (numbers === undefined ? deliverPending(options) : deliverThese(options, numbers));
@@ -33,4 +39,12 @@ export async function deliverWithProgress(
     if (status !== 'sent' && status !== 'withdrawn')
       output.note(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
   }
+  return sent;
+}
+
+/** A run that sent something leaves an event. What a command does besides sending has one of its own. */
+export async function recordDeliveries({ database, environment, actor }: Context, sent: number): Promise<void> {
+  if (sent === 0) return;
+  const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };
+  await database.transaction((tx) => recordEvent(tx, actor, event));
 }

@@ -13,6 +13,7 @@ import { mailStatus } from '../reports/watch.ts';
 import { monthJson } from './commands/close.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
+import { recordDeliveries } from './deliveries.ts';
 
 interface Job extends Context {
   readonly log: pino.Logger;
@@ -114,10 +115,15 @@ export function runVerify(): Promise<number> {
 }
 
 async function deliverAndLog(job: Job): Promise<void> {
+  let sent = 0;
   await deliverPending({
     ...job,
-    onDelivery: (delivery) => job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+    onDelivery: (delivery) => {
+      if (delivery.status === 'sent') sent += 1;
+      job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery');
+    },
   });
+  await recordDeliveries(job, sent);
   const deliveries = await job.database.reading((tx) => countDeliveries(tx));
   job.log.info(deliveries, 'deliveries');
   for (const letter of await mailSeals(job)) job.log.info(letter, 'seal mailed to the auditor');

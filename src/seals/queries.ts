@@ -14,13 +14,22 @@ export interface Seal {
   readonly previous: Month | null;
 }
 
-/** Closed months in order, each with its seal or without one. Up to and with a month, or all. */
+/** Closed months in order, each with its seal or without one. */
 export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 'month'>)[]> {
   return query(
     tx,
     `SELECT m.month, s.form, s.facts_to, s.sealed_at, s.statement, s.seal, s.previous
      FROM closed_months m LEFT JOIN seals s ON s.month = m.month ORDER BY m.month`,
   );
+}
+
+/** Months that were closed before there were seals. */
+export async function readUnsealedMonths(tx: Transaction): Promise<Month[]> {
+  const rows = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM closed_months WHERE month NOT IN (SELECT month FROM seals) ORDER BY month`,
+  );
+  return rows.map((row) => row.month);
 }
 
 /** What a closed month says of itself, and the totals of its rows: those of its first documents, which bill them all. */

@@ -7,8 +7,8 @@ import { EXIT } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { mailSeals } from '../../reports/seal-letter.ts';
-import { withContext } from '../context.ts';
-import { deliverWithProgress } from '../deliveries.ts';
+import { acting } from '../context.ts';
+import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { type Output, short, table } from '../output.ts';
 
 export interface CloseOptions {
@@ -20,7 +20,7 @@ export interface CloseOptions {
 
 export async function close(output: Output, month: Month | undefined, options: CloseOptions): Promise<number> {
   const request = { month, firstMonth: options.firstMonth };
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     const { database } = context;
     if (options.dryRun) {
       const { months, documents } = await previewClose(database, context, request);
@@ -46,7 +46,8 @@ export async function close(output: Output, month: Month | undefined, options: C
     }
     const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
     if (options.deliver) {
-      await deliverWithProgress(context, output);
+      const sent = await deliverWithProgress(context, output);
+      if (closed.length === 0) await recordDeliveries(context, sent);
       await mailSeals(context);
     }
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;

@@ -12,7 +12,7 @@ import { voidDocument } from '../../documents/void.ts';
 import { EXIT, refuse } from '../../errors.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
-import { type Context, withContext } from '../context.ts';
+import { acting, type Context } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 import { documentNumbered, emailStory, money } from './invoice.ts';
