@@ -10,6 +10,7 @@ import { EXIT, Refusal, reasonOf } from '../errors.ts';
 import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { mailStatus } from '../reports/watch.ts';
+import { readSealsOf } from '../seals/queries.ts';
 import { monthJson } from './commands/close.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
@@ -62,8 +63,9 @@ export function runMonthClose(): Promise<number> {
     let refusal: unknown;
     try {
       const closed = await closeMonths(database, job, {}, (month) => log.info({ month }, 'month closed'));
+      const seals = await database.reading((tx) => readSealsOf(tx, closed));
       for (const facts of await database.reading((tx) => readMonthFacts(tx, closed))) {
-        log.info(monthJson(facts, 'closed'), 'month issued');
+        log.info(monthJson(facts, 'closed', seals), 'month issued');
       }
     } catch (error) {
       // What was issued before must still go out.

@@ -347,8 +347,6 @@ export interface MonthFacts {
   readonly entries: number;
   readonly late_entries: number;
   readonly partners_without_activity: number;
-  /** SHA-256 of what was sealed; null in a preview. */
-  readonly seal: string | null;
   readonly totals: readonly { currency: string; spot_price: string; partner_cut: string; invoice_amount: string }[];
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
 }
@@ -361,7 +359,6 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
   return query(
     tx,
     `SELECT m.month, m.entries, m.late_entries, m.partners_without_activity,
-            (SELECT seal FROM seals s WHERE s.month = m.month) AS seal,
             d.invoices, d.credit_notes, d.statements, d.deliveries, coalesce(t.totals, '[]') AS totals
      FROM closed_months m
      CROSS JOIN LATERAL (

@@ -23,6 +23,16 @@ export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 
   );
 }
 
+/** The seals of months. */
+export async function readSealsOf(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
+  const rows = await query<Pick<Seal, 'month' | 'seal'>>(
+    tx,
+    `SELECT month, seal FROM seals WHERE month = ANY (CAST(:months AS text[]))`,
+    { months },
+  );
+  return new Map(rows.map(({ month, seal }) => [month, seal]));
+}
+
 /** Months that were closed before there were seals. */
 export async function readUnsealedMonths(tx: Transaction): Promise<Month[]> {
   const rows = await query<{ month: Month }>(
@@ -57,8 +67,8 @@ export function readMonthToSeal(
      CROSS JOIN LATERAL (
        SELECT json_agg(c ORDER BY c.currency COLLATE "C") AS totals
        FROM (
-         SELECT currency, sum(sign * spot_price)::text AS spot_price, sum(sign * partner_cut)::text AS partner_cut,
-                sum(sign * invoice_amount)::text AS invoice_amount
+         SELECT currency, trim_scale(sum(sign * spot_price))::text AS spot_price, trim_scale(sum(sign * partner_cut))::text AS partner_cut,
+                trim_scale(sum(sign * invoice_amount))::text AS invoice_amount
          FROM documents CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
          WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
      WHERE m.month = :month`,

@@ -6,7 +6,6 @@
 import { createHash } from 'node:crypto';
 import { copyOut, countLines } from '../database/copy.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { copyFacts, copyLeafHashes, FORM, type PostedMonths, tablesOf } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
@@ -65,10 +64,10 @@ export async function stateMonth(
     `rows_root ${root.toString('hex')}`,
     `closed_with ${facts.entries} rows, ${facts.late_entries} late, ${facts.partners_with_documents} partners with ` +
       `documents, ${facts.partners_without_activity} without activity`,
-    ...facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
-      const text = (amount: string) => Amount.of(amount, currency).toString();
-      return `total ${currency} ${text(spot_price)} ${text(partner_cut)} ${text(invoice_amount)}`;
-    }),
+    ...facts.totals.map(
+      ({ currency, spot_price, partner_cut, invoice_amount }) =>
+        `total ${currency} ${spot_price} ${partner_cut} ${invoice_amount}`,
+    ),
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
   for (const table of tablesOf(form)) {

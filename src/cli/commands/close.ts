@@ -7,6 +7,7 @@ import { EXIT } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { mailSeals } from '../../reports/seal-letter.ts';
+import { readSealsOf } from '../../seals/queries.ts';
 import { acting } from '../context.ts';
 import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { type Output, short, table } from '../output.ts';
@@ -51,17 +52,25 @@ export async function close(output: Output, month: Month | undefined, options: C
       await mailSeals(context);
     }
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-    const [months, deliveries] = await database.reading(async (tx) => [
+    const [months, seals, deliveries] = await database.reading(async (tx) => [
       await readMonthFacts(tx, named),
+      await readSealsOf(tx, named),
       await countDeliveries(tx),
     ]);
-    output.print({ months: months.map((facts) => monthJson(facts, 'closed')) }, () => describeMonths(months, 'closed'));
+    output.print({ months: months.map((facts) => monthJson(facts, 'closed', seals)) }, () =>
+      describeMonths(months, 'closed', seals),
+    );
     return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
   });
 }
 
 /** A month of the contract's close report. Totals are those of the month's rows. */
-export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Record<string, unknown> {
+export function monthJson(
+  facts: MonthFacts,
+  status: 'closed' | 'preview',
+  seals: ReadonlyMap<Month, string> = new Map(),
+): Record<string, unknown> {
+  const seal = seals.get(facts.month);
   const { totals, deliveries, ...counts } = facts;
   return {
     month: counts.month,
@@ -72,7 +81,6 @@ export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Reco
     entries: counts.entries,
     late_entries: counts.late_entries,
     partners_without_activity: counts.partners_without_activity,
-    seal: counts.seal,
     totals: Object.fromEntries(
       totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
         const text = (amount: string) => Amount.of(amount, currency).toString();
@@ -83,18 +91,24 @@ export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Reco
       }),
     ),
     deliveries,
+    // A preview has none.
+    ...(seal !== undefined && { seal }),
   };
 }
 
 const money = (amount: string, currency: string): string =>
   `${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
 
-export function describeMonths(months: readonly MonthFacts[], verb: string): string {
+export function describeMonths(
+  months: readonly MonthFacts[],
+  verb: string,
+  seals: ReadonlyMap<Month, string> = new Map(),
+): string {
   if (months.length === 0) return 'Nothing is due: every month that has ended everywhere is closed.';
-  return months.map((facts) => describeMonth(facts, verb)).join('\n\n');
+  return months.map((facts) => describeMonth(facts, verb, seals.get(facts.month))).join('\n\n');
 }
 
-function describeMonth(facts: MonthFacts, verb: string): string {
+function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined): string {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,
@@ -107,7 +121,7 @@ function describeMonth(facts: MonthFacts, verb: string): string {
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
-    ...(facts.seal === null ? [] : [`  Seal        ${facts.seal}`]),
+    ...(seal === undefined ? [] : [`  Seal        ${seal}`]),
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }
