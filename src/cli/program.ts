@@ -6,8 +6,8 @@ import { packageVersion } from '../package.ts';
 import { choiceArgument, dateArgument, monthArgument, reasonArgument, rowArgument } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
-import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { ExportOptions } from './commands/export.ts';
+import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 

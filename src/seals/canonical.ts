@@ -57,7 +57,7 @@ const sealed = (name: string, columns: string, leftOut?: Record<string, string>)
  */
 export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via'),
-  sealed('issuer_versions', 'issuer_version_id content first_used_at'),
+  sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
   sealed(
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
@@ -93,6 +93,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   partner_arrangements: 'kept up to date; each row is sealed with its own',
   policies: 'kept up to date; a line is sealed with its policy name',
   payment_links: 'a token opens the page of its invoice, so that it goes into no export',
+  logos: 'the issuer versions have their hashes',
   sendings: 'each moves from state to state',
   job_runs: 'says what ran, not what was done: that is in the audit events',
 };

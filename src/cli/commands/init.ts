@@ -6,6 +6,7 @@ import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { makeFolder } from '../../folder.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { recordEvent, thisProcess } from '../../events.ts';
+import { makeFolder } from '../../folder.ts';
 import { lockLedgerWhole } from '../../ledger/lock.ts';
 import { packageVersion } from '../../package.ts';
 import { readGaps } from '../../reports/readiness.ts';
