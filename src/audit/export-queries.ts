@@ -46,7 +46,8 @@ const amount = (column: string) => `round(e.${column}, ${DIGITS})::text`;
 // A cell that a spreadsheet could take for a formula gets an apostrophe in front; so does one that begins with an
 // apostrophe, which makes it reversible: one apostrophe is taken away from each cell that begins with one. An imported
 // row has no such cell.
-const cell = (column: string) => `CASE WHEN ${column} ~ '^[=+@''\\t\\r-]' THEN '''' || ${column} ELSE ${column} END`;
+export const cell = (column: string) =>
+  `CASE WHEN ${column} ~ '^[=+@''\\t\\r-]' THEN '''' || ${column} ELSE ${column} END`;
 const plain = (column: string) => column;
 
 const LEDGER = (
@@ -90,7 +91,7 @@ export function copyLedgerCsv(month: BilledMonth, header: boolean): string {
 }
 
 /** JSON escapes control characters, so with these for quote and delimiter a line of it goes out as it is. */
-const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
+export const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
 
 export function copyLedgerJson(month: BilledMonth): string {
   const list = LEDGER(plain, month.month).map(([name, value]) => `'${name}', ${value}`);

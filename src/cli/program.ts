@@ -231,15 +231,17 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const EXPORTED = {
     ledger: 'ledger rows by posting month',
     invoices: 'documents and their lines',
+    journal: 'the double entry by entry date, with opening balances',
     events: 'who did what',
   } as const;
   for (const [kind, description] of Object.entries(EXPORTED)) {
+    const formats = kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
     exported
       .command(kind)
       .description(description)
       .requiredOption('--month <month>', 'YYYY-MM', monthArgument('--month'))
       .option('--to <month>', 'up to and with this month', monthArgument('--to'))
-      .option('--format <format>', 'csv or jsonl', choiceArgument('--format', ['csv', 'jsonl']), 'csv')
+      .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')
       .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
       .action(
         act(async (output, options: ExportOptions) =>

@@ -1,6 +1,6 @@
 /** `reckoner export`. */
 import { writeFileSync } from 'node:fs';
-import { type ExportKind, type ExportRequest, exportPack, type TableFormat } from '../../audit/export.ts';
+import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
 import { proveRow } from '../../audit/proof.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { groupThousands } from '../../money.ts';
@@ -11,7 +11,7 @@ import { type Output, table } from '../output.ts';
 export interface ExportOptions {
   readonly month: Month;
   readonly to?: Month;
-  readonly format: TableFormat;
+  readonly format: ExportFormat;
   readonly out: string;
 }
 
