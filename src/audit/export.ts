@@ -33,7 +33,7 @@ import { copyJournalCsv, copyJournalJson, readOpeningBalances, writeJournalText 
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { type FileInPack, openPack, type Pack, type PackedFile, type Totals } from './pack.ts';
 
-export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
+export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
 export type TableFormat = 'csv' | 'jsonl';
 /** For accounting programs: of the journal only. */
@@ -106,7 +106,6 @@ const WRITERS: Record<ExportKind, (writing: Writing) => Promise<void>> = {
   invoices: writeInvoices,
   events: writeEvents,
   journal: writeJournal,
-  payments: writeEvents,
 };
 
 /** Streams what a COPY gives to a file and counts its lines. */
@@ -326,6 +325,7 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
   const covered = new Set([...statement.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
   for (const table of tablesOf(form)) {
     if (!covered.has(table.name)) continue;
-    await stream(table.name, await copyFacts(writing.tx, table, { after: facts_after, to: facts_to }));
+    const copy = await copyFacts(writing.tx, table, { after: facts_after, to: facts_to });
+    if (copy !== undefined) await stream(table.name, copy);
   }
 }

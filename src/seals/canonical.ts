@@ -62,16 +62,19 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits reason`,
+     issuer_version_id sandbox issued_at replaces credits reason open_from entry_on`,
   ),
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
   sealed(
     'credit_applications',
-    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue',
+    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue open_from entry_on',
   ),
-  sealed('voids', 'document_id partner_id month currency arrangement reason voided_on recorded_at event_id'),
-  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at'),
-  sealed('write_offs', 'write_off_id document_id amount reason written_off_on recorded_at event_id'),
+  sealed(
+    'voids',
+    'document_id partner_id month currency arrangement reason voided_on recorded_at event_id open_from entry_on',
+  ),
+  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at open_from entry_on'),
+  sealed('write_offs', 'write_off_id document_id amount reason written_off_on recorded_at event_id open_from entry_on'),
   sealed('holds', 'hold_id document_id follows reason held_at event_id'),
   sealed('hold_releases', 'hold_id document_id released_at event_id'),
   sealed('instruction_versions', 'instruction_version_id currency content first_used_at'),
@@ -80,6 +83,70 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_id drawing_version libraries instruction_version_id instructions_changed sha256 drawn_at',
     { pdf: 'its hash is sealed' },
   ),
+  // Money in.
+  sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
+  sealed(
+    'bank_statements',
+    'bank_statement_id bank_file_id position account currency reference opening closing credits debits lines',
+  ),
+  sealed(
+    'bank_lines',
+    `bank_line_id account identity currency direction amount bank_booked_on value_on bank_reference references text
+     payer_name payer_account type is_reversal return_code raw`,
+  ),
+  sealed('bank_statement_lines', 'bank_statement_id position bank_line_id account currency'),
+  sealed(
+    'bank_line_outcomes',
+    'bank_line_id outcome payment_id payout_id payment_reversal_id needs_person reason recorded_at event_id',
+  ),
+  sealed(
+    'payments',
+    `payment_id identity source partner_id currency amount method account received_on entry_on reference payer_name
+     payer_account recorded_at event_id`,
+  ),
+  sealed('payment_sightings', 'identity payment_id source reference bank_line_id recorded_at event_id'),
+  sealed(
+    'payment_assignments',
+    'payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at event_id',
+  ),
+  sealed(
+    'payment_applications',
+    `payment_application_id payment_id document_id partner_id currency amount applied_on entry_on confidence evidence
+     recorded_at event_id`,
+  ),
+  sealed(
+    'payment_suggestions',
+    'payment_suggestion_id payment_id document_id same_as amount confidence evidence recorded_at event_id',
+  ),
+  sealed('small_differences', 'payment_application_id document_id currency amount entry_on recorded_at event_id'),
+  sealed(
+    'payment_reversals',
+    `payment_reversal_id identity payment_id partner_id currency amount kind code reason bank_line_id duplicate_of
+     reversed_on entry_on recorded_at event_id`,
+  ),
+  sealed('payment_reinstatements', 'payment_reversal_id partner_id reinstated_on entry_on recorded_at event_id'),
+  sealed(
+    'payment_unapplications',
+    'payment_application_id payment_reversal_id unapplied_on entry_on recorded_at event_id',
+  ),
+  sealed(
+    'payouts',
+    'payout_id bank_line_id account currency amount direction received_on entry_on recorded_at event_id',
+  ),
+  sealed('payout_payments', 'payment_id payout_id amount'),
+  sealed('payout_settlements', 'payout_id gross fees entry_on evidence recorded_at event_id'),
+  sealed('disputes', 'dispute_id identity payment_id amount reason opened_on recorded_at event_id'),
+  sealed('dispute_outcomes', 'dispute_id outcome decided_on recorded_at event_id'),
+  sealed(
+    'credit_refunds',
+    `credit_refund_id document_id partner_id currency amount method account reference refunded_on entry_on recorded_at
+     event_id`,
+  ),
+  sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
+  sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
+  // Who may call.
+  sealed('api_clients', 'client_id partner_id created_at event_id'),
+  sealed('client_revocations', 'client_id revoked_at event_id'),
 ];
 
 /** The tables that no seal covers as facts, and why. */
@@ -95,6 +162,20 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_links: 'a token opens the page of its invoice, so that it goes into no export',
   logos: 'the issuer versions have their hashes',
   sendings: 'each moves from state to state',
+  processor_events: 'as the processor sent them, with what is personal; what was made of them is sealed',
+  payment_link_intents: 'calls to a processor, with their keys',
+  payment_link_attempts: 'calls to a processor, with their keys',
+  payment_link_objects: 'what a processor keeps for a link',
+  payment_link_closings: 'what a processor keeps for a link',
+  payment_link_waits: 'moves from state to state',
+  notices: 'each moves from state to state',
+  reminders: 'say which notice asked for what',
+  client_secrets: 'hashes of secrets go into no export; each has its event',
+  signing_keys: 'keys of an hour, for tokens',
+  quotes: 'prices that were offered; what was accepted is a row',
+  requotes: 'prices that were offered; what was accepted is a row',
+  quote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
+  requote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
   job_runs: 'says what ran, not what was done: that is in the audit events',
 };
 
@@ -119,20 +200,27 @@ function columnOf(name: string, type: string): string {
   }
 }
 
-/** The rows of a sealed table as COPY takes them; the first line of what it gives names the columns. */
+/**
+ * The rows of a sealed table as COPY takes them; the first line of what it gives names the columns. Undefined where the
+ * database does not have the table (yet); of the columns those that it has.
+ */
 export async function copyFacts(
   tx: Transaction,
   { name, columns }: SealedTable,
   facts: { after: number; to: number },
-): Promise<string> {
+): Promise<string | undefined> {
   const types = await query<{ name: string; type: string }>(
     tx,
     `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
-     WHERE attrelid = CAST(:name AS regclass) AND attnum > 0 AND NOT attisdropped`,
+     WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped`,
     { name },
   );
   const typeOf = new Map(types.map((each) => [each.name, each.type]));
-  const list = columns.map((column) => columnOf(column, typeOf.get(column) ?? '')).join(', ');
+  if (!typeOf.has('fact_id')) return undefined;
+  const list = columns
+    .filter((column) => typeOf.has(column))
+    .map((column) => columnOf(column, typeOf.get(column) ?? ''))
+    .join(', ');
   return `COPY (SELECT ${list} FROM ${name} WHERE fact_id > ${facts.after} AND fact_id <= ${facts.to} ORDER BY fact_id)
           TO STDOUT (FORMAT text, HEADER)`;
 }

@@ -71,7 +71,9 @@ export async function stateMonth(
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
   for (const table of tablesOf(form)) {
-    const { rows, sha256 } = await hashCopy(tx, await copyFacts(tx, table, { after: before.facts_to, to: factsTo }));
+    const copy = await copyFacts(tx, table, { after: before.facts_to, to: factsTo });
+    if (copy === undefined) continue;
+    const { rows, sha256 } = await hashCopy(tx, copy);
     if (rows > 0) lines.push(`facts_of ${table.name} ${rows} ${sha256}`);
   }
   return lines.map((line) => `${line}\n`).join('');
