@@ -5,14 +5,12 @@ import { recordEvent } from '../events.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 
-/** Of all that waits, or of the documents of these numbers alone. */
+/** Of all that waits, or of the documents of these numbers alone. Gives how many documents it sent. */
 export async function deliverWithProgress(
   context: Context,
   output: Output,
   numbers?: readonly string[],
-): Promise<void> {
-/** Gives how many documents it sent. */
-export async function deliverWithProgress(context: Context, output: Output): Promise<number> {
+): Promise<number> {
   let sent = 0;
   let progress: Progress | undefined;
   const remarks: Delivery[] = [];
@@ -24,10 +22,9 @@ export async function deliverWithProgress(context: Context, output: Output): Pro
       },
       onDelivery: (delivery) => {
         progress?.advance();
+        if (delivery.status === 'sent') sent += 1;
         const { status, link } = delivery;
         if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
-        if (delivery.status === 'sent') sent += 1;
-        if (delivery.status !== 'sent' && delivery.status !== 'withdrawn') remarks.push(delivery);
       },
     };
     await (numbers === undefined ? deliverPending(options) : deliverThese(options, numbers));

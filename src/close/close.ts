@@ -12,10 +12,9 @@ import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
-import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import { queueSealLetter } from '../seals/queries.ts';
 import { sealClosedMonths } from '../seals/seal.ts';
-import { beginIssue, type Issuing, issueDocuments } from './issue.ts';
+import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import {
   type LedgerState,
   readLedgerState,

@@ -180,9 +180,6 @@ async function followBalance({ environment, settings, database }: Context, numbe
   await settleLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
 
-const acting = (output: Output, work: (context: Context) => Promise<number>): Promise<number> =>
-  withContext(work, { by: output.by });
-
 const read = ({ database }: Context, number: string): Promise<DocumentRow> =>
   database.reading((tx) => documentNumbered(tx, number));
 
