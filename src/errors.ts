@@ -99,6 +99,15 @@ const COMMANDS = {
     EXIT.refused,
     (f) => `${f.file} is there already, and a backup replaces no file. Name another one, or move this one away.`,
   ),
+  export_exists: entry<{ out: string }>(
+    EXIT.refused,
+    (f) => `${f.out} is there already, and an export replaces nothing. Name another place, or an empty folder.`,
+  ),
+  row_unknown: entry<{ entry_id: number }>(
+    EXIT.badInput,
+    (f) =>
+      `There is no row ${f.entry_id} in the ledger. The column entry_id of 'reckoner export ledger' has the numbers.`,
+  ),
   backup_invalid: entry<{ file: string; reason: string }>(
     EXIT.badInput,
     (f) => `Nothing was restored from ${f.file}: ${f.reason}. Use another copy or an earlier backup.`,

@@ -14,6 +14,7 @@ export const FAILPOINTS = [
   'close.locked',
   'close.issued',
   'close.recorded',
+  'close.sealed',
   'close.committed',
   'rerun.compared',
   'rerun.issued',

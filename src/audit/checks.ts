@@ -8,6 +8,7 @@ import type { Month } from '../month.ts';
 import { findChangedDrawings } from './drawings.ts';
 import * as payments from './payments.ts';
 import * as sql from './queries.ts';
+import { findBrokenSeals } from './seals.ts';
 
 export interface Difference {
   /** What is not as it must be: a row, a document, a series. */
@@ -53,6 +54,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
   { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(sql.ACCEPTANCES_ARE_THEIR_ROWS) },
   { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
+  { name: 'seals_recomputed', invariant: 2, run: findBrokenSeals },
   { name: 'rows_in_their_months', invariant: 3, run: sql.rowsInTheirMonths },
   { name: 'months_follow', invariant: 3, run: fromQuery(sql.MONTHS_FOLLOW) },
   { name: 'documents_are_their_rows', invariant: 4, run: fromQuery(sql.DOCUMENTS_ARE_THEIR_ROWS) },

@@ -23,7 +23,7 @@ const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.repla
 
 const SIGN = `CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END`;
 
-const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
+export const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
   .filter(([digits]) => digits !== 2)
   .map(([digits, codes]) => `WHEN currency IN (${codes.map((code) => `'${code}'`).join(', ')}) THEN ${digits}`)
   .join(' ')} ELSE 2 END`;
@@ -133,6 +133,7 @@ const APPEND_ONLY = [
   'requotes',
   'requote_acceptances',
   'idempotency_keys',
+  'seals',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

@@ -2,6 +2,7 @@
 import { type Environment, readEnvironment, readSettings, type Settings } from '../config.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { type Actor, thisProcess } from '../events.ts';
+import type { Output } from './output.ts';
 
 export interface Context {
   readonly environment: Environment;
@@ -21,6 +22,10 @@ export async function withContext<Result>(
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
 }
+
+/** The same for a command that changes something: its events name whom `--by` claims. */
+export const acting = <Result>({ by }: Output, work: (context: Context) => Promise<Result>): Promise<Result> =>
+  withContext(work, { by });
 
 /**
  * The same without settings, for the commands that come before them. Asked to stop, a command ends at once and what it

@@ -9,11 +9,14 @@ import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
 import { recordReminders } from '../payments/remind.ts';
+import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { mailStatus } from '../reports/watch.ts';
+import { readSealsOf } from '../seals/queries.ts';
 import { monthJson } from './commands/close.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
+import { recordDeliveries } from './deliveries.ts';
 import { sendAllNotices } from './notices.ts';
 
 interface Job extends Context {
@@ -74,8 +77,9 @@ export function runMonthClose(): Promise<number> {
     let refusal: unknown;
     try {
       const closed = await closeMonths(database, job, {}, (month) => log.info({ month }, 'month closed'));
+      const seals = await database.reading((tx) => readSealsOf(tx, closed));
       for (const facts of await database.reading((tx) => readMonthFacts(tx, closed))) {
-        log.info(monthJson(facts, 'closed'), 'month issued');
+        log.info(monthJson(facts, 'closed', seals), 'month issued');
       }
     } catch (error) {
       // What was issued before must still go out.
@@ -129,12 +133,18 @@ export function runVerify(): Promise<number> {
 }
 
 async function deliverAndLog(job: Job): Promise<void> {
+  let sent = 0;
   await deliverPending({
     ...job,
-    onDelivery: (delivery) => job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+    onDelivery: (delivery) => {
+      if (delivery.status === 'sent') sent += 1;
+      job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery');
+    },
   });
+  await recordDeliveries(job, sent);
   const deliveries = await job.database.reading((tx) => countDeliveries(tx));
   job.log.info(deliveries, 'deliveries');
+  for (const letter of await mailSeals(job)) job.log.info(letter, 'seal mailed to the auditor');
 }
 
 /** Sends the e-mails without documents that wait, and says whether one of them needs a person. */

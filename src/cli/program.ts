@@ -11,10 +11,12 @@ import {
   idsArgument,
   monthArgument,
   reasonArgument,
+  rowArgument,
   wholeNumberArgument,
 } from './arguments.ts';
 import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
+import type { ExportOptions } from './commands/export.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
 import type {
@@ -40,6 +42,7 @@ const paymentCommands = () => import('./commands/payment.ts');
 const remindCommands = () => import('./commands/remind.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
+const exportCommands = () => import('./commands/export.ts');
 const verifyCommands = () => import('./commands/verify.ts');
 const clientCommands = () => import('./commands/client.ts');
 const serveCommands = () => import('./commands/serve.ts');
@@ -55,6 +58,9 @@ way. settings.json, templates/, outbox/ and secrets are not in a backup: bring t
 const IMPORT_HELP = `
 A file that was imported before does nothing, and a line that another file brought is not recorded again. What is matched
 for certain is applied; the rest is suggested, and 'payment apply' accepts it. Exit 4: something waits for a person.`;
+const EXPORT_HELP = `
+Every pack has a manifest with the hashes of its files and the seals of its months, the evidence under those seals,
+README.txt and verify.mjs, which checks all of it with nothing but Node. Nothing that is there already is replaced.`;
 
 /** Runs one command line and gives its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -434,6 +440,41 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       wholeNumberArgument('--port', 0, 65535),
     )
     .action(act(async (output, options: ServeOptions) => (await serveCommands()).serve(output, options)));
+  const exported = program
+    .command('export')
+    .description('write a pack that an auditor can check by itself')
+    .addHelpText('after', EXPORT_HELP);
+  const EXPORTED = {
+    ledger: 'ledger rows by posting month',
+    invoices: 'documents and their lines',
+    journal: 'the double entry by entry date, with opening balances',
+    events: 'who did what',
+  } as const;
+  for (const [kind, description] of Object.entries(EXPORTED)) {
+    const formats = kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
+    exported
+      .command(kind)
+      .description(description)
+      .requiredOption('--month <month>', 'YYYY-MM', monthArgument('--month'))
+      .option('--to <month>', 'up to and with this month', monthArgument('--to'))
+      .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')
+      .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
+      .action(
+        act(async (output, options: ExportOptions) =>
+          (await exportCommands()).exportData(output, kind as keyof typeof EXPORTED, options),
+        ),
+      );
+  }
+  exported
+    .command('proof')
+    .description('prove that one row is under the seal of its month')
+    .requiredOption('--row <id>', 'the entry_id of the row', rowArgument)
+    .option('--out <file>', 'where to; else to stdout')
+    .action(
+      act(async (output, options: { row: number; out?: string }) =>
+        (await exportCommands()).exportProof(output, options),
+      ),
+    );
   program
     .command('verify')
     .argument('[month]', 'one closed month; else everything', monthArgument('month'))

@@ -12,6 +12,8 @@ import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { queueSealLetter } from '../seals/queries.ts';
+import { sealClosedMonths } from '../seals/seal.ts';
 import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import {
   type LedgerState,
@@ -70,6 +72,11 @@ export async function closeNext(tx: Transaction, issuing: Issuing, request: Clos
   failpoint('close.issued');
   await recordClosedMonth(tx, issue, previous);
   failpoint('close.recorded');
+  // A preview has nothing to seal: its month may still run.
+  if (!request.preview) {
+    for (const sealed of await sealClosedMonths(tx, issue.now)) await queueSealLetter(tx, sealed, issue.mailDomain);
+    failpoint('close.sealed');
+  }
   return month;
 }
 

@@ -17,14 +17,14 @@ import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { finished, pipeline } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type pg from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
 import type { Environment } from '../config.ts';
 import { Refusal, reasonOf, refuse } from '../errors.ts';
 import { packageVersion } from '../package.ts';
 import { codeOf, unless } from './binaries.ts';
+import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
 import { connectionOf, execute, query, type Transaction } from './transaction.ts';
@@ -227,39 +227,17 @@ async function writeContent(
 
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 
-const NEWLINE = 0x0a;
-
-/** How many lines end in it. COPY escapes the line ends inside of values: a line is a row. */
-export function countLines(content: Buffer): number {
-  let lines = 0;
-  for (let at = content.indexOf(NEWLINE); at >= 0; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
-  return lines;
-}
-
 /** Streams a table's rows, no faster than they are written, and counts them. */
 async function copyRows(
   tx: Transaction,
   { name, columns }: Table,
   write: (content: Buffer) => Promise<void>,
 ): Promise<number> {
-  const connection = await connectionOf(tx);
-  const copy = connection.query(copyTo(`COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`));
-  let failed = false;
-  // For good: a connection that is lost may tell it after the error that ended the copying.
-  copy.on('error', () => {
-    failed = true;
-  });
   let rows = 0;
-  try {
-    for await (const chunk of copy.iterator({ destroyOnReturn: false })) {
-      rows += countLines(chunk as Buffer);
-      await write(chunk as Buffer);
-    }
-  } catch (error) {
-    // The connection is of use again only when all that the server sends has been read.
-    if (!failed) await finished(copy.resume()).catch(() => {});
-    throw error;
-  }
+  await copyOut(tx, `COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`, (chunk) => {
+    rows += countLines(chunk);
+    return write(chunk);
+  });
   return rows;
 }
 

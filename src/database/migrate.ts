@@ -12,6 +12,7 @@ import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.t
 import * as payments from '../../migrations/008_payments.ts';
 import * as logos from '../../migrations/009_logos.ts';
 import * as journal from '../../migrations/010_journal.ts';
+import * as seals from '../../migrations/011_seals.ts';
 import * as quotes from '../../migrations/012_quotes.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
@@ -32,6 +33,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '008_payments', ...payments },
   { name: '009_logos', ...logos },
   { name: '010_journal', ...journal },
+  { name: '011_seals', ...seals },
   { name: '012_quotes', ...quotes },
 ];
 

@@ -16,7 +16,6 @@ import type { EnvironmentName } from '../config.ts';
 import { type Refusal, reasonOf, refuse } from '../errors.ts';
 import {
   columnList,
-  countLines,
   END_OF_ROWS,
   FORMAT,
   FORMAT_VERSION,
@@ -28,6 +27,7 @@ import {
   type Table,
 } from './backup.ts';
 import { codeOf } from './binaries.ts';
+import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import {
   doneMigrations,

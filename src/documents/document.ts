@@ -157,8 +157,7 @@ export function documentFace(row: DocumentRow, additions: FaceAdditions): Docume
     replaces: row.replaces,
     credits: row.credits,
     reason: row.reason || null,
-    // The ledger is not sealed yet.
-    seal: null,
+    seal: row.seal,
     payment_link: additions.paymentLink,
     instructions: additions.instructions,
     instructions_changed: additions.instructionsChanged,

@@ -26,7 +26,7 @@ export interface FaceLine {
 /** The seal of a closed month: by it a stranger can tell whether the ledger up to that month is still the same. */
 export interface FaceSeal {
   readonly month: Month;
-  /** The Merkle root, 64 hexadecimal digits. */
+  /** The seal, 64 hexadecimal digits: SHA-256 of its statement, which has the root of the rows. */
   readonly root: string;
 }
 

@@ -4,7 +4,7 @@ import type { Issuer } from '../config.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
-import type { DocumentKind, RowKind } from './face.ts';
+import type { DocumentKind, FaceSeal, RowKind } from './face.ts';
 
 export interface DocumentRow {
   readonly document_id: number;
@@ -65,6 +65,8 @@ export interface DocumentRow {
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly voided_on: string | null;
   readonly written_off: string;
+  /** The last seal before it was issued. */
+  readonly seal: FaceSeal | null;
   /** Since when it is on hold, and why; null where it is not. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
@@ -105,7 +107,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.drawing_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
-            credited.number AS credits, h.held_at, h.reason AS hold_reason,
+            credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
@@ -125,6 +127,10 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
      LEFT JOIN LATERAL (
        SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+     -- The last seal before it was issued: the order in which facts are recorded tells, whatever the clocks said.
+     LEFT JOIN LATERAL (
+       SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
+       WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN LATERAL (
        SELECT h.held_at, h.reason FROM holds h

@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { reasonOf, refuse } from '../errors.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
-import { REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
+import { RECORDED_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
 
 export type RowFormat = 'csv' | 'ndjson';
 
@@ -150,12 +150,14 @@ function lookOver(object: Record<string, unknown>, text: string): { hasNumber: b
 }
 
 const FIELDS: ReadonlySet<string> = new Set(ROW_FIELDS);
+const READ_OVER: ReadonlySet<string> = new Set(RECORDED_FIELDS);
 
 function objectRecord(object: Record<string, unknown>, raw: string, line: number): SourceRecord {
   const texts: RowTexts = { ...NO_TEXTS };
   let problem: RowProblem | undefined;
   for (const key in object) {
     const value = object[key];
+    if (READ_OVER.has(key)) continue;
     if (!FIELDS.has(key)) {
       problem ??= { field: key.slice(0, 100), code: 'field_unknown', reason: 'is not a field of a ledger row' };
     } else if (typeof value === 'string') {
@@ -272,7 +274,8 @@ function fieldsOf(text: string): Fields {
 function headerProblem(names: readonly string[]): RowProblem | undefined {
   for (const name of names) {
     const field = name.slice(0, 100);
-    if (!FIELDS.has(name)) return { field, code: 'field_unknown', reason: 'is not a column of ledger rows' };
+    if (!FIELDS.has(name) && !READ_OVER.has(name))
+      return { field, code: 'field_unknown', reason: 'is not a column of ledger rows' };
     if (names.indexOf(name) !== names.lastIndexOf(name)) {
       return { field, code: 'field_repeated', reason: 'is named twice' };
     }
@@ -284,7 +287,7 @@ function headerProblem(names: readonly string[]): RowProblem | undefined {
 function csvRecord(header: readonly RowField[], fields: string[], raw: string, line: number): SourceRecord {
   const texts: RowTexts = { ...NO_TEXTS };
   header.forEach((field, index) => {
-    texts[field] = fields[index] ?? '';
+    if (!READ_OVER.has(field)) texts[field] = fields[index] ?? '';
   });
   if (fields.length === header.length) return { line, texts, raw };
   const reason = `has ${fields.length} columns where the header has ${header.length}`;

@@ -22,6 +22,9 @@ export const ROW_FIELDS = [
 ] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 
+/** What an export says of a row besides: an exported ledger can be imported again, and these are read over. */
+export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document'] as const;
+
 /** A field's text; the empty string where it is left out. */
 export type RowTexts = Record<RowField, string>;
 

@@ -159,6 +159,12 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
   ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON entries'],
   ['a guard that was switched off', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
   ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON entries TO reckoner_app'],
+  ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
+  [
+    'the clock of a row',
+    'seals_recomputed',
+    `UPDATE entries SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
+  ],
   [
     'a row moved to another instant',
     'rows_in_their_months',

@@ -128,6 +128,8 @@ const MONTH = {
   totals: { USD: { spotPrice: '45.00', partnerCut: '13.50', invoiceAmount: '31.50' } },
 };
 
+const SEAL = expect.stringMatching(/^[0-9a-f]{64}$/);
+
 test('a preview shows the documents that would be issued and writes nothing', async () => {
   const ran = await run(['--json', 'close', '--dry-run']);
   expect(ran.status).toBe(0);
@@ -142,13 +144,13 @@ test('close issues and delivers, in the shape of the contract; closing again cha
   const deliveries = { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 };
   expect({ status: ran.status, report: ran.json() }).toEqual({
     status: 0,
-    report: { months: [{ ...MONTH, status: 'closed', deliveries }] },
+    report: { months: [{ ...MONTH, status: 'closed', deliveries, seal: SEAL }] },
   });
   const listed = (await run(['--json', 'invoice', 'list'])).stdout;
   const again = await run(['--json', 'close']);
   expect({ status: again.status, report: again.json() }).toEqual({ status: 0, report: { months: [] } });
   const named = await run(['--json', 'close', '2026-07']);
-  expect(named.json()).toEqual({ months: [{ ...MONTH, status: 'closed', deliveries }] });
+  expect(named.json()).toEqual({ months: [{ ...MONTH, status: 'closed', deliveries, seal: SEAL }] });
   expect((await run(['--json', 'invoice', 'list'])).stdout).toBe(listed);
 });
 
@@ -226,7 +228,8 @@ test('the PDF is written byte for byte as it was issued, and the e-mail stands i
   const [{ sha256 }] = (await world.sql('SELECT sha256 FROM drawings')) as [{ sha256: string }];
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(sha256);
   const [{ message_id }] = (await world.sql('SELECT message_id FROM sendings')) as [{ message_id: string }];
-  expect(readdirSync(join(world.home, 'outbox'))).toEqual([`${message_id.slice(1, -1)}.eml`]);
+  const letters = readdirSync(join(world.home, 'outbox')).filter((name) => !name.startsWith('seal.'));
+  expect(letters).toEqual([`${message_id.slice(1, -1)}.eml`]);
 });
 
 test('a partner without an e-mail address is held, exit 4, until a corrected import releases it', async () => {

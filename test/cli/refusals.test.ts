@@ -594,6 +594,18 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /INV-2026-000001 cannot be refunded: it is an invoice/,
     run: () => inWorld(['credit', 'refund', 'INV-2026-000001']),
   },
+  export_exists: {
+    when: 'an export is to go where something is already',
+    exit: 3,
+    says: /is there already, and an export replaces nothing/,
+    run: () => inWorld(['export', 'events', '--month', '2026-07', '--out', folder]),
+  },
+  row_unknown: {
+    when: 'a row is to be proved that is not in the ledger',
+    exit: 2,
+    says: /There is no row 999999 in the ledger/,
+    run: () => inWorld(['export', 'proof', '--row', '999999']),
+  },
   first_month_fixed: {
     when: 'another first month is asked for after the first close',
     exit: 3,

@@ -1,5 +1,6 @@
 /** `reckoner backup` and `reckoner restore`. */
 import { existsSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { readEnvironment, settingsFile } from '../../config.ts';
 import { writeBackup } from '../../database/backup.ts';
@@ -7,7 +8,9 @@ import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT, Refusal, refuse } from '../../errors.ts';
+import { recordEvent, thisProcess } from '../../events.ts';
 import { groupThousands } from '../../money.ts';
+import { sealClosedMonths } from '../../seals/seal.ts';
 import { withDatabase } from '../context.ts';
 import { type Output, type Progress, printable } from '../output.ts';
 
@@ -46,11 +49,24 @@ export async function restore(output: Output, file: string): Promise<number> {
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment.name, onProgress));
+  /** What a restore adds: its event, the seals that an older backup lacks, and the proof of all of it. */
+  const settle = async (tx: Transaction): Promise<Verification | null> => {
+    const now = environment.now().toISO();
+    const { created_at, program, sha256 } = checked;
+    await recordEvent(tx, thisProcess('command', output.by), {
+      action: 'database.restore',
+      subject: basename(file),
+      details: { file, created_at, program, content_sha256: sha256 },
+      now,
+    });
+    await sealClosedMonths(tx, now);
+    return prove(tx);
+  };
   const { rows, leftOut, proof, unfinished } = await withDatabase(
     environment,
     { unmigrated: true },
     async (database) => {
-      const restored = await reading('Loading', (onProgress) => restoreBackup(database, checked, prove, onProgress));
+      const restored = await reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress));
       const { sent: _, ...deliveries } = await database.reading((tx) => countDeliveries(tx));
       return { ...restored, unfinished: Object.values(deliveries).reduce((sum, count) => sum + count, 0) };
     },

@@ -6,8 +6,10 @@ import { documentJson } from '../../documents/document.ts';
 import { EXIT } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
-import { withContext } from '../context.ts';
-import { deliverWithProgress } from '../deliveries.ts';
+import { mailSeals } from '../../reports/seal-letter.ts';
+import { readSealsOf } from '../../seals/queries.ts';
+import { acting } from '../context.ts';
+import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import { type Output, short, table } from '../output.ts';
 
@@ -20,7 +22,7 @@ export interface CloseOptions {
 
 export async function close(output: Output, month: Month | undefined, options: CloseOptions): Promise<number> {
   const request = { month, firstMonth: options.firstMonth };
-  return withContext(async (context) => {
+  return acting(output, async (context) => {
     const { database } = context;
     if (options.dryRun) {
       const { months, documents } = await previewClose(database, context, request);
@@ -46,23 +48,33 @@ export async function close(output: Output, month: Month | undefined, options: C
     }
     const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
     if (options.deliver) {
-      await deliverWithProgress(context, output);
+      const sent = await deliverWithProgress(context, output);
+      if (closed.length === 0) await recordDeliveries(context, sent);
+      await mailSeals(context);
       await sendAllNotices(context, (outcome) => {
         if (outcome.status !== 'sent') output.note(describeNotice(outcome));
       });
     }
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-    const [months, deliveries] = await database.reading(async (tx) => [
+    const [months, seals, deliveries] = await database.reading(async (tx) => [
       await readMonthFacts(tx, named),
+      await readSealsOf(tx, named),
       await countDeliveries(tx),
     ]);
-    output.print({ months: months.map((facts) => monthJson(facts, 'closed')) }, () => describeMonths(months, 'closed'));
+    output.print({ months: months.map((facts) => monthJson(facts, 'closed', seals)) }, () =>
+      describeMonths(months, 'closed', seals),
+    );
     return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
   });
 }
 
 /** A month of the contract's close report. Totals are those of the month's rows. */
-export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Record<string, unknown> {
+export function monthJson(
+  facts: MonthFacts,
+  status: 'closed' | 'preview',
+  seals: ReadonlyMap<Month, string> = new Map(),
+): Record<string, unknown> {
+  const seal = seals.get(facts.month);
   const { totals, deliveries, ...counts } = facts;
   return {
     month: counts.month,
@@ -83,18 +95,24 @@ export function monthJson(facts: MonthFacts, status: 'closed' | 'preview'): Reco
       }),
     ),
     deliveries,
+    // A preview has none.
+    ...(seal !== undefined && { seal }),
   };
 }
 
 const money = (amount: string, currency: string): string =>
   `${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
 
-export function describeMonths(months: readonly MonthFacts[], verb: string): string {
+export function describeMonths(
+  months: readonly MonthFacts[],
+  verb: string,
+  seals: ReadonlyMap<Month, string> = new Map(),
+): string {
   if (months.length === 0) return 'Nothing is due: every month that has ended everywhere is closed.';
-  return months.map((facts) => describeMonth(facts, verb)).join('\n\n');
+  return months.map((facts) => describeMonth(facts, verb, seals.get(facts.month))).join('\n\n');
 }
 
-function describeMonth(facts: MonthFacts, verb: string): string {
+function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined): string {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,
@@ -107,6 +125,7 @@ function describeMonth(facts: MonthFacts, verb: string): string {
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+    ...(seal === undefined ? [] : [`  Seal        ${seal}`]),
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }

@@ -12,7 +12,7 @@ import { voidDocument } from '../../documents/void.ts';
 import { EXIT, refuse } from '../../errors.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
-import { type Context, withContext } from '../context.ts';
+import { acting, type Context } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 import { documentNumbered, emailStory, money } from './invoice.ts';
@@ -179,9 +179,6 @@ async function followBalance({ environment, settings, database }: Context, numbe
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
   await settleLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
-
-const acting = (output: Output, work: (context: Context) => Promise<number>): Promise<number> =>
-  withContext(work, { by: output.by });
 
 const read = ({ database }: Context, number: string): Promise<DocumentRow> =>
   database.reading((tx) => documentNumbered(tx, number));

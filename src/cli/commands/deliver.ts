@@ -2,8 +2,9 @@
 import { deliverForever } from '../../delivery/deliver.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT } from '../../errors.ts';
+import { mailSeals } from '../../reports/seal-letter.ts';
 import { withContext } from '../context.ts';
-import { deliverWithProgress } from '../deliveries.ts';
+import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import type { Output } from '../output.ts';
 
@@ -13,15 +14,21 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
     async (context) => {
       if (options.watch) {
         output.note('Delivering what is issued; stop with Ctrl-C.');
+        let sent = 0;
         await deliverForever(
           {
             ...context,
-            onDelivery: ({ number, status, detail }) => output.note(`${number} ${status}: ${detail}`),
+            onDelivery: ({ number, status, detail }) => {
+              if (status === 'sent') sent += 1;
+              output.note(`${number} ${status}: ${detail}`);
+            },
           },
           stopping.signal,
         );
+        await recordDeliveries(context, sent);
       } else {
-        await deliverWithProgress(context, output);
+        await recordDeliveries(context, await deliverWithProgress(context, output));
+        await mailSeals(context);
         await sendAllNotices(context, (outcome) => {
           if (outcome.status !== 'sent') output.note(describeNotice(outcome));
         });
@@ -36,6 +43,6 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
       );
       return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
     },
-    options.watch ? { onStop: () => stopping.abort() } : {},
+    { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }

@@ -3,9 +3,14 @@ import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment, readSettings, settingsFile } from '../../config.ts';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { recordEvent, thisProcess } from '../../events.ts';
 import { makeFolder } from '../../folder.ts';
+import { lockLedgerWhole } from '../../ledger/lock.ts';
+import { packageVersion } from '../../package.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { firstSettings } from '../../sandbox.ts';
+import { readUnsealedMonths } from '../../seals/queries.ts';
+import { sealClosedMonths } from '../../seals/seal.ts';
 import { withContext, withDatabase } from '../context.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
 
@@ -13,7 +18,7 @@ export async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
   const created = layOutHome(environment);
   readSettings(environment);
-  const migrations = await withDatabase(environment, { unmigrated: true }, (database) => database.migrations.run());
+  const migrations = await bringUpToDate(output, environment);
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
     [
@@ -84,11 +89,34 @@ function forPartners(partners: readonly string[] = []): string {
 
 export async function migrate(output: Output): Promise<number> {
   const environment = readEnvironment();
-  const migrations = await withDatabase(environment, { unmigrated: true }, (database) => database.migrations.run());
+  const migrations = await bringUpToDate(output, environment);
   output.print({ migrations }, () =>
     migrations.length > 0
       ? `Brought the database up to date: ${migrations.join(', ')}.`
       : 'The database is up to date.',
   );
   return EXIT.done;
+}
+
+/** Migrates, and seals what was closed before there were seals. An event tells of either. */
+function bringUpToDate(output: Output, environment: Environment): Promise<string[]> {
+  return withDatabase(environment, { unmigrated: true }, async (database) => {
+    const migrations = await database.migrations.run();
+    await database.transaction(async (tx) => {
+      await lockLedgerWhole(tx);
+      const now = environment.now().toISO();
+      // First, so that the seals have it: sealing is the last that is recorded.
+      const unsealed = await readUnsealedMonths(tx);
+      if (migrations.length + unsealed.length > 0) {
+        await recordEvent(tx, thisProcess('command', output.by), {
+          action: 'database.migrate',
+          subject: packageVersion,
+          details: { migrations, sealed: unsealed },
+          now,
+        });
+      }
+      await sealClosedMonths(tx, now);
+    });
+    return migrations;
+  });
 }

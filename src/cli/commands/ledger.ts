@@ -1,10 +1,12 @@
 /** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { EXIT, refuse } from '../../errors.ts';
+import { recordEvent } from '../../events.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
-import { withContext } from '../context.ts';
+import { acting } from '../context.ts';
 import { type Output, printable, table } from '../output.ts';
 
 export interface LedgerImportOptions {
@@ -21,15 +23,23 @@ export async function ledgerImport(output: Output, names: string[], options: Led
   const files = names.map((name): SourceFile => ({ name, format: options.format ?? formatOf(name) }));
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
   const skipInvalid = options.skipInvalid ?? false;
-  const report = await withContext(async ({ environment, database }) => {
+  const report = await acting(output, async ({ environment, database, actor }) => {
     const progress = output.progress('Reading', bytes, ' bytes');
     const { rejects } = options;
     const work = options.dryRun ? database.preview : database.transaction;
     try {
       // Bad rows undo everything: what was staged goes with the transaction, and nothing was recorded.
-      return await work((tx) =>
-        importRows(tx, files, { skipInvalid, rejects, now: environment.now(), onProgress: progress.advance }),
-      );
+      return await work(async (tx) => {
+        const now = environment.now();
+        const imported = await importRows(tx, files, { skipInvalid, rejects, now, onProgress: progress.advance });
+        const { accepted, duplicates, rejected, late } = imported;
+        if (accepted > 0) {
+          const details = { files: names, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
+          const subject = names.map((name) => basename(name)).join(' ');
+          await recordEvent(tx, actor, { action: 'ledger.import', subject, details, now: now.toISO() });
+        }
+        return imported;
+      });
     } finally {
       progress.done();
     }

@@ -1,10 +1,13 @@
 /** `reckoner partner import|list|show`. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { recordEvent } from '../../events.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
-import { withContext } from '../context.ts';
+import { acting, withContext } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
 export async function partnerImport(output: Output, file: string): Promise<number> {
@@ -15,8 +18,17 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
     throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
   }
   const partners = parsePartners(text, file);
-  return withContext(async ({ environment, database }) => {
-    const report = await database.transaction((tx) => importPartners(tx, partners, environment.now()));
+  return acting(output, async ({ environment, database, actor }) => {
+    const report = await database.transaction(async (tx) => {
+      const now = environment.now();
+      const imported = await importPartners(tx, partners, now);
+      if (imported.created + imported.updated > 0) {
+        // What it said is not kept: partners are brought up to date in place. The hash tells which file it was.
+        const details = { file, sha256: createHash('sha256').update(text).digest('hex'), ...imported };
+        await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now: now.toISO() });
+      }
+      return imported;
+    });
     output.print(
       report,
       () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,

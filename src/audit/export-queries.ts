@@ -1,0 +1,166 @@
+/** SQL of the exports: statements that COPY streams, and the totals of what they give. */
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { MINOR_DIGITS } from './queries.ts';
+
+/** One billing month: the rows posted after the month before it and up to it. */
+export interface BilledMonth {
+  readonly month: Month;
+  /** The closed month before; null for the first closed one, which bills all earlier rows, and for open ones. */
+  readonly previous: Month | null;
+  /** Null while it is open. */
+  readonly seal: string | null;
+  readonly statement: string | null;
+  readonly form: number | null;
+  readonly facts_after: number | null;
+  readonly facts_to: number | null;
+}
+
+/** The months of a range that have rows or are closed, in order. */
+export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promise<BilledMonth[]> {
+  return query(
+    tx,
+    `WITH months AS (
+       SELECT month::text AS month, previous::text AS previous, true AS closed FROM closed_months
+       UNION ALL
+       SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM entries
+       WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
+     )
+     SELECT m.month, m.previous, s.seal, s.statement, s.form, s.facts_to,
+            CASE WHEN s.month IS NOT NULL THEN coalesce(p.facts_to, 0) END AS facts_after
+     FROM months m LEFT JOIN seals s ON s.month = m.month LEFT JOIN seals p ON p.month = s.previous
+     WHERE m.month BETWEEN :from AND :to ORDER BY m.month`,
+    { from, to },
+  );
+}
+
+export function readInstallation(tx: Transaction): Promise<{ installation_id: string; environment: string }> {
+  return queryOne(tx, `SELECT installation_id, environment FROM installation`);
+}
+
+// As the canonical form has it, so that a row of an export and its sealed line read the same.
+const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const DIGITS = MINOR_DIGITS.replaceAll('currency', 'e.currency');
+const amount = (column: string) => `round(e.${column}, ${DIGITS})::text`;
+
+// A cell that a spreadsheet could take for a formula gets an apostrophe in front; so does one that begins with an
+// apostrophe, which makes it reversible: one apostrophe is taken away from each cell that begins with one. An imported
+// row has no such cell.
+export const cell = (column: string) =>
+  `CASE WHEN ${column} ~ '^[=+@''\\t\\r-]' THEN '''' || ${column} ELSE ${column} END`;
+const plain = (column: string) => column;
+
+const LEDGER = (
+  text: (column: string) => string,
+  month: Month,
+): readonly (readonly [name: string, value: string])[] => [
+  ['kind', text('e.kind')],
+  ['partner_id', text('e.partner_id')],
+  ['quote_id', text('e.quote_id')],
+  ['requote_id', text('e.requote_id')],
+  ['reversal_id', text('e.reversal_id')],
+  ['enrollment_id', text('e.enrollment_id')],
+  ['policy_id', text('e.policy_id')],
+  ['currency', text('e.currency')],
+  ['accepted_at', time('e.accepted_at')],
+  ['spotPrice', amount('spot_price')],
+  ['partnerCut', amount('partner_cut')],
+  ['invoiceAmount', amount('invoice_amount')],
+  ['entry_id', 'e.entry_id'],
+  ['posted_month', `'${month}'`],
+  ['recorded_at', time('e.recorded_at')],
+  ['document', 'd.number'],
+];
+
+/**
+ * The rows of a billing month in ledger order, each with the number of the document that stands for it now: the last of
+ * its chain of replacements, also where that one is void. Empty while the month is open.
+ */
+const ledgerRows = ({ month, previous }: BilledMonth) => `
+  FROM entries e
+  LEFT JOIN documents d ON d.month = '${month}' AND d.partner_id = e.partner_id AND d.currency = e.currency
+    AND d.arrangement = e.arrangement AND d.purpose = 'month'
+    AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
+  WHERE e.posted_month > '${previous ?? ''}' AND e.posted_month <= '${month}'
+  ORDER BY e.entry_id`;
+
+/** The contract's CSV header and rows. `header` for the first month of a file. */
+export function copyLedgerCsv(month: BilledMonth, header: boolean): string {
+  const list = LEDGER(cell, month.month).map(([name, value]) => `${value} AS "${name}"`);
+  return `COPY (SELECT ${list.join(', ')} ${ledgerRows(month)}) TO STDOUT (FORMAT csv${header ? ', HEADER' : ''})`;
+}
+
+/** JSON escapes control characters, so with these for quote and delimiter a line of it goes out as it is. */
+export const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
+
+export function copyLedgerJson(month: BilledMonth): string {
+  const list = LEDGER(plain, month.month).map(([name, value]) => `'${name}', ${value}`);
+  return `COPY (SELECT json_strip_nulls(json_build_object(${list.join(', ')})) ${ledgerRows(month)}) TO STDOUT (${AS_IT_IS})`;
+}
+
+/** Sums of a billing month's rows. */
+export function readLedgerTotals(
+  tx: Transaction,
+  { month, previous }: BilledMonth,
+): Promise<{ currency: string; rows: number; spotPrice: string; partnerCut: string; invoiceAmount: string }[]> {
+  return query(
+    tx,
+    `SELECT currency, count(*) AS rows, sum(spot_price)::text AS "spotPrice", sum(partner_cut)::text AS "partnerCut",
+            sum(invoice_amount)::text AS "invoiceAmount"
+     FROM entries WHERE posted_month > :previous AND posted_month <= :month
+     GROUP BY currency ORDER BY currency`,
+    { month, previous: previous ?? '' },
+  );
+}
+
+/** Ids of the documents of months, in number order. */
+export async function readDocumentIds(tx: Transaction, from: Month, to: Month): Promise<number[]> {
+  const rows = await query<{ document_id: number }>(
+    tx,
+    `SELECT document_id FROM documents WHERE month BETWEEN :from AND :to ORDER BY series, sequence`,
+    { from, to },
+  );
+  return rows.map((row) => row.document_id);
+}
+
+/** The facts of months: those under their seals, and for a month still open those that no seal covers yet. */
+export interface FactRange {
+  readonly after: number;
+  readonly to: number | null;
+}
+
+const EVENTS = (text: (column: string) => string) =>
+  [
+    ['event_id', 'event_id'],
+    ['occurred_at', time('occurred_at')],
+    ['action', text('action')],
+    ['subject', text('subject')],
+    ['details', 'details'],
+    ['claimed_by', text('claimed_by')],
+    ['os_user', text('os_user')],
+    ['host', text('host')],
+    ['via', text('via')],
+  ] as const;
+
+const eventRows = ({ after, to }: FactRange) =>
+  `FROM audit_events WHERE fact_id > ${after} ${to === null ? '' : `AND fact_id <= ${to}`} ORDER BY fact_id`;
+
+export function copyEventsCsv(range: FactRange): string {
+  const list = EVENTS(cell).map(([name, value]) => `${value} AS ${name}`);
+  return `COPY (SELECT ${list.join(', ')} ${eventRows(range)}) TO STDOUT (FORMAT csv, HEADER)`;
+}
+
+export function copyEventsJson(range: FactRange): string {
+  const list = EVENTS(plain).map(([name, value]) => `'${name}', ${value}`);
+  return `COPY (SELECT json_build_object(${list.join(', ')}) ${eventRows(range)}) TO STDOUT (${AS_IT_IS})`;
+}
+
+export async function countEvents(tx: Transaction, range: FactRange): Promise<number> {
+  const { events } = await queryOne<{ events: number }>(
+    tx,
+    `SELECT count(*) AS events FROM audit_events
+     WHERE fact_id > :after AND (CAST(:to AS bigint) IS NULL OR fact_id <= CAST(:to AS bigint))`,
+    { ...range },
+  );
+  return events;
+}

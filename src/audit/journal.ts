@@ -1,0 +1,149 @@
+/** The journal of months in a pack: every posting by its entry's date, with the balances before and at each month's end. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import type { Month } from '../month.ts';
+import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
+import { MINOR_DIGITS } from './queries.ts';
+
+type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } & Omit<Posting, 'detail'>;
+type Sum = { control: string; account: string; currency: string; amount: string };
+
+/** What stands behind the control account in an account's name. */
+const detailOf = ({ control, account }: { control: string; account: string }): string =>
+  account.slice(control.length + 1);
+
+const posting = (sum: Sum): Posting => ({
+  control: sum.control,
+  detail: detailOf(sum),
+  currency: sum.currency,
+  amount: sum.amount,
+});
+
+/** Balances of all accounts before a month, those of zero aside. */
+function readOpening(tx: Transaction, from: Month): Promise<Sum[]> {
+  return query(
+    tx,
+    `SELECT control, account, currency, sum(amount)::text AS amount FROM journal_months WHERE month < :from
+     GROUP BY control, account, currency HAVING sum(amount) <> 0
+     ORDER BY account COLLATE "C", currency`,
+    { from },
+  );
+}
+
+const READ_AT_ONCE = 3000;
+
+/** The lines of the journal in order, a batch after another: memory stays constant however many there are. */
+async function* readLines(tx: Transaction, from: Month, to: Month): AsyncGenerator<Line[]> {
+  await execute(
+    tx,
+    `DECLARE journal_lines NO SCROLL CURSOR FOR
+     SELECT month, entry_on, dated_on, fact, fact_id, control, account, currency, amount::text AS amount, document, reference
+     FROM journal WHERE month BETWEEN '${from}' AND '${to}'
+     ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`,
+  );
+  for (;;) {
+    const lines = await query<Line>(tx, `FETCH ${READ_AT_ONCE} FROM journal_lines`);
+    if (lines.length === 0) break;
+    yield lines;
+  }
+  await execute(tx, 'CLOSE journal_lines');
+}
+
+/** Writes a journal for an accounting program; gives the number of entries. */
+export async function writeJournalText(
+  tx: Transaction,
+  format: JournalFormat,
+  { from, to, title }: { from: Month; to: Month; title: string },
+  write: (text: string) => Promise<void>,
+): Promise<number> {
+  const accounts = await query<Sum>(
+    tx,
+    `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal_months WHERE month <= :to`,
+    { to },
+  );
+  await write(format.head(title, accounts.map(posting)));
+  const opening = (await readOpening(tx, from)).map(posting);
+  if (opening.length > 0) await write(format.opening(`${from}-01`, opening));
+
+  const balances = new Map<string, { posting: Posting; amount: Amount }>();
+  const add = (each: Posting) => {
+    const key = `${each.control}\t${each.detail}\t${each.currency}`;
+    const amount = Amount.of(each.amount, each.currency);
+    balances.set(key, { posting: each, amount: balances.get(key)?.amount.plus(amount) ?? amount });
+  };
+  opening.forEach(add);
+  const close = async (month: Month) => {
+    const asserted = [...balances.values()].map((each) => ({ ...each.posting, amount: each.amount.toString() }));
+    if (asserted.length > 0) await write(format.closing(lastDay(month), asserted));
+  };
+
+  let entries = 0;
+  let month: Month | undefined;
+  let open: (JournalEntry & { postings: Posting[] }) | undefined;
+  const finish = async () => {
+    if (open === undefined) return;
+    entries += 1;
+    await write(format.entry(open));
+    open = undefined;
+  };
+  for await (const lines of readLines(tx, from, to)) {
+    for (const { control, account, currency, amount, month: own, ...fact } of lines) {
+      const line = posting({ control, account, currency, amount });
+      if (open?.fact !== fact.fact || open.fact_id !== fact.fact_id) {
+        await finish();
+        if (month !== undefined && month !== own) await close(month);
+        open = { ...fact, postings: [] };
+      }
+      month = own;
+      open.postings.push(line);
+      add(line);
+    }
+  }
+  await finish();
+  await close(month ?? from);
+  return entries;
+}
+
+/** The last day of a month, `YYYY-MM-DD`. */
+function lastDay(month: Month): string {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+}
+
+// --- Tables -----------------------------------------------------------------------------------------------------------
+
+const TEXTS = ['fact', 'account', 'partner_id', 'policy_id', 'currency', 'document', 'reference'];
+
+const JOURNAL = (cell: (column: string) => string): readonly (readonly [string, string])[] => [
+  ['entry_on', 'entry_on'],
+  ['dated_on', 'dated_on'],
+  ['fact', cell('fact')],
+  ['fact_id', 'fact_id'],
+  ...TEXTS.slice(1, 5).map((name) => [name, cell(name)] as const),
+  ['amount', `round(amount, ${MINOR_DIGITS})::text`],
+  ...TEXTS.slice(5).map((name) => [name, cell(name)] as const),
+];
+
+const rows = (from: Month, to: Month) =>
+  `FROM journal WHERE month BETWEEN '${from}' AND '${to}'
+   ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`;
+
+/** One line a posting: a debit is above zero, a credit below. */
+export const copyJournalCsv = (from: Month, to: Month, cell: (column: string) => string): string =>
+  `COPY (SELECT ${JOURNAL(cell)
+    .map(([name, value]) => `${value} AS ${name}`)
+    .join(', ')} ${rows(from, to)}) TO STDOUT (FORMAT csv, HEADER)`;
+
+export const copyJournalJson = (from: Month, to: Month, asItIs: string): string =>
+  `COPY (SELECT json_strip_nulls(json_build_object(${JOURNAL((column) => column)
+    .map(([name, value]) => `'${name}', ${value}`)
+    .join(', ')})) ${rows(from, to)}) TO STDOUT (${asItIs})`;
+
+/** The balances that the journal of a month begins with. */
+export async function readOpeningBalances(tx: Transaction, from: Month): Promise<Omit<Sum, 'control'>[]> {
+  return (await readOpening(tx, from)).map(({ account, currency, amount }) => ({
+    account,
+    currency,
+    amount: Amount.of(amount, currency).toString(),
+  }));
+}

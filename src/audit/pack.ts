@@ -1,0 +1,158 @@
+/**
+ * A pack: the folder or .zip that an export leaves, with a manifest of its files' hashes and the verifier that a stranger
+ * runs. It is written beside its place and appears there whole. Refusals: export_exists, file_unwritable.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
+import { copyFile, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { ZipFile } from 'yazl';
+import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { packageRoot } from '../package.ts';
+
+/** Sums of a file's rows by currency: amounts as texts with exactly the currency's digits. */
+export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export interface PackedFile {
+  /** Its path in the pack, with forward slashes. */
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly rows: number;
+  readonly totals?: Totals;
+}
+
+export interface FileInPack {
+  readonly write: (content: Buffer | string) => Promise<void>;
+  /** `rows` counts what the file is about: not its header. */
+  readonly end: (facts: { rows: number; totals?: Totals }) => Promise<void>;
+}
+
+export interface Pack {
+  readonly files: readonly PackedFile[];
+  readonly file: (name: string) => Promise<FileInPack>;
+  /** Adds the manifest, which names every other file, and gives the pack its place. Gives the manifest's SHA-256. */
+  readonly publish: (manifest: object) => Promise<string>;
+  readonly discard: () => Promise<void>;
+}
+
+/** Written at once; smaller pieces are gathered. */
+const PIECE = 256 * 1024;
+
+/** What every pack has beside its data: a stranger's tools, which know nothing of this program. */
+const TOOLS = ['README.txt', 'verify.mjs'];
+
+export async function openPack(out: string): Promise<Pack> {
+  const place = resolve(out);
+  const zip = /\.zip$/i.test(place);
+  const unwritable = (error: unknown) =>
+    error instanceof Refusal ? error : refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
+  refuseTaken(out, place);
+  const draft = `${place}.${randomUUID()}.tmp`;
+  const remove = () => rmSync(draft, { recursive: true, force: true });
+  await mkdir(draft, { recursive: true }).catch((error: unknown) => {
+    throw unwritable(error);
+  });
+  process.once('exit', remove); // Asked to stop, a command ends at once.
+
+  const files: PackedFile[] = [];
+  const file = async (name: string): Promise<FileInPack> => {
+    const path = join(draft, name);
+    await mkdir(dirname(path), { recursive: true });
+    const handle = await open(path, 'wx');
+    const hash = createHash('sha256');
+    let bytes = 0;
+    let pieces: Buffer[] = [];
+    let gathered = 0;
+    const flush = async () => {
+      const content = Buffer.concat(pieces);
+      pieces = [];
+      gathered = 0;
+      hash.update(content);
+      bytes += content.length;
+      await handle.writeFile(content); // It goes on where the last one ended.
+    };
+    return {
+      async write(content) {
+        const piece = typeof content === 'string' ? Buffer.from(content) : content;
+        pieces.push(piece);
+        gathered += piece.length;
+        if (gathered >= PIECE) await flush();
+      },
+      async end({ rows, totals }) {
+        await flush();
+        await handle.sync();
+        await handle.close();
+        files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
+      },
+    };
+  };
+  const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> =>
+    work().catch((error: unknown) => {
+      // What the disk says (full, read-only) a person can mend; what the database says is told as such.
+      throw typeof (error as NodeJS.ErrnoException).syscall === 'string' ? unwritable(error) : error;
+    });
+  return {
+    files,
+    file: (name) =>
+      guarded(async () => {
+        const made = await file(name);
+        return {
+          write: (content) => guarded(() => made.write(content)),
+          end: (facts) => guarded(() => made.end(facts)),
+        };
+      }),
+    publish: (manifest) =>
+      guarded(async () => {
+        for (const name of TOOLS) {
+          const tool = await file(name);
+          await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
+          await tool.end({ rows: 0 });
+        }
+        const text = `${JSON.stringify({ ...manifest, files }, null, 2)}\n`;
+        const last = await open(join(draft, 'manifest.json'), 'wx');
+        await last.writeFile(text);
+        await last.sync();
+        await last.close();
+        refuseTaken(out, place);
+        if (zip) await publishZip(draft, place, [...files.map(({ name }) => name), 'manifest.json']);
+        else await rename(draft, place); // Onto an empty folder at most.
+        remove();
+        process.off('exit', remove);
+        return createHash('sha256').update(text).digest('hex');
+      }),
+    async discard() {
+      await rm(draft, { recursive: true, force: true }).catch(() => {});
+      process.off('exit', remove);
+    },
+  };
+}
+
+/** Nothing that is there is replaced or mixed with a pack: an empty folder is as good as none. */
+function refuseTaken(out: string, place: string): void {
+  if (!existsSync(place)) return;
+  try {
+    if (!/\.zip$/i.test(place) && readdirSync(place).length === 0) return;
+  } catch {
+    // A file, or a folder that we may not read.
+  }
+  throw refuse('export_exists', { out });
+}
+
+/** Entries carry no times of their own, so that the same pack is the same file. */
+const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
+
+async function publishZip(draft: string, place: string, names: readonly string[]): Promise<void> {
+  const zip = new ZipFile();
+  for (const name of names) zip.addFile(join(draft, name), name, { mtime: ZIP_TIME, mode: 0o100644 });
+  zip.end();
+  const written = join(draft, '.zip');
+  await pipeline(zip.outputStream, createWriteStream(written, { flags: 'wx', flush: true }));
+  // A second name fails where the file has been made meanwhile; a copy does for file systems without second names.
+  await link(written, place).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw refuse('export_exists', { out: place });
+    await copyFile(written, place, 1);
+  });
+  await stat(place);
+}

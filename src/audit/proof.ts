@@ -1,0 +1,71 @@
+/** The proof that one row is under a month's seal: its line, its path to the root and the sealed statement. */
+import type { Transaction } from '../database/transaction.ts';
+import { query } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import type { Month } from '../month.ts';
+import { readEntryLine } from '../seals/canonical.ts';
+import { leafHash } from '../seals/merkle.ts';
+import { hashRows } from '../seals/seal.ts';
+
+export interface Proof {
+  readonly format: 'reckoner-proof';
+  readonly version: 1;
+  readonly month: Month;
+  readonly entry_id: number;
+  /** The row in canonical form. */
+  readonly line: string;
+  /** SHA-256 of 0x00 and the line. */
+  readonly leaf: string;
+  /** Its place among the month's rows, from 0, and how many there are. */
+  readonly index: number;
+  readonly rows: number;
+  /** The siblings from the leaf upwards (RFC 9162, 2.1.3). */
+  readonly path: readonly string[];
+  readonly root: string;
+  readonly statement: string;
+  /** SHA-256 of the statement. */
+  readonly seal: string;
+}
+
+/** Refusals: row_unknown, month_not_closed. */
+export async function proveRow(tx: Transaction, entryId: number): Promise<Proof> {
+  const [place] = await query<{
+    month: Month;
+    previous: Month | null;
+    statement: string | null;
+    seal: string | null;
+    posted_month: Month;
+    index: number;
+  }>(
+    tx,
+    `SELECT m.month, m.previous, s.statement, s.seal, e.posted_month,
+            (SELECT count(*) FROM entries earlier
+             WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
+               AND earlier.entry_id < e.entry_id) AS index
+     FROM entries e
+     LEFT JOIN closed_months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
+     LEFT JOIN seals s ON s.month = m.month
+     WHERE e.entry_id = :entryId`,
+    { entryId },
+  );
+  const line = await readEntryLine(tx, entryId);
+  if (place === undefined || line === undefined) throw refuse('row_unknown', { entry_id: entryId });
+  const { month, previous, statement, seal, index } = place;
+  if (statement === null || seal === null) throw refuse('month_not_closed', { month: place.posted_month });
+  const tree = await hashRows(tx, { after: previous ?? '', to: month }, index);
+  const { root, path } = tree.finish();
+  return {
+    format: 'reckoner-proof',
+    version: 1,
+    month,
+    entry_id: entryId,
+    line,
+    leaf: leafHash(Buffer.from(line)).toString('hex'),
+    index,
+    rows: tree.leaves,
+    path: path.map((hash) => hash.toString('hex')),
+    root: root.toString('hex'),
+    statement,
+    seal,
+  };
+}

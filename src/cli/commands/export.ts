@@ -1,0 +1,67 @@
+/** `reckoner export`. */
+import { writeFileSync } from 'node:fs';
+import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
+import { proveRow } from '../../audit/proof.ts';
+import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { groupThousands } from '../../money.ts';
+import type { Month } from '../../month.ts';
+import { withContext } from '../context.ts';
+import { type Output, table } from '../output.ts';
+
+export interface ExportOptions {
+  readonly month: Month;
+  readonly to?: Month;
+  readonly format: ExportFormat;
+  readonly out: string;
+}
+
+export async function exportData(output: Output, kind: ExportKind, options: ExportOptions): Promise<number> {
+  const { month: from, to = from, format, out } = options;
+  if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
+  const request: ExportRequest = { kind, from, to, format, out };
+  return withContext(async ({ environment, database }) => {
+    const exported = await database.reading((tx) => exportPack(tx, environment, request));
+    output.print(exported, () => {
+      const { files, months, manifest_sha256 } = exported;
+      const data = files.filter(({ name }) => !name.includes('/'));
+      return [
+        `Wrote ${out}: ${kind} of ${from === to ? from : `${from} to ${to}`}, ${files.length} files.`,
+        table(
+          ['file', '>rows', '>bytes'],
+          data.map(({ name, rows, bytes }) => [name, rows, groupThousands(String(bytes))]),
+        ),
+        ...months.map(({ month, seal }) => `${month}  ${seal ?? 'is open and not sealed yet'}`),
+        `manifest.json has SHA-256 ${manifest_sha256}`,
+        "README.txt says how to check it; 'node verify.mjs' in the pack does.",
+      ].join('\n');
+    });
+    return EXIT.done;
+  });
+}
+
+export async function exportProof(output: Output, options: { row: number; out?: string }): Promise<number> {
+  return withContext(async ({ database }) => {
+    const proof = await database.reading((tx) => proveRow(tx, options.row));
+    const { out } = options;
+    if (out !== undefined) {
+      try {
+        writeFileSync(out, `${JSON.stringify(proof, null, 2)}\n`, { flag: 'wx' });
+      } catch (error) {
+        throw refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
+      }
+    }
+    const { month, entry_id, index, rows, seal } = proof;
+    output.print(proof, () =>
+      out === undefined
+        ? `${JSON.stringify(proof, null, 2)}`
+        : [
+            `Wrote ${out}: row ${entry_id} is the ${groupThousands(String(index + 1))}. of the ` +
+              `${groupThousands(String(rows))} rows of ${month}.`,
+            `Seal of ${month}: ${seal}`,
+            `To check it: node verify.mjs ${out}, with the verify.mjs of any export; compare the seal with the one`,
+            'that the close printed, that was mailed to the auditor, or that stands on the next documents.',
+          ].join('\n'),
+    );
+    return EXIT.done;
+  });
+}

@@ -1,0 +1,274 @@
+/**
+ * The canonical form of what is sealed, and the one list of the tables that a seal covers (docs/auditors.md).
+ *
+ * A line is the columns below in this order, separated by tabs, written as PostgreSQL's COPY writes its text format: NULL
+ * is \N, and a backslash, tab or line end inside of a text is escaped. Times are UTC with six decimals,
+ * 2026-07-15T12:00:00.000000Z; amounts are without trailing zeros; dates are 2026-07-15.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
+
+/** Which form a seal was made in: its first line says it. Raised when a table or column below is added or changed. */
+export const FORM = 1;
+
+/** A ledger row. These lines are the leaves of a month's tree. */
+export const ENTRY_COLUMNS = [
+  'entry_id',
+  'posted_month',
+  'partner_id',
+  'kind',
+  'quote_id',
+  'requote_id',
+  'reversal_id',
+  'enrollment_id',
+  'policy_id',
+  'currency',
+  'accepted_at',
+  'spot_price',
+  'partner_cut',
+  'invoice_amount',
+  'time_zone',
+  'month',
+  'arrangement',
+  'recorded_at',
+] as const;
+
+export interface SealedTable {
+  readonly name: string;
+  /** The first form that has it. */
+  readonly since: number;
+  /** All of its columns, but those that `leftOut` names with a reason. */
+  readonly columns: readonly string[];
+  readonly leftOut?: Readonly<Record<string, string>>;
+}
+
+const AMOUNTS = 'spot_price partner_cut invoice_amount';
+const ADDRESS = 'address_line1 address_line2 address_city address_region address_postal_code address_country';
+
+const sealed = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable => ({
+  name,
+  since: 1,
+  columns: ['fact_id', ...columns.split(/\s+/)],
+  ...(leftOut && { leftOut }),
+});
+
+/**
+ * The tables of facts. Every row of theirs has a number, `fact_id`, in the order of recording over all of them; a seal
+ * covers those after the last one of the seal before.
+ */
+export const SEALED_TABLES: readonly SealedTable[] = [
+  sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via'),
+  sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
+  sealed(
+    'documents',
+    `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
+     terms_days enrollments entries ${AMOUNTS} credit_applied partner_name ${ADDRESS} tax_id purchase_order legal_note
+     issuer_version_id sandbox issued_at replaces credits reason open_from entry_on`,
+  ),
+  sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
+  sealed(
+    'credit_applications',
+    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue open_from entry_on',
+  ),
+  sealed(
+    'voids',
+    'document_id partner_id month currency arrangement reason voided_on recorded_at event_id open_from entry_on',
+  ),
+  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at open_from entry_on'),
+  sealed('write_offs', 'write_off_id document_id amount reason written_off_on recorded_at event_id open_from entry_on'),
+  sealed('holds', 'hold_id document_id follows reason held_at event_id'),
+  sealed('hold_releases', 'hold_id document_id released_at event_id'),
+  sealed('instruction_versions', 'instruction_version_id currency content first_used_at'),
+  sealed(
+    'drawings',
+    'document_id drawing_version libraries instruction_version_id instructions_changed sha256 drawn_at',
+    { pdf: 'its hash is sealed' },
+  ),
+  // Money in.
+  sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
+  sealed(
+    'bank_statements',
+    'bank_statement_id bank_file_id position account currency reference opening closing credits debits lines',
+  ),
+  sealed(
+    'bank_lines',
+    `bank_line_id account identity currency direction amount bank_booked_on value_on bank_reference references text
+     payer_name payer_account type is_reversal return_code raw`,
+  ),
+  sealed('bank_statement_lines', 'bank_statement_id position bank_line_id account currency'),
+  sealed(
+    'bank_line_outcomes',
+    'bank_line_id outcome payment_id payout_id payment_reversal_id needs_person reason recorded_at event_id',
+  ),
+  sealed(
+    'payments',
+    `payment_id identity source partner_id currency amount method account received_on entry_on reference payer_name
+     payer_account recorded_at event_id`,
+  ),
+  sealed('payment_sightings', 'identity payment_id source reference bank_line_id recorded_at event_id'),
+  sealed(
+    'payment_assignments',
+    'payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at event_id',
+  ),
+  sealed(
+    'payment_applications',
+    `payment_application_id payment_id document_id partner_id currency amount applied_on entry_on confidence evidence
+     recorded_at event_id`,
+  ),
+  sealed(
+    'payment_suggestions',
+    'payment_suggestion_id payment_id document_id same_as amount confidence evidence recorded_at event_id',
+  ),
+  sealed('small_differences', 'payment_application_id document_id currency amount entry_on recorded_at event_id'),
+  sealed(
+    'payment_reversals',
+    `payment_reversal_id identity payment_id partner_id currency amount kind code reason bank_line_id duplicate_of
+     reversed_on entry_on recorded_at event_id`,
+  ),
+  sealed('payment_reinstatements', 'payment_reversal_id partner_id reinstated_on entry_on recorded_at event_id'),
+  sealed(
+    'payment_unapplications',
+    'payment_application_id payment_reversal_id unapplied_on entry_on recorded_at event_id',
+  ),
+  sealed(
+    'payouts',
+    'payout_id bank_line_id account currency amount direction received_on entry_on recorded_at event_id',
+  ),
+  sealed('payout_payments', 'payment_id payout_id amount'),
+  sealed('payout_settlements', 'payout_id gross fees entry_on evidence recorded_at event_id'),
+  sealed('disputes', 'dispute_id identity payment_id amount reason opened_on recorded_at event_id'),
+  sealed('dispute_outcomes', 'dispute_id outcome decided_on recorded_at event_id'),
+  sealed(
+    'credit_refunds',
+    `credit_refund_id document_id partner_id currency amount method account reference refunded_on entry_on recorded_at
+     event_id`,
+  ),
+  sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
+  sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
+  // Who may call.
+  sealed('api_clients', 'client_id partner_id created_at event_id'),
+  sealed('client_revocations', 'client_id revoked_at event_id'),
+];
+
+/** The tables that no seal covers as facts, and why. */
+export const OTHER_TABLES: Readonly<Record<string, string>> = {
+  entries: 'the rows are the leaves of the tree whose root the seal has',
+  closed_months: 'the seal states each of its columns',
+  installation: 'the seal states it',
+  seals: 'each seal has the one before',
+  seal_letters: 'e-mails that tell the seal: they follow it',
+  partners: 'kept up to date; what a document says of a partner is sealed with it, each import with its event',
+  partner_arrangements: 'kept up to date; each row is sealed with its own',
+  policies: 'kept up to date; a line is sealed with its policy name',
+  payment_links: 'a token opens the page of its invoice, so that it goes into no export',
+  logos: 'the issuer versions have their hashes',
+  sendings: 'each moves from state to state',
+  processor_events: 'as the processor sent them, with what is personal; what was made of them is sealed',
+  payment_link_intents: 'calls to a processor, with their keys',
+  payment_link_attempts: 'calls to a processor, with their keys',
+  payment_link_objects: 'what a processor keeps for a link',
+  payment_link_closings: 'what a processor keeps for a link',
+  payment_link_waits: 'moves from state to state',
+  notices: 'each moves from state to state',
+  reminders: 'say which notice asked for what',
+  client_secrets: 'hashes of secrets go into no export; each has its event',
+  signing_keys: 'keys of an hour, for tokens',
+  quotes: 'prices that were offered; what was accepted is a row',
+  requotes: 'prices that were offered; what was accepted is a row',
+  quote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
+  requote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
+  job_runs: 'says what ran, not what was done: that is in the audit events',
+};
+
+/** The tables that a form covers. */
+export const tablesOf = (form: number): readonly SealedTable[] => SEALED_TABLES.filter(({ since }) => since <= form);
+
+// Independent of the session's time zone and date style.
+const TIME = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+function columnOf(name: string, type: string): string {
+  switch (type) {
+    case 'timestamp with time zone':
+      return `${TIME(name)} AS ${name}`;
+    case 'numeric':
+      return `trim_scale(${name}) AS ${name}`;
+    case 'date':
+      return `to_char(${name}, 'YYYY-MM-DD') AS ${name}`;
+    case 'boolean':
+      return `${name}::text AS ${name}`;
+    default:
+      return `"${name}"`;
+  }
+}
+
+/**
+ * The rows of a sealed table as COPY takes them; the first line of what it gives names the columns. Undefined where the
+ * database does not have the table (yet); of the columns those that it has.
+ */
+export async function copyFacts(
+  tx: Transaction,
+  { name, columns }: SealedTable,
+  facts: { after: number; to: number },
+): Promise<string | undefined> {
+  const types = await query<{ name: string; type: string }>(
+    tx,
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
+     WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped`,
+    { name },
+  );
+  const typeOf = new Map(types.map((each) => [each.name, each.type]));
+  if (!typeOf.has('fact_id')) return undefined;
+  const list = columns
+    .filter((column) => typeOf.has(column))
+    .map((column) => columnOf(column, typeOf.get(column) ?? ''))
+    .join(', ');
+  return `COPY (SELECT ${list} FROM ${name} WHERE fact_id > ${facts.after} AND fact_id <= ${facts.to} ORDER BY fact_id)
+          TO STDOUT (FORMAT text, HEADER)`;
+}
+
+/** Months as they bill rows: those posted after the month before and up to it. Empty for the first closed month. */
+export interface PostedMonths {
+  readonly after: string;
+  readonly to: string;
+}
+
+const posted = ({ after, to }: PostedMonths) => `posted_month > '${after}' AND posted_month <= '${to}'`;
+
+const NULLABLE: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
+const TIMES: readonly string[] = ['accepted_at', 'recorded_at'];
+const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amount'];
+
+/** The lines of a month's rows, in ledger order, as COPY takes them. */
+export function copyEntries(months: PostedMonths): string {
+  const type = (name: string) =>
+    TIMES.includes(name) ? 'timestamp with time zone' : NUMERICS.includes(name) ? 'numeric' : '';
+  const list = ENTRY_COLUMNS.map((name) => columnOf(name, type(name))).join(', ');
+  return `COPY (SELECT ${list} FROM entries WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
+}
+
+/**
+ * The line of a row as an expression: a million rows are hashed where they lie. It leaves out the escapes that no
+ * imported row needs (identifiers have no tab, line end or backslash). A row that was given some by other means so
+ * gets another line than COPY writes, and a line like no other row's: one tab, line end or backslash too many.
+ */
+const ENTRY_LINE = ENTRY_COLUMNS.map((name) => {
+  if (NULLABLE.includes(name)) return `coalesce(replace(${name}, '\\', '\\\\'), '\\N')`;
+  if (TIMES.includes(name)) return TIME(name);
+  return NUMERICS.includes(name) ? `trim_scale(${name})::text` : name;
+}).join(` || E'\\t' || `);
+
+/** RFC 9162 leaf hashes of a month's rows, in ledger order, in COPY's binary format. */
+export const copyLeafHashes = (months: PostedMonths): string =>
+  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${ENTRY_LINE}, 'UTF8')) FROM entries WHERE ${posted(months)}
+         ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
+
+/** The line of one row. */
+export async function readEntryLine(tx: Transaction, entryId: number): Promise<string | undefined> {
+  const rows = await query<{ line: string }>(
+    tx,
+    `SELECT ${ENTRY_LINE} AS line FROM entries WHERE entry_id = :entryId`,
+    {
+      entryId,
+    },
+  );
+  return rows[0]?.line;
+}

@@ -1,0 +1,153 @@
+/**
+ * Seals: what a closed month was, in one statement of a few lines whose SHA-256 is the month's seal. It has the root of
+ * the month's rows, the hashes of all facts since the seal before, and the seal before (docs/auditors.md). Whoever
+ * changes anything under a seal must change it and every later one, and those are printed, mailed and exported.
+ */
+import { createHash } from 'node:crypto';
+import { copyOut, countLines } from '../database/copy.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { copyFacts, copyLeafHashes, FORM, type PostedMonths, tablesOf } from './canonical.ts';
+import { MerkleTree } from './merkle.ts';
+import { type Before, insertSeal, readLastFact, readMonthToSeal, readSeals, type Seal } from './queries.ts';
+
+export const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
+
+/**
+ * Seals every closed month that has no seal, the oldest first: the one just closed, and those closed before seals
+ * existed. The caller holds the ledger's lock whole. Gives the months that were sealed.
+ */
+export async function sealClosedMonths(tx: Transaction, now: string): Promise<Month[]> {
+  const made: Month[] = [];
+  let before = BEFORE_THE_FIRST;
+  for (const { month, seal, facts_to } of await readSeals(tx)) {
+    if (!seal || facts_to === undefined) {
+      const factsTo = await readLastFact(tx);
+      const statement = await stateMonth(tx, { month, before, form: FORM, factsTo, sealedAt: now });
+      await insertSeal(tx, { month, previous: before.month, form: FORM, facts_to: factsTo, sealed_at: now, statement });
+      before = { month, seal: sealOf(statement), facts_to: factsTo };
+      made.push(month);
+    } else {
+      before = { month, seal, facts_to };
+    }
+  }
+  return made;
+}
+
+export const sealOf = (statement: string): string => createHash('sha256').update(statement).digest('hex');
+
+export interface ToState {
+  readonly month: Month;
+  readonly before: Before;
+  readonly form: number;
+  readonly factsTo: number;
+  readonly sealedAt: string;
+}
+
+/** The statement of a closed month, from what the database has now. */
+export async function stateMonth(
+  tx: Transaction,
+  { month, before, form, factsTo, sealedAt }: ToState,
+): Promise<string> {
+  const facts = await readMonthToSeal(tx, month);
+  const tree = await hashRows(tx, { after: facts.previous ?? '', to: month });
+  const { root } = tree.finish();
+  const lines = [
+    `reckoner seal ${form}`,
+    `installation ${facts.installation_id} ${facts.environment}`,
+    `month ${month}`,
+    `previous ${before.month === null ? 'none' : `${before.month} ${before.seal}`}`,
+    `issued_on ${facts.issued_on}`,
+    `closed_at ${instant(facts.closed_at)}`,
+    `sealed_at ${instant(sealedAt)}`,
+    `rows ${tree.leaves}`,
+    `rows_root ${root.toString('hex')}`,
+    `closed_with ${facts.entries} rows, ${facts.late_entries} late, ${facts.partners_with_documents} partners with ` +
+      `documents, ${facts.partners_without_activity} without activity`,
+    ...facts.totals.map(
+      ({ currency, spot_price, partner_cut, invoice_amount }) =>
+        `total ${currency} ${spot_price} ${partner_cut} ${invoice_amount}`,
+    ),
+    `facts ${before.facts_to + 1} to ${factsTo}`,
+  ];
+  for (const table of tablesOf(form)) {
+    const copy = await copyFacts(tx, table, { after: before.facts_to, to: factsTo });
+    if (copy === undefined) continue;
+    const { rows, sha256 } = await hashCopy(tx, copy);
+    if (rows > 0) lines.push(`facts_of ${table.name} ${rows} ${sha256}`);
+  }
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** 2026-08-01T10:00:00Z as of the database or the clock → 2026-08-01T10:00:00.000000Z */
+function instant(text: string): string {
+  const [seconds, fraction = ''] = text.replace(/Z$/, '').split('.');
+  return `${seconds}.${fraction.padEnd(6, '0')}Z`;
+}
+
+// COPY's binary format: a header, then of each row its number of fields (2 bytes), the field's length (4) and the field.
+const HEADER = 19;
+const RECORD = 2 + 4 + 32;
+
+/** The tree over the rows of months. The database hashes the leaves while this process hashes the nodes above them. */
+export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
+  const tree = new MerkleTree(chosen);
+  let rest: Buffer = Buffer.alloc(0);
+  let skip = HEADER;
+  await copyOut(tx, copyLeafHashes(months), (chunk) => {
+    const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
+    let at = 0;
+    if (skip > 0) {
+      if (content.length < skip) {
+        rest = content;
+        return;
+      }
+      at = skip;
+      skip = 0;
+    }
+    for (; content.length - at >= RECORD; at += RECORD) tree.add(Buffer.from(content.subarray(at + 6, at + RECORD)));
+    rest = Buffer.from(content.subarray(at));
+  });
+  return tree;
+}
+
+/** Of what a COPY with a header line gives: its rows and its SHA-256. */
+async function hashCopy(tx: Transaction, statement: string): Promise<{ rows: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let lines = 0;
+  await copyOut(tx, statement, (chunk) => {
+    hash.update(chunk);
+    lines += countLines(chunk);
+  });
+  return { rows: lines - 1, sha256: hash.digest('hex') };
+}
+
+/** A seal and what is under it now. */
+export interface Recomputed {
+  readonly month: Month;
+  /** Undefined where the month is closed and not sealed. */
+  readonly seal: Seal | undefined;
+  /** The statement by what the database has now, following the seal that is kept for the month before. */
+  readonly statement: string | undefined;
+}
+
+/** Recomputes the seal of each closed month, or of one. */
+export async function* recomputeSeals(tx: Transaction, only: Month | null): AsyncGenerator<Recomputed> {
+  let before = BEFORE_THE_FIRST;
+  for (const each of await readSeals(tx)) {
+    const seal = each.seal ? (each as Seal) : undefined;
+    if (only === null || each.month === only) {
+      const statement =
+        seal &&
+        (await stateMonth(tx, {
+          month: seal.month,
+          before,
+          form: seal.form,
+          factsTo: seal.facts_to,
+          sealedAt: seal.sealed_at,
+        }));
+      yield { month: each.month, seal, statement };
+    }
+    if (seal) before = { month: seal.month, seal: seal.seal, facts_to: seal.facts_to };
+  }
+}

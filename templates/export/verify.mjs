@@ -1,0 +1,470 @@
+#!/usr/bin/env node
+/**
+ * Checks a pack that Reckoner exported, without Reckoner: plain Node (20 or later), nothing else. README.txt says the same
+ * in words, with sha256sum and a spreadsheet.
+ *
+ *   node verify.mjs [PACK]                    every check of the pack in that folder (default: this file's folder)
+ *     --previous PACK                         … and that it continues an earlier pack
+ *     --seal 2026-07=5f0c…                    … and that a month has the seal that you hold: printed, mailed, on paper
+ *   node verify.mjs PROOF.json [--seal …]     that one row is under the seal of its month
+ *
+ * Exit status: 0 all checks hold, 1 one does not, 2 it cannot be checked.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const sha256 = (content) => createHash('sha256').update(content).digest();
+const hex = (buffer) => buffer.toString('hex');
+
+// --- What is said --------------------------------------------------------------------------------------------------
+
+let failures = 0;
+const failed = new Set();
+function check(name, problems, looked) {
+  failures += problems.length;
+  if (problems.length > 0) failed.add(name);
+  console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(24)} ${looked}`);
+  for (const problem of problems.slice(0, 20)) console.log(`      ${problem}`);
+  if (problems.length > 20) console.log(`      … and ${problems.length - 20} more`);
+}
+const note = (text) => console.log(`note  ${text}`);
+
+// --- Reading -------------------------------------------------------------------------------------------------------
+
+/** The lines of a file as buffers, a batch for each piece read. A line ends in LF and in nothing else. */
+async function* lineBatches(path) {
+  let rest = Buffer.alloc(0);
+  for await (const piece of createReadStream(path, { highWaterMark: 1 << 18 })) {
+    const content = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
+    const lines = [];
+    let from = 0;
+    for (let at = content.indexOf(10); at >= 0; at = content.indexOf(10, from)) {
+      lines.push(content.subarray(from, at));
+      from = at + 1;
+    }
+    rest = content.subarray(from);
+    yield lines;
+  }
+  if (rest.length > 0) yield [rest];
+}
+
+const ESCAPES = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+/** A field of the canonical form: \N is no value, a backslash hides the character after it. */
+const field = (text) => (text === '\\N' ? null : text.replace(/\\(.)/g, (_, c) => ESCAPES[c] ?? c));
+
+/** The rows of a .tsv file as objects. The first line names the columns. */
+async function* tsvRows(path) {
+  let names;
+  for await (const lines of lineBatches(path)) {
+    for (const line of lines) {
+      const fields = line.toString().split('\t');
+      if (names === undefined) names = fields;
+      else yield Object.fromEntries(names.map((name, index) => [name, field(fields[index] ?? '')]));
+    }
+  }
+}
+
+const CELL = /("(?:[^"]|"")*"|[^,]*)(,|$)/gy;
+/** The rows of an exported .csv (a text that begins with an apostrophe loses it: README.txt) or .jsonl as objects. */
+async function* dataRows(path) {
+  let names;
+  let open = '';
+  for await (const lines of lineBatches(path)) {
+    for (const line of lines) {
+      if (path.endsWith('.jsonl')) {
+        yield JSON.parse(line.toString());
+        continue;
+      }
+      open += (open === '' ? '' : '\n') + line.toString();
+      if (open.split('"').length % 2 === 0) continue; // a quoted cell goes on in the next line
+      const cells = [];
+      for (const [, cell, end] of open.replace(/\r$/, '').matchAll(CELL)) {
+        cells.push((cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell).replace(/^'/, ''));
+        if (end === '') break;
+      }
+      open = '';
+      if (names === undefined) names = cells;
+      else yield Object.fromEntries(names.map((name, index) => [name, cells[index] ?? '']));
+    }
+  }
+}
+
+/** A decimal as a whole number of ten-thousandths: exact, and no currency has more decimals. */
+function amount(text) {
+  const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,4}))?$/.exec(text ?? '') ?? [];
+  if (whole === undefined) throw new Error(`'${text}' is no amount`);
+  return BigInt(sign + whole + fraction.padEnd(4, '0'));
+}
+const AMOUNTS = ['spot_price', 'partner_cut', 'invoice_amount'];
+const FIELDS = { spot_price: 'spotPrice', partner_cut: 'partnerCut', invoice_amount: 'invoiceAmount' };
+
+function addTo(sums, key, values) {
+  const before = sums.get(key);
+  sums.set(key, before ? before.map((sum, index) => sum + values[index]) : values);
+}
+
+// --- Seals ---------------------------------------------------------------------------------------------------------
+
+/** The lines of a statement: its first word, and what follows it. */
+function readStatement(text) {
+  const statement = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map() };
+  for (const line of text.split('\n').filter((each) => each !== '')) {
+    const [word, ...rest] = line.split(' ');
+    if (word === 'facts_of') statement.tables.set(rest[0], { rows: Number(rest[1]), sha256: rest[2] });
+    else if (word === 'total') statement.sums.set(rest[0], rest.slice(1).map(amount));
+    else statement[word] = rest.join(' ');
+  }
+  return statement;
+}
+
+/** The root of a Merkle tree (RFC 9162, 2.1.1), from the hashes of its leaves one after another. */
+function merkleTree() {
+  const subtrees = [];
+  const join = (left, right) => ({
+    hash: sha256(Buffer.concat([Buffer.of(1), left.hash, right.hash])),
+    leaves: left.leaves + right.leaves,
+  });
+  return {
+    add(line) {
+      let tree = { hash: sha256(Buffer.concat([Buffer.of(0), line])), leaves: 1 };
+      while (subtrees.at(-1)?.leaves === tree.leaves) tree = join(subtrees.pop(), tree);
+      subtrees.push(tree);
+    },
+    root: () => (subtrees.length === 0 ? sha256('') : subtrees.reduceRight((right, left) => join(left, right)).hash),
+  };
+}
+
+/** Whether a path leads from a leaf to a root (RFC 9162, 2.1.3.2). */
+function pathLeadsTo(root, leaf, index, size, path) {
+  let [fn, sn, hash] = [index, size - 1, leaf];
+  if (fn > sn) return false;
+  for (const sibling of path) {
+    if (sn === 0) return false;
+    if (fn % 2 === 1 || fn === sn) {
+      hash = sha256(Buffer.concat([Buffer.of(1), sibling, hash]));
+      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
+    } else {
+      hash = sha256(Buffer.concat([Buffer.of(1), hash, sibling]));
+    }
+    [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
+  }
+  return sn === 0 && hash.equals(root);
+}
+
+function checkHeldSeals(held, seals) {
+  const problems = held.flatMap(([month, seal]) => {
+    const found = seals.get(month);
+    if (found === undefined) return [`${month} is not sealed in what was checked`];
+    return found === seal ? [] : [`${month} has ${found} and you hold ${seal}: it was rewritten since`];
+  });
+  if (held.length > 0) check('seals that you hold', problems, `${held.length} compared`);
+}
+
+function checkProof(path, held) {
+  const proof = JSON.parse(readFileSync(path, 'utf8'));
+  if (proof.format !== 'reckoner-proof') throw new Error(`${path} is no proof`);
+  const statement = readStatement(proof.statement);
+  const leaf = sha256(Buffer.concat([Buffer.of(0), Buffer.from(proof.line)]));
+  const siblings = proof.path.map((each) => Buffer.from(each, 'hex'));
+  const root = Buffer.from(statement.rows_root, 'hex');
+  const problems = [];
+  if (statement.seal !== proof.seal) problems.push(`its statement hashes to ${statement.seal}, not to ${proof.seal}`);
+  if (Number(statement.rows) !== proof.rows) problems.push(`the month has ${statement.rows} rows, not ${proof.rows}`);
+  if (proof.line.split('\t')[0] !== String(proof.entry_id)) problems.push('the line is of another row');
+  if (!pathLeadsTo(root, leaf, proof.index, proof.rows, siblings)) problems.push('the path does not lead to the root');
+  check('row under its seal', problems, `row ${proof.entry_id} of ${statement.month}, seal ${statement.seal}`);
+  checkHeldSeals(held, new Map([[statement.month, statement.seal]]));
+}
+
+// --- A pack --------------------------------------------------------------------------------------------------------
+
+const readManifest = (pack) => JSON.parse(readFileSync(join(pack, 'manifest.json'), 'utf8'));
+const statementPath = (pack, month) => join(pack, 'sealed', month, 'statement.txt');
+
+async function checkFiles(pack, manifest) {
+  const problems = [];
+  const listed = new Set(manifest.files.map(({ name }) => name));
+  for (const { name, bytes, sha256: expected } of manifest.files) {
+    const path = join(pack, name);
+    if (!existsSync(path)) problems.push(`${name} is missing`);
+    else {
+      const hash = createHash('sha256');
+      for await (const piece of createReadStream(path)) hash.update(piece);
+      if (statSync(path).size !== bytes || hex(hash.digest()) !== expected) problems.push(`${name} was changed`);
+    }
+  }
+  for (const entry of readdirSync(pack, { recursive: true, withFileTypes: true })) {
+    const name = relative(pack, join(entry.parentPath ?? entry.path, entry.name))
+      .split(sep)
+      .join('/');
+    if (entry.isFile() && name !== 'manifest.json' && !listed.has(name))
+      problems.push(`${name} is not in the manifest`);
+  }
+  check('files', problems, `${manifest.files.length} files against manifest.json`);
+}
+
+/** Statements against the manifest, each other and the evidence beside them. Gives them, with what is in the evidence. */
+async function checkSeals(pack, manifest) {
+  const problems = [];
+  const evidence = {
+    statements: new Map(),
+    documents: new Map(),
+    lines: new Map(),
+    events: new Map(),
+    groups: new Map(),
+  };
+  const rowProblems = [];
+  let [before, facts, rows] = [undefined, 0, 0];
+  for (const { month, seal } of manifest.months) {
+    if (seal === null) {
+      note(`${month} is open: nothing of it is sealed yet`);
+      continue;
+    }
+    const statement = readStatement(readFileSync(statementPath(pack, month), 'utf8'));
+    evidence.statements.set(month, statement);
+    if (statement.seal !== seal) problems.push(`the statement of ${month} hashes to ${statement.seal}, not to ${seal}`);
+    if (statement.month !== month) problems.push(`the statement of ${month} is of ${statement.month}`);
+    if (before && statement.previous !== `${before.month} ${before.seal}`) {
+      problems.push(`${month} was sealed after ${statement.previous}, not after ${before.month} ${before.seal}`);
+    }
+    before = statement;
+    const folder = join(pack, 'sealed', month);
+    for (const [table, expected] of statement.tables) {
+      const path = join(folder, `${table}.tsv`);
+      if (!existsSync(path)) {
+        problems.push(`${month}: the ${expected.rows} ${table} are missing`);
+        continue;
+      }
+      const content = readFileSync(path);
+      if (hex(sha256(content)) !== expected.sha256)
+        problems.push(`${month}: the ${table} are not those that were sealed`);
+      let found = 0;
+      for await (const row of tsvRows(path)) {
+        found += 1;
+        if (table === 'documents') evidence.documents.set(row.document_id, row);
+        if (table === 'document_lines')
+          evidence.lines.set(row.document_id, [...(evidence.lines.get(row.document_id) ?? []), row]);
+        if (table === 'audit_events') evidence.events.set(row.event_id, row);
+      }
+      if (found !== expected.rows) problems.push(`${month}: ${found} ${table} where ${expected.rows} were sealed`);
+      facts += found;
+    }
+    if (existsSync(join(folder, 'entries.tsv')))
+      rows += await checkRows(folder, statement, evidence, problems, rowProblems);
+  }
+  check('seals', problems, `${evidence.statements.size} months, ${facts} facts, ${rows} rows under them`);
+  if (rows > 0) check('rows', rowProblems, `${rows} rows: spotPrice = partnerCut + invoiceAmount, totals as sealed`);
+  return evidence;
+}
+
+/** The rows of a month: their root, their totals, and their sums by document line for later. */
+async function checkRows(folder, statement, evidence, problems, rowProblems) {
+  const tree = merkleTree();
+  const totals = new Map();
+  let [names, rows] = [undefined, 0];
+  for await (const lines of lineBatches(join(folder, 'entries.tsv'))) {
+    for (const line of lines) {
+      const fields = line.toString().split('\t');
+      if (names === undefined) {
+        names = Object.fromEntries(fields.map((name, index) => [name, index]));
+        continue;
+      }
+      tree.add(line);
+      rows += 1;
+      const of = (name) => fields[names[name]];
+      const amounts = AMOUNTS.map((name) => amount(of(name)));
+      if (amounts[0] !== amounts[1] + amounts[2]) rowProblems.push(`row ${of('entry_id')} does not add up`);
+      addTo(totals, of('currency'), amounts);
+      const bill = [statement.month, of('partner_id'), of('currency'), of('arrangement')].join('\t');
+      addTo(evidence.groups, [bill, of('policy_id'), of('kind'), of('month')].join('\t'), [...amounts, 1n]);
+    }
+  }
+  const { month } = statement;
+  if (hex(tree.root()) !== statement.rows_root) problems.push(`${month}: the rows are not those that were sealed`);
+  if (rows !== Number(statement.rows)) problems.push(`${month}: ${rows} rows where ${statement.rows} were sealed`);
+  for (const currency of new Set([...totals.keys(), ...statement.sums.keys()])) {
+    if (String(totals.get(currency)) !== String(statement.sums.get(currency))) {
+      rowProblems.push(`${month}: the rows in ${currency} do not add up to the total that was sealed`);
+    }
+  }
+  return rows;
+}
+
+/** Sealed documents: headers are the sums of their lines, lines those of their rows, and numbers have no gaps. */
+function checkDocuments({ documents, lines, groups, statements }) {
+  const problems = [];
+  const billed = new Set();
+  const sequences = new Map();
+  for (const [id, document] of documents) {
+    const { number, series, sequence, purpose, month, partner_id, currency, arrangement } = document;
+    if (number !== `${series}-${sequence.padStart(6, '0')}`)
+      problems.push(`${number} is number ${sequence} of ${series}`);
+    sequences.set(series, [...(sequences.get(series) ?? []), Number(sequence)]);
+    const header = AMOUNTS.map((name) => amount(document[name]));
+    if (header[0] !== header[1] + header[2] && purpose === 'month') problems.push(`${number} does not add up`);
+    if (purpose !== 'month') continue;
+    const own = lines.get(id) ?? [];
+    const sums = own.map((line) => AMOUNTS.map((name) => amount(line[name])));
+    const total = sums.reduce((sum, line) => sum.map((each, index) => each + line[index]), [0n, 0n, 0n]);
+    if (String(total) !== String(header)) problems.push(`the lines of ${number} do not add up to its totals`);
+    if (!statements.has(month) || groups.size === 0) continue;
+    const sign = document.document === 'credit_note' ? -1n : 1n;
+    for (const [index, line] of own.entries()) {
+      const key = [month, partner_id, currency, arrangement, line.policy_id, line.kind, line.month].join('\t');
+      billed.add(key);
+      const expected = [...sums[index].map((sum) => sign * sum), BigInt(line.count)];
+      if (String(groups.get(key)) !== String(expected))
+        problems.push(`line ${line.position} of ${number} is not the sum of its rows`);
+    }
+  }
+  for (const key of groups.keys()) {
+    const [month, partner] = key.split('\t');
+    const { sealed_at, closed_at } = statements.get(month);
+    // A month sealed later has its documents under the first seal that was made.
+    if (!billed.has(key) && sealed_at === closed_at) problems.push(`rows of ${partner} in ${month} are on no document`);
+  }
+  const fromTheStart = [...statements.values()].some(({ previous }) => previous === 'none');
+  for (const [series, numbers] of sequences) {
+    numbers.sort((one, other) => one - other);
+    let next = fromTheStart ? 1 : numbers[0];
+    for (const number of numbers) {
+      if (number > next)
+        problems.push(`${series}: ${number === next + 1 ? `${next} is` : `${next} to ${number - 1} are`} missing`);
+      if (number < next) problems.push(`${series}: ${number} was given twice`);
+      next = number + 1;
+    }
+  }
+  check('documents and numbers', problems, `${documents.size} documents, ${sequences.size} series`);
+}
+
+/** What people read against what was sealed: the exported rows, documents and events. */
+async function checkData(pack, manifest, evidence) {
+  for (const { name, rows: expectedRows, totals: expectedTotals } of manifest.files) {
+    if (!/^(ledger|invoices|events)\.(csv|jsonl)$/.test(name)) continue;
+    const problems = [];
+    const totals = new Map();
+    const columns = expectedTotals ? [...new Set(Object.values(expectedTotals).flatMap(Object.keys))] : [];
+    const byNumber = new Map([...evidence.documents.values()].map((row) => [row.number, row]));
+    const sealed = sealedRows(pack, evidence, name);
+    let [rows, unknown] = [0, 0];
+    for await (const row of dataRows(join(pack, name))) {
+      rows += 1;
+      if (expectedTotals)
+        addTo(
+          totals,
+          row.currency,
+          columns.map((column) => amount(row[column])),
+        );
+      if (name.startsWith('ledger')) {
+        const { value, done } = await sealed.next();
+        if (!done) compareRow(value, row, problems);
+        if (!row.document) continue;
+        const document = byNumber.get(row.document);
+        if (document === undefined) unknown += 1;
+        else if (
+          document.partner_id !== row.partner_id ||
+          document.month !== row.posted_month ||
+          document.currency !== row.currency
+        ) {
+          problems.push(`row ${row.entry_id} names ${row.document}, which is for others`);
+        }
+      } else if (name.startsWith('invoices')) {
+        const document = byNumber.get(row.number);
+        if (document === undefined) unknown += 1;
+        else if (
+          [...AMOUNTS, 'credit_applied'].some((each) => amount(document[each]) !== amount(row[FIELDS[each] ?? each])) ||
+          ['partner_id', 'month', 'currency', 'issued_on'].some((each) => document[each] !== row[each])
+        ) {
+          problems.push(`${row.number} is not as it was sealed`);
+        }
+      } else {
+        const event = evidence.events.get(String(row.event_id));
+        if (event === undefined) unknown += 1;
+        else if (
+          ['occurred_at', 'action', 'subject', 'os_user', 'host', 'via'].some((each) => event[each] !== row[each])
+        ) {
+          problems.push(`event ${row.event_id} is not as it was sealed`);
+        }
+        evidence.events.delete(String(row.event_id));
+      }
+    }
+    if (!(await sealed.next()).done) problems.push('sealed rows are missing at its end');
+    if (name.startsWith('events')) problems.push(...[...evidence.events.keys()].map((id) => `event ${id} is missing`));
+    if (rows !== expectedRows) problems.push(`${rows} rows where the manifest says ${expectedRows}`);
+    for (const [currency, sums] of Object.entries(expectedTotals ?? {})) {
+      const expected = columns.map((column) => amount(sums[column]));
+      if (String(totals.get(currency)) !== String(expected))
+        problems.push(`its ${currency} totals are not the manifest's`);
+    }
+    check(name, problems, `${rows} rows against what was sealed and the manifest's totals`);
+    if (unknown > 0) note(`${unknown} rows of ${name} are, or name a document, under no seal in this pack`);
+  }
+}
+
+async function* sealedRows(pack, { statements }, name) {
+  if (!name.startsWith('ledger')) return;
+  for (const month of statements.keys()) {
+    for await (const row of tsvRows(join(pack, 'sealed', month, 'entries.tsv'))) yield { ...row, posted_month: month };
+  }
+}
+
+const SAME = ['entry_id', 'kind', 'partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'];
+SAME.push('currency', 'accepted_at', 'recorded_at', 'posted_month');
+function compareRow(sealed, row, problems) {
+  const other = SAME.filter((name) => String(row[name] ?? '') !== (sealed[name] ?? ''));
+  other.push(...AMOUNTS.filter((name) => amount(row[FIELDS[name]]) !== amount(sealed[name])));
+  if (other.length > 0)
+    problems.push(`row ${row.entry_id} is not sealed row ${sealed.entry_id} in ${other.join(', ')}`);
+}
+
+/** The chain from an earlier pack: the same seals where both have a month, and one after the other. */
+function checkPrevious(pack, evidence) {
+  const problems = [];
+  const earlier = readManifest(pack).months.filter(({ seal }) => seal !== null);
+  for (const { month, seal } of earlier) {
+    const now = evidence.statements.get(month);
+    if (now && now.seal !== seal) problems.push(`${month} had ${seal} and has ${now.seal}: it was rewritten since`);
+    if (hex(sha256(readFileSync(statementPath(pack, month)))) !== seal) problems.push(`${pack} itself was changed`);
+  }
+  const first = [...evidence.statements.values()][0];
+  const last = earlier.at(-1);
+  const joined = earlier.some(
+    ({ month, seal }) => evidence.statements.has(month) || first?.previous === `${month} ${seal}`,
+  );
+  if (!joined)
+    problems.push(
+      `${first?.month} was sealed after ${first?.previous}, the earlier pack ends with ${last?.month} ${last?.seal}`,
+    );
+  check('chain from earlier pack', problems, `${earlier.length} months of ${pack}`);
+}
+
+// --- The command ---------------------------------------------------------------------------------------------------
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { previous: { type: 'string' }, seal: { type: 'string', multiple: true } },
+  });
+  const held = (values.seal ?? []).map((each) => each.split('='));
+  const [place = dirname(fileURLToPath(import.meta.url))] = positionals;
+  if (statSync(place).isFile()) checkProof(place, held);
+  else {
+    const manifest = readManifest(place);
+    if (manifest.format !== 'reckoner-export' || manifest.version !== 1) throw new Error('this is no pack that I know');
+    await checkFiles(place, manifest);
+    const evidence = await checkSeals(place, manifest);
+    checkDocuments(evidence);
+    await checkData(place, manifest, evidence);
+    if (values.previous !== undefined) checkPrevious(values.previous, evidence);
+    checkHeldSeals(held, new Map([...evidence.statements].map(([month, { seal }]) => [month, seal])));
+    for (const [month, { seal }] of evidence.statements) console.log(`seal  ${month}  ${seal}`);
+  }
+  console.log(failures === 0 ? 'All checks hold.' : `${failures} problem(s): ${[...failed].join(', ')}.`);
+  process.exitCode = failures === 0 ? 0 : 1;
+} catch (error) {
+  console.error(`Cannot be checked: ${error.message}`);
+  process.exitCode = 2;
+}

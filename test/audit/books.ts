@@ -1,0 +1,99 @@
+/** Three closed months with everything in them that a seal covers, and an open one, for the tests of seals and exports. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { type ExportRequest, exportPack } from '../../src/audit/export.ts';
+import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { rerunMonth } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import type { Month } from '../../src/month.ts';
+import { packageRoot } from '../../src/package.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+export const month = (text: string): Month => text as Month;
+
+/** July, August and September 2026 closed; October open with one row. The clock stands on 1 October. */
+export async function openBooks(): Promise<World> {
+  const world = await openWorld();
+  const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
+  const yen = { currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' };
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2', name: '=Sum(A1) "Über", Ltd', currency: 'JPY' }),
+    partner({ partner_id: 'p-3', name: 'Kuwait, 3 decimals', currency: 'KWD' }),
+  ]);
+  await world.rows([
+    first,
+    requote(first),
+    quote({ partner_id: 'p-2', quote_id: 'q-2', ...yen }),
+    quote({ policy_id: 'parking' }),
+    quote({ partner_id: 'p-3', currency: 'KWD', spotPrice: '1.005', partnerCut: '0.300', invoiceAmount: '0.705' }),
+  ]);
+  await world.close();
+  await world.deliver();
+
+  world.at('2026-08-20T10:00:00Z');
+  const acted = <Result>(work: Parameters<typeof world.database.transaction<Result>>[0]) =>
+    world.database.transaction(work);
+  await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'a wrong address' }));
+  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false }));
+  await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000004', amount: '1.50', reason: 'kindness' }));
+  await acted((tx) => holdDocument(tx, world, { number: 'INV-2026-000004', reason: 'they asked' }));
+  await acted((tx) => releaseDocument(tx, world, 'INV-2026-000004'));
+  // Credit that is used, and given back by a void, for the replacement.
+  await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));
+  await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'a wrong name' }));
+  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false }));
+  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'too small' }));
+
+  world.at('2026-09-01T10:00:00Z');
+  const full = { spotPrice: '-40.00', partnerCut: '-12.00', invoiceAmount: '-28.00' };
+  await world.rows([
+    reversal(first, { accepted_at: '2026-08-02T12:00:00Z', ...full }),
+    quote({ partner_id: 'p-2', ...yen, accepted_at: '2026-08-09T12:00:00Z' }),
+    // Late: it belongs to July and posts to August.
+    quote({ partner_id: 'p-2', ...yen }),
+  ]);
+  await world.close();
+  world.at('2026-10-01T10:00:00Z');
+  await world.rows([1, 2, 3, 4, 5].map((day) => quote({ accepted_at: `2026-09-0${day}T12:00:00.25Z` })));
+  await world.close();
+  await world.deliver();
+  await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
+  return world;
+}
+
+let packs = 0;
+
+/** Exports into a new folder of the world's home and gives its path. */
+export async function exported(
+  world: World,
+  request: Partial<ExportRequest> & Pick<ExportRequest, 'kind'>,
+): Promise<string> {
+  packs += 1;
+  const out = request.out ?? join(world.home, `pack-${packs}`);
+  await world.database.reading((tx) =>
+    exportPack(tx, world.environment, {
+      from: month('2026-07'),
+      to: month('2026-09'),
+      format: 'csv',
+      ...request,
+      out,
+    }),
+  );
+  return out;
+}
+
+export interface Verified {
+  readonly status: number | null;
+  readonly output: string;
+}
+
+/** Runs the verifier of a pack as a stranger would: in a process that has nothing of ours. */
+export function verifyPack(
+  args: readonly string[],
+  verifier = join(packageRoot, 'templates/export/verify.mjs'),
+): Verified {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [verifier, ...args], { encoding: 'utf8', env: {} });
+  return { status, output: `${stdout}${stderr}` };
+}

@@ -1,0 +1,219 @@
+/** What an export holds, that it comes back in, and that a stranger's verifier finds it whole. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { proveRow } from '../../src/audit/proof.ts';
+import { ROW_FIELDS } from '../../src/ledger/row.ts';
+import type { World } from '../support/world.ts';
+import { exported, month, openBooks, verifyPack } from './books.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openBooks();
+});
+afterAll(() => world.end());
+
+const rowsOf = (path: string) => parse(readFileSync(path), { columns: true }) as Record<string, string>[];
+const manifestOf = (pack: string) => JSON.parse(readFileSync(join(pack, 'manifest.json'), 'utf8'));
+const sha256 = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+test('the ledger has the columns of an import, what was recorded with each row, and its document', async () => {
+  const pack = await exported(world, { kind: 'ledger' });
+  const rows = rowsOf(join(pack, 'ledger.csv'));
+  expect(Object.keys(rows[0] ?? {})).toEqual([...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document']);
+  expect(rows.map((row) => [row['posted_month'], row['partner_id'], row['spotPrice'], row['document']])).toEqual([
+    ['2026-07', 'p-1', '40.00', 'INV-2026-000004'],
+    ['2026-07', 'p-1', '5.00', 'INV-2026-000004'],
+    ['2026-07', 'p-2', '1000', 'INV-2026-000005'],
+    ['2026-07', 'p-1', '10.00', 'INV-2026-000004'],
+    ['2026-07', 'p-3', '1.005', 'INV-2026-000003'],
+    ['2026-08', 'p-1', '-40.00', 'CN-2026-000003'],
+    ['2026-08', 'p-2', '1000', 'INV-2026-000006'],
+    ['2026-08', 'p-2', '1000', 'INV-2026-000006'],
+    ...[1, 2, 3, 4, 5].map(() => ['2026-09', 'p-1', '10.00', 'INV-2026-000007']),
+  ]);
+  expect(manifestOf(pack).files.find(({ name }: { name: string }) => name === 'ledger.csv')).toMatchObject({
+    rows: 13,
+    totals: {
+      JPY: { spotPrice: '3000', partnerCut: '900', invoiceAmount: '2100' },
+      KWD: { spotPrice: '1.005', partnerCut: '0.300', invoiceAmount: '0.705' },
+      USD: { spotPrice: '65.00', partnerCut: '19.50', invoiceAmount: '45.50' },
+    },
+  });
+});
+
+test.each(['csv', 'jsonl'] as const)(
+  'an exported ledger in %s comes back as nothing but duplicates',
+  async (format) => {
+    const pack = await exported(world, { kind: 'ledger', format, to: month('2026-10') });
+    const report = await world.importFiles([join(pack, `ledger.${format}`)], { preview: true });
+    expect(report).toMatchObject({ accepted: 0, duplicates: 14, rejected: 0, errors: [] });
+  },
+);
+
+test.each([
+  ['ledger', 'csv'],
+  ['ledger', 'jsonl'],
+  ['invoices', 'csv'],
+  ['invoices', 'jsonl'],
+  ['events', 'csv'],
+  ['events', 'jsonl'],
+] as const)('a stranger finds every check of an export of %s in %s to hold', async (kind, format) => {
+  const pack = await exported(world, { kind, format });
+  const { status, output } = verifyPack([], join(pack, 'verify.mjs'));
+  expect(output).toMatch(/All checks hold\.\n$/);
+  expect(status).toBe(0);
+  expect(output.match(/^ok /gm)?.length).toBe(kind === 'ledger' ? 5 : 4);
+  expect(output).toMatch(
+    kind === 'ledger' ? /seals +3 months, \d\d+ facts, 13 rows/ : /seals +3 months, \d\d+ facts, 0 rows/,
+  );
+});
+
+test('a spreadsheet takes no cell for a formula, and taking one apostrophe away gives the text back', async () => {
+  const pack = await exported(world, { kind: 'invoices' });
+  const names = rowsOf(join(pack, 'invoices.csv')).map((row) => row['partner_name'] ?? '');
+  expect(names.filter((name) => /^[=+@-]/.test(name))).toEqual([]);
+  expect(names).toContain(`'=Sum(A1) "Über", Ltd`);
+  expect(names.map((name) => name.replace(/^'/, ''))).toContain('=Sum(A1) "Über", Ltd');
+  const negative = rowsOf(join(await exported(world, { kind: 'ledger' }), 'ledger.csv')).map((row) => row['spotPrice']);
+  expect(negative).toContain('-40.00');
+});
+
+test('every line of every document of a closed month can be traced to its rows', async () => {
+  const ledger = await exported(world, { kind: 'ledger' });
+  const invoices = await exported(world, { kind: 'invoices' });
+  const rows = rowsOf(join(ledger, 'ledger.csv'));
+  const ownMonth = new Map<string | undefined, string | undefined>();
+  for (const each of ['2026-07', '2026-08', '2026-09']) {
+    const sealed = readFileSync(join(ledger, 'sealed', each, 'entries.tsv'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t'));
+    const [names = [], ...lines] = sealed;
+    for (const line of lines) ownMonth.set(line[names.indexOf('entry_id')], line[names.indexOf('month')]);
+  }
+  const documents = new Map(rowsOf(join(invoices, 'invoices.csv')).map((row) => [row['number'], row]));
+  let traced = 0;
+  for (const line of rowsOf(join(invoices, 'invoice-lines.csv'))) {
+    if (documents.get(line['number'])?.['status'] === 'void') continue;
+    const own = rows.filter(
+      (row) =>
+        row['document'] === line['number'] &&
+        row['policy_id'] === line['policy_id'] &&
+        row['kind'] === line['kind'] &&
+        ownMonth.get(row['entry_id']) === line['month'],
+    );
+    expect(own).toHaveLength(Number(line['count']));
+    traced += own.length;
+  }
+  expect(traced).toBe(rows.length);
+});
+
+test('the manifest names every file with its hash, and the seals that the database keeps', async () => {
+  const pack = await exported(world, { kind: 'events' });
+  const manifest = manifestOf(pack);
+  expect(manifest.files.length).toBeGreaterThan(10);
+  for (const { name, sha256: hash } of manifest.files) expect([name, sha256(join(pack, name))]).toEqual([name, hash]);
+  const seals = await world.sql<{ month: string; seal: string }>('SELECT month, seal FROM seals ORDER BY month');
+  expect(manifest.months.map(({ month: of, seal }: { month: string; seal: string }) => ({ month: of, seal }))).toEqual(
+    seals,
+  );
+  for (const { month: of, seal } of seals) expect(sha256(join(pack, 'sealed', of, 'statement.txt'))).toBe(seal);
+  expect(execFileSync('sha256sum', [join(pack, 'sealed/2026-08/statement.txt')], { encoding: 'utf8' })).toContain(
+    seals[1]?.seal,
+  );
+});
+
+test('an export of an open month says that it is not sealed, and has its rows', async () => {
+  const pack = await exported(world, { kind: 'ledger', from: month('2026-10'), to: month('2026-10') });
+  expect(manifestOf(pack).months).toEqual([{ month: '2026-10', seal: null, previous: '2026-09' }]);
+  expect(rowsOf(join(pack, 'ledger.csv')).map((row) => row['document'])).toEqual(['']);
+  expect(verifyPack([pack])).toMatchObject({ status: 0 });
+});
+
+test('a .zip holds the same files', async () => {
+  const pack = await exported(world, { kind: 'ledger' });
+  const zip = await exported(world, { kind: 'ledger', out: join(world.home, 'pack.zip') });
+  const into = join(world.home, 'unzipped');
+  execFileSync('python3', ['-m', 'zipfile', '-e', zip, into]);
+  expect(readdirSync(into, { recursive: true }).sort()).toEqual(readdirSync(pack, { recursive: true }).sort());
+  expect(verifyPack([], join(into, 'verify.mjs'))).toMatchObject({ status: 0 });
+  expect(readdirSync(world.home).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('nothing that is there is replaced, and an empty folder is as good as none', async () => {
+  const out = join(world.home, 'taken');
+  mkdirSync(out);
+  await exported(world, { kind: 'events', out });
+  expect(existsSync(join(out, 'manifest.json'))).toBe(true);
+  const before = sha256(join(out, 'manifest.json'));
+  await expect(exported(world, { kind: 'ledger', out })).rejects.toMatchObject({ code: 'export_exists' });
+  expect(sha256(join(out, 'manifest.json'))).toBe(before);
+  const file = join(world.home, 'notes');
+  writeFileSync(file, 'mine');
+  await expect(exported(world, { kind: 'ledger', out: file })).rejects.toMatchObject({ code: 'export_exists' });
+  expect(readFileSync(file, 'utf8')).toBe('mine');
+});
+
+test('a pack continues the one before it, and not another', async () => {
+  const july = await exported(world, { kind: 'events', to: month('2026-07') });
+  const both = await exported(world, { kind: 'events', to: month('2026-08') });
+  const later = await exported(world, { kind: 'ledger', from: month('2026-08') });
+  expect(verifyPack([later, '--previous', july])).toMatchObject({ status: 0 });
+  expect(verifyPack([later, '--previous', both])).toMatchObject({ status: 0 });
+  const gap = verifyPack([await exported(world, { kind: 'ledger', from: month('2026-09') }), '--previous', july]);
+  expect(gap.status).toBe(1);
+  expect(gap.output).toMatch(/FAIL {2}chain from earlier pack/);
+});
+
+test('a seal on paper is compared with that of the pack', async () => {
+  const pack = await exported(world, { kind: 'events' });
+  const [first] = await world.sql<{ seal: string }>('SELECT seal FROM seals ORDER BY month');
+  expect(verifyPack([pack, '--seal', `2026-07=${first?.seal}`])).toMatchObject({ status: 0 });
+  const other = verifyPack([pack, '--seal', `2026-07=${'0'.repeat(64)}`]);
+  expect(other.status).toBe(1);
+  expect(other.output).toMatch(/it was rewritten since/);
+});
+
+test('every row can be proved by itself, and no proof holds for another row, place or path', async () => {
+  const rows = await world.sql<{ entry_id: string; closed: boolean }>(
+    `SELECT entry_id, posted_month <= '2026-09' AS closed FROM entries ORDER BY entry_id`,
+  );
+  const file = join(world.home, 'proof.json');
+  for (const { entry_id, closed } of rows) {
+    const asked = world.database.reading((tx) => proveRow(tx, Number(entry_id)));
+    if (!closed) {
+      await expect(asked).rejects.toMatchObject({ code: 'month_not_closed' });
+      continue;
+    }
+    const proof = await asked;
+    const says = (changes: object) => {
+      writeFileSync(file, JSON.stringify({ ...proof, ...changes }));
+      return verifyPack([file]).status;
+    };
+    expect([entry_id, says({})]).toEqual([entry_id, 0]);
+    if (Number(entry_id) > 3) continue;
+    expect(
+      says({
+        line: proof.line.replace('\tUSD\t', '\tEUR\t').replace('\tJPY\t', '\tEUR\t').replace('\tKWD\t', '\tEUR\t'),
+      }),
+    ).toBe(1);
+    expect(says({ index: (proof.index + 1) % proof.rows })).toBe(1);
+    expect(says({ path: proof.path.slice(1) })).toBe(1);
+    expect(says({ statement: proof.statement.replace('rows ', 'rows 1') })).toBe(1);
+  }
+  await expect(world.database.reading((tx) => proveRow(tx, 999_999))).rejects.toMatchObject({ code: 'row_unknown' });
+}, 120_000);
+
+test('the verifier names each file that was changed, taken away or added', async () => {
+  const pack = await exported(world, { kind: 'ledger' });
+  writeFileSync(join(pack, 'ledger.csv'), readFileSync(join(pack, 'ledger.csv'), 'utf8').replace('40.00', '41.00'));
+  writeFileSync(join(pack, 'extra.csv'), 'x');
+  const { status, output } = verifyPack([pack]);
+  expect(status).toBe(1);
+  expect(output).toMatch(/FAIL {2}files[\s\S]*ledger\.csv was changed[\s\S]*extra\.csv is not in the manifest/);
+  expect(output).toMatch(/FAIL {2}ledger\.csv[\s\S]*row \d+ is not sealed row \d+ in spot_price/);
+});
