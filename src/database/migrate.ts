@@ -12,8 +12,8 @@ import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.t
 import * as payments from '../../migrations/008_payments.ts';
 import * as logos from '../../migrations/009_logos.ts';
 import * as journal from '../../migrations/010_journal.ts';
-import * as seals from '../../migrations/011_seals.ts';
-import * as quotes from '../../migrations/012_quotes.ts';
+import * as quotes from '../../migrations/011_quotes.ts';
+import * as seals from '../../migrations/012_seals.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -33,8 +33,8 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '008_payments', ...payments },
   { name: '009_logos', ...logos },
   { name: '010_journal', ...journal },
-  { name: '011_seals', ...seals },
-  { name: '012_quotes', ...quotes },
+  { name: '011_quotes', ...quotes },
+  { name: '012_seals', ...seals },
 ];
 
 /** Our migrations in their order. */

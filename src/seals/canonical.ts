@@ -175,6 +175,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   quotes: 'prices that were offered; what was accepted is a row',
   requotes: 'prices that were offered; what was accepted is a row',
   quote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
+  idempotency_keys: 'answers that are kept for a day, for repetitions',
   requote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
   job_runs: 'says what ran, not what was done: that is in the audit events',
 };

@@ -107,7 +107,7 @@ const withoutConstraints = (table: string) => `
     name text;
   BEGIN
     FOR name IN SELECT conname FROM pg_constraint WHERE conrelid = '${table}'::regclass
-                AND contype <> 'n' LOOP
+                AND contype NOT IN ('n', 't') LOOP
       EXECUTE format('ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS %I CASCADE', name);
     END LOOP;
     FOR name IN SELECT format('ALTER COLUMN %I DROP NOT NULL', attname) FROM pg_attribute
