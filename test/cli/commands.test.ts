@@ -228,7 +228,7 @@ test('the PDF is written byte for byte as it was issued, and the e-mail stands i
   const [{ sha256 }] = (await world.sql('SELECT sha256 FROM drawings')) as [{ sha256: string }];
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(sha256);
   const [{ message_id }] = (await world.sql('SELECT message_id FROM sendings')) as [{ message_id: string }];
-  const letters = readdirSync(join(world.home, 'outbox')).filter((name) => !name.startsWith('seal.'));
+  const letters = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('INV-'));
   expect(letters).toEqual([`${message_id.slice(1, -1)}.eml`]);
 });
 

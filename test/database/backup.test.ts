@@ -344,7 +344,7 @@ describe('while a backup is written', () => {
 
   /** Sequences know no snapshot: in a backup they may be ahead of its rows, and never behind them. */
   const sequencesOf = (content: Record<string, unknown>) =>
-    Object.fromEntries(Object.entries(content).filter(([name]) => /_seq$|^worker_numbers$/.test(name)));
+    Object.fromEntries(Object.entries(content).filter(([name]) => /_seq$|^worker_numbers$|^fact_numbers$/.test(name)));
 
   test('an import is in it as a whole or not at all', async () => {
     const running = await anotherWorld();
@@ -715,8 +715,15 @@ describe('the commands', () => {
       rows,
       verified: { inspected: expect.any(Number) as number, differences: 0 },
     });
-    expect(await contentOf(target)).toEqual(await contentOf(world));
+    expect(await withoutRestore(target)).toEqual(await withoutRestore(world));
   });
+
+  /** The restore itself is an event of the database that it fills. */
+  async function withoutRestore(of: Pick<World, 'sql'>): Promise<Record<string, unknown>> {
+    const { audit_events_event_id_seq: _, fact_numbers: __, ...content } = await contentOf(of);
+    const events = content['audit_events'] as string[];
+    return { ...content, audit_events: events.filter((row) => !row.includes(',database.restore,')) };
+  }
 
   test('tell people what is not in a backup, what it would send, and that settings are missing', async () => {
     const file = newFile();
@@ -756,8 +763,9 @@ describe('the commands', () => {
     const target = await emptyDatabase();
     const ran = await run(['--json', 'restore', file], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
     expect(ran.status).toBe(4);
-    expect(ran.json()).toMatchObject({ verified: { differences: 1 } });
-    expect(await contentOf(target)).toEqual(await contentOf(damaged));
+    const { verified } = ran.json() as { verified: { differences: number } };
+    expect(verified.differences).toBeGreaterThan(0);
+    expect(await withoutRestore(target)).toEqual(await withoutRestore(damaged));
   });
 
   test("leave out a table that is none of this program's, say so, and exit 4", async () => {
