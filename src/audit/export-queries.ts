@@ -164,3 +164,98 @@ export async function countEvents(tx: Transaction, range: FactRange): Promise<nu
   );
   return events;
 }
+
+// --- Payments ---------------------------------------------------------------------------------------------------------
+
+/** The months of entry dates, which never lie in a closed month. */
+const inMonths = (from: Month, to: Month) => `to_char(entry_on, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
+const exactly = (column: string) => `round(${column}, ${MINOR_DIGITS})::text`;
+
+type Columns = readonly (readonly [name: string, value: string])[];
+
+/** Payments by entry date, with what has become of each by now. */
+const PAYMENTS = (text: (column: string) => string): Columns => [
+  ['payment_id', 'payment_id'],
+  ['received_on', 'received_on'],
+  ['entry_on', 'entry_on'],
+  ['partner_id', text('partner_id')],
+  ['currency', 'currency'],
+  ['amount', exactly('amount')],
+  ['method', 'method'],
+  ['account', text('account')],
+  ['reference', text('reference')],
+  ['payer_name', text('payer_name')],
+  ['payer_account', text('payer_account')],
+  ['source', 'source'],
+  ['identity', text('identity')],
+  ['recorded_at', time('recorded_at')],
+  ['applied', exactly('applied')],
+  ['reversed', exactly('reversed')],
+  ['unapplied', exactly('unapplied')],
+  ['status', 'status'],
+];
+
+const paymentRows = (from: Month, to: Month) => `
+  FROM (SELECT p.payment_id, p.received_on, p.entry_on, b.partner_id, p.currency, p.amount, p.method, p.account,
+               p.reference, p.payer_name, p.payer_account, p.source, p.identity, p.recorded_at, b.applied, b.reversed,
+               b.unapplied, b.status
+        FROM payments p JOIN payment_balances b USING (payment_id)) AS payment
+  WHERE ${inMonths(from, to)} ORDER BY payment_id`;
+
+/** What happened to payments by entry date: applied, taken off again (negative), returned or refunded (negative). */
+const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
+  ['payment_id', 'payment_id'],
+  ['move', 'move'],
+  ['document', 'document'],
+  ['currency', 'currency'],
+  ['amount', exactly('amount')],
+  ['dated_on', 'dated_on'],
+  ['entry_on', 'entry_on'],
+  ['why', text('why')],
+  ['recorded_at', time('recorded_at')],
+];
+
+const paymentMoveRows = (from: Month, to: Month) => `
+  FROM (
+    SELECT a.payment_id, 'applied' AS move, d.number AS document, a.currency, a.amount, a.applied_on AS dated_on,
+           a.entry_on, a.evidence->>'why' AS why, a.recorded_at
+    FROM payment_applications a JOIN documents d USING (document_id)
+    UNION ALL
+    SELECT a.payment_id, 'unapplied', d.number, a.currency, -a.amount, u.unapplied_on, u.entry_on,
+           CASE WHEN u.payment_reversal_id IS NULL THEN 'a person undid it' ELSE 'the payment was taken back' END,
+           u.recorded_at
+    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+    JOIN documents d USING (document_id)
+    UNION ALL
+    SELECT r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
+           concat_ws(': ', r.code, r.reason), r.recorded_at
+    FROM payment_reversals r
+  ) AS moved
+  WHERE ${inMonths(from, to)} ORDER BY recorded_at, payment_id, move, document`;
+
+const csvCopy = (columns: Columns, rows: string) =>
+  `COPY (SELECT ${columns.map(([name, value]) => `${value} AS ${name}`).join(', ')} ${rows}) TO STDOUT (FORMAT csv, HEADER)`;
+const jsonCopy = (columns: Columns, rows: string) =>
+  `COPY (SELECT json_build_object(${columns.map(([name, value]) => `'${name}', ${value}`).join(', ')}) ${rows}) TO STDOUT (${AS_IT_IS})`;
+
+export const copyPayments = (from: Month, to: Month, format: 'csv' | 'jsonl'): string =>
+  format === 'csv' ? csvCopy(PAYMENTS(cell), paymentRows(from, to)) : jsonCopy(PAYMENTS(plain), paymentRows(from, to));
+
+export const copyPaymentMoves = (from: Month, to: Month, format: 'csv' | 'jsonl'): string =>
+  format === 'csv'
+    ? csvCopy(PAYMENT_MOVES(cell), paymentMoveRows(from, to))
+    : jsonCopy(PAYMENT_MOVES(plain), paymentMoveRows(from, to));
+
+/** Sums of the payments by currency. */
+export function readPaymentTotals(
+  tx: Transaction,
+  from: Month,
+  to: Month,
+): Promise<{ currency: string; rows: number; amount: string }[]> {
+  return query(
+    tx,
+    `SELECT currency, count(*) AS rows, sum(amount)::text AS amount FROM payments
+     WHERE to_char(entry_on, 'YYYY-MM') BETWEEN :from AND :to GROUP BY currency ORDER BY currency`,
+    { from, to },
+  );
+}

@@ -22,18 +22,21 @@ import {
   copyEventsJson,
   copyLedgerCsv,
   copyLedgerJson,
+  copyPaymentMoves,
+  copyPayments,
   countEvents,
   type FactRange,
   readBilledMonths,
   readDocumentIds,
   readInstallation,
   readLedgerTotals,
+  readPaymentTotals,
 } from './export-queries.ts';
 import { copyJournalCsv, copyJournalJson, readOpeningBalances, writeJournalText } from './journal.ts';
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { type FileInPack, openPack, type Pack, type PackedFile, type Totals } from './pack.ts';
 
-export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'events'] as const;
+export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
 export type TableFormat = 'csv' | 'jsonl';
 /** For accounting programs: of the journal only. */
@@ -104,6 +107,7 @@ interface Writing {
 const WRITERS: Record<ExportKind, (writing: Writing) => Promise<void>> = {
   ledger: writeLedger,
   invoices: writeInvoices,
+  payments: writePayments,
   events: writeEvents,
   journal: writeJournal,
 };
@@ -249,6 +253,27 @@ const csvOf = (columns: readonly string[], values: Readonly<Record<string, unkno
 function cellOf(value: unknown): string {
   const text = value === null || value === undefined ? '' : String(value);
   return /^['=+@\t\r-]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
+}
+
+// --- Payments ---------------------------------------------------------------------------------------------------------
+
+/** Payments by entry date, and in a file beside them what each was applied to and what took it back. */
+async function writePayments(writing: Writing): Promise<void> {
+  const { tx, pack, request } = writing;
+  const { from, to } = request;
+  const format = request.format === 'csv' ? 'csv' : 'jsonl';
+  const payments = await pack.file(`payments.${format}`);
+  await streamTo(writing, payments, copyPayments(from, to, format));
+  const totals = await readPaymentTotals(tx, from, to);
+  await payments.end({
+    rows: totals.reduce((sum, each) => sum + each.rows, 0),
+    totals: totalsJson(
+      new Map(totals.map(({ currency, amount }) => [currency, { amount: Amount.of(amount, currency) }])),
+    ),
+  });
+  const moves = await pack.file(`payment-moves.${format}`);
+  const lines = await streamTo(writing, moves, copyPaymentMoves(from, to, format));
+  await moves.end({ rows: format === 'csv' ? lines - 1 : lines });
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------

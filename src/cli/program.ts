@@ -447,6 +447,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const EXPORTED = {
     ledger: 'ledger rows by posting month',
     invoices: 'documents and their lines',
+    payments: 'payments by entry date, and what they were applied to',
     journal: 'the double entry by entry date, with opening balances',
     events: 'who did what',
   } as const;

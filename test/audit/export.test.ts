@@ -7,6 +7,7 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proveRow } from '../../src/audit/proof.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
+import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
@@ -59,6 +60,8 @@ test.each([
   ['ledger', 'jsonl'],
   ['invoices', 'csv'],
   ['invoices', 'jsonl'],
+  ['payments', 'csv'],
+  ['payments', 'jsonl'],
   ['events', 'csv'],
   ['events', 'jsonl'],
 ] as const)('a stranger finds every check of an export of %s in %s to hold', async (kind, format) => {
@@ -66,7 +69,7 @@ test.each([
   const { status, output } = verifyPack([], join(pack, 'verify.mjs'));
   expect(output).toMatch(/All checks hold\.\n$/);
   expect(status).toBe(0);
-  expect(output.match(/^ok /gm)?.length).toBe(kind === 'ledger' ? 5 : 4);
+  expect(output.match(/^ok /gm)?.length).toBe({ ledger: 5, payments: 3 }[kind as string] ?? 4);
   expect(output).toMatch(
     kind === 'ledger' ? /seals +3 months, \d\d+ facts, 13 rows/ : /seals +3 months, \d\d+ facts, 0 rows/,
   );
@@ -216,4 +219,26 @@ test('the verifier names each file that was changed, taken away or added', async
   expect(status).toBe(1);
   expect(output).toMatch(/FAIL {2}files[\s\S]*ledger\.csv was changed[\s\S]*extra\.csv is not in the manifest/);
   expect(output).toMatch(/FAIL {2}ledger\.csv[\s\S]*row \d+ is not sealed row \d+ in spot_price/);
+});
+
+test('payments are exported with what they were applied to, taken off again and what took them back', async () => {
+  const books = booksOf(world);
+  const [open] = (await world.documents()).filter((each) => each.status === 'open' && each.document === 'invoice');
+  const { number, currency } = open as { number: string; currency: string };
+  const receivedOn = world.environment.now().toISODate();
+  const paid = await books.record({ amount: '5', number, currency, reference: '=FT-1', receivedOn });
+  await books.unapply(paid.paymentId);
+  const of = month(receivedOn.slice(0, 7));
+  const pack = await exported(world, { kind: 'payments', from: of, to: of });
+  const [payment] = rowsOf(join(pack, 'payments.csv'));
+  expect(payment).toMatchObject({ currency, status: 'unapplied', reference: "'=FT-1" });
+  expect(Number(payment?.['amount'])).toBe(5);
+  const moves = rowsOf(join(pack, 'payment-moves.csv'));
+  expect(moves.map((row) => [row['move'], row['document'], Number(row['amount'])])).toEqual([
+    ['applied', number, 5],
+    ['unapplied', number, -5],
+  ]);
+  const files = manifestOf(pack).files as { name: string; rows: number; totals?: object }[];
+  expect(files.find(({ name }) => name === 'payments.csv')).toMatchObject({ rows: 1, totals: { [currency]: {} } });
+  expect(files.find(({ name }) => name === 'payment-moves.csv')).toMatchObject({ rows: 2 });
 });
