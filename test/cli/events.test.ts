@@ -86,10 +86,15 @@ const STORY: readonly [
   ['backup BACKUP', '2026-09-01T10:00:00Z'],
 ];
 
+/** But for the report of a close to finance, which goes out with whatever delivers next. */
 async function eventsAfter(id: number): Promise<(Event & { event_id: number })[]> {
   const there = await owner.query(`SELECT to_regclass('audit_events') IS NOT NULL AS there`);
   if (!(there.rows[0] as { there: boolean }).there) return [];
-  return (await owner.query(`SELECT * FROM audit_events WHERE event_id > $1 ORDER BY event_id`, [id])).rows;
+  return (
+    await owner.query(`SELECT * FROM audit_events WHERE event_id > $1 AND action <> 'report.close' ORDER BY event_id`, [
+      id,
+    ])
+  ).rows;
 }
 
 test('each command of the story leaves its event, in the name of who asked', async () => {

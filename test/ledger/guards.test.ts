@@ -35,7 +35,12 @@ describe('the ledger is append-only', () => {
 
     test(`for the owner: ${change}`, async () => {
       const before = await ledger(world);
-      await expect(world.sql(change)).rejects.toMatchObject({ code: '23000', constraint: 'entries_append_only' });
+      // TRUNCATE is refused before any trigger where other tables refer to the rows, or by the trigger of one of those.
+      await expect(world.sql(change)).rejects.toMatchObject(
+        change.startsWith('TRUNCATE')
+          ? { message: expect.stringMatching(/append-only|foreign key constraint/) as string }
+          : { code: '23000', constraint: 'entries_append_only' },
+      );
       expect(await ledger(world)).toEqual(before);
     });
   }
