@@ -6,7 +6,8 @@ export default defineConfig({
     globalSetup: ['test/support/server.ts'],
     // Each file has a database of its own, cloned from one migrated template; two cores are enough for three files.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Of a machine that has other things to do.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

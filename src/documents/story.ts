@@ -50,6 +50,8 @@ const SENTENCES = {
   held: (f: Facts) => `put on hold${f['reason'] ? `: ${f['reason']}` : ''}`,
   released: () => 'hold released',
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,
+  paid: (f: Facts) => `${f['amount']} paid, reference ${f['reference']}: ${f['why']}`,
+  unpaid: (f: Facts) => `payment of ${f['amount']}, reference ${f['reference']}, taken off again`,
   voided: (f: Facts) => `voided: ${f['reason']}`,
   replaced: (f: Facts) => `replaced by ${f['other']}`,
 } as const;
@@ -131,6 +133,14 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
        UNION ALL
        SELECT 8, recorded_at, 'written_off', jsonb_build_object('amount', amount::text, 'reason', reason), event_id
        FROM write_offs WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, a.recorded_at, 'paid',
+              jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why'), a.event_id
+       FROM payment_applications a JOIN payments p USING (payment_id) WHERE a.document_id = :documentId
+       UNION ALL
+       SELECT 8, u.recorded_at, 'unpaid', jsonb_build_object('amount', a.amount::text, 'reference', p.reference), u.event_id
+       FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+       JOIN payments p USING (payment_id) WHERE a.document_id = :documentId
        UNION ALL
        SELECT 9, recorded_at, 'voided', jsonb_build_object('reason', reason), event_id FROM voids WHERE document_id = :documentId
        UNION ALL
