@@ -1,8 +1,9 @@
 /** What commands print: JSON for programs, tables for people; errors to stderr, and with --json on stdout as well. */
+import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { EXIT, Refusal, reasonOf, refuse } from '../errors.ts';
 
 export interface Output {
   readonly json: boolean;
@@ -46,6 +47,15 @@ export function openOutput(json: boolean, by: string | null): Output {
       return { advance: (by = 1) => bar.increment(by), done: () => bar.stop() };
     },
   };
+}
+
+/** Writes a file that was asked for. `wx` refuses one that is there. Refusal: file_unwritable. */
+export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w'): void {
+  try {
+    writeFileSync(file, content, { flag });
+  } catch (error) {
+    throw refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
+  }
 }
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);

@@ -2,6 +2,7 @@
  * E-mails that carry no document: reminders, and the report of a close. Each is recorded before it is sent, is composed
  * when it is sent, and goes through the states of a document's sending: see `settle` for what an unclear end means.
  */
+
 import { createHash } from 'node:crypto';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
@@ -9,7 +10,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import { Refusal } from '../errors.ts';
 import type { Letter } from './letter.ts';
 import { type Attachment, composeMessage, envelopeOf, type Mailbox } from './message.ts';
-import { workerLives } from './queries.ts';
+import { EMAIL_COUNTS, type EmailCounts, workerLives } from './queries.ts';
 import { type SendOutcome, sandboxAllows, type Transport, transportOf } from './transport.ts';
 import { hireCrew } from './workers.ts';
 
@@ -258,16 +259,6 @@ async function putAside(
 }
 
 /** How the e-mails that carry no document stand. */
-export function countNotices(
-  tx: Transaction,
-): Promise<{ sent: number; pending: number; held: number; failed: number; uncertain: number }> {
-  return queryOne(
-    tx,
-    `SELECT count(*) FILTER (WHERE status = 'sent') AS sent,
-            count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
-            count(*) FILTER (WHERE status = 'held') AS held,
-            count(*) FILTER (WHERE status = 'failed') AS failed,
-            count(*) FILTER (WHERE status = 'uncertain') AS uncertain
-     FROM notices`,
-  );
+export function countNotices(tx: Transaction): Promise<EmailCounts> {
+  return queryOne(tx, `SELECT ${EMAIL_COUNTS} FROM notices`);
 }

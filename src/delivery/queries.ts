@@ -295,17 +295,28 @@ export async function withdrawSending(
   return taken?.status;
 }
 
+/** E-mails by how they stand. */
+export interface EmailCounts {
+  readonly sent: number;
+  readonly pending: number;
+  readonly held: number;
+  readonly failed: number;
+  readonly uncertain: number;
+}
+
+/** Its columns, over whatever has a `status`. */
+export const EMAIL_COUNTS = `
+  count(*) FILTER (WHERE status = 'sent') AS sent,
+  count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
+  count(*) FILTER (WHERE status = 'held') AS held,
+  count(*) FILTER (WHERE status = 'failed') AS failed,
+  count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
+
 /** How the deliveries of all live documents stand. */
-export function countDeliveries(
-  tx: Transaction,
-): Promise<{ sent: number; pending: number; held: number; failed: number; uncertain: number }> {
+export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
-    `SELECT count(*) FILTER (WHERE status = 'sent') AS sent,
-            count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
-            count(*) FILTER (WHERE status = 'held') AS held,
-            count(*) FILTER (WHERE status = 'failed') AS failed,
-            count(*) FILTER (WHERE status = 'uncertain') AS uncertain
+    `SELECT ${EMAIL_COUNTS}
      FROM (SELECT DISTINCT ON (document_id) status FROM sendings s
            WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
            ORDER BY document_id, sending_id DESC) AS latest`,

@@ -95,6 +95,11 @@ export interface DocumentFilter {
   readonly withLogos?: boolean | undefined;
 }
 
+/** The hold that document `d` is on. */
+export const PRESENT_HOLD = `
+  SELECT h.hold_id, h.held_at, h.reason FROM holds h
+  WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id)`;
+
 /** Documents with their lines, balances and the state of their delivery, in number order. */
 export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
   return query(
@@ -132,9 +137,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
        WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
      LEFT JOIN voids v ON v.document_id = d.document_id
-     LEFT JOIN LATERAL (
-       SELECT h.held_at, h.reason FROM holds h
-       WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id)) AS h ON true
+     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces
      LEFT JOIN documents successor ON successor.replaces = d.document_id
      LEFT JOIN documents credited ON credited.document_id = d.credits
@@ -306,9 +309,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN drawings w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
-     LEFT JOIN LATERAL (
-       SELECT h.held_at, h.reason FROM holds h
-       WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases x WHERE x.hold_id = h.hold_id)) AS h ON true
+     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
      ORDER BY d.series, d.sequence`,
     { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
   );

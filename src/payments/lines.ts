@@ -16,12 +16,6 @@ export async function readKnownFile(
   return rows[0];
 }
 
-export interface StoredLine {
-  readonly line: BankLine;
-  readonly identity: string;
-  readonly account: string;
-}
-
 /**
  * Records a file with its statements and all of their lines. Gives the ids of the lines that are new, by account and
  * identity; a line that another file brought is the same line, on one more statement.

@@ -5,12 +5,14 @@
  * Not reminded of, and not listed: what is on hold, what a dispute that is not decided yet reopened, what a payment that
  * waits for a person may be for, and what was never sent.
  */
+
 import { mailDomain } from '../close/issue.ts';
 import type { Environment, Settings } from '../config.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../delivery/letter.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { localeOf } from '../documents/locale.ts';
+import { PRESENT_HOLD } from '../documents/queries.ts';
 import { type Actor, recordEvent } from '../events.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
@@ -219,9 +221,7 @@ function readOwed(
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (SELECT FROM reminders r WHERE r.document_id = d.document_id AND r.step >= reached.step)
                  THEN reached.step END AS step,
-            CASE WHEN EXISTS (
-                   SELECT FROM holds h WHERE h.document_id = d.document_id
-                     AND NOT EXISTS (SELECT FROM hold_releases x WHERE x.hold_id = h.hold_id)) THEN 'on_hold'
+            CASE WHEN EXISTS (${PRESENT_HOLD}) THEN 'on_hold'
                  WHEN EXISTS (
                    SELECT FROM payment_applications a JOIN disputes t ON t.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id

@@ -3,6 +3,7 @@
  * its object says by itself: paid, refunded so much in all, disputed. Pure.
  */
 import { z } from 'zod';
+import { stripeDigits } from '../delivery/links/stripe-amounts.ts';
 import { Amount, isCurrency, minorDigits } from '../money.ts';
 
 export type Fact =
@@ -81,14 +82,11 @@ const disputeSchema = z.object({
   status: text,
 });
 
-/** Decimals as Stripe counts them, where they differ from ISO 4217 («Supported currencies»). */
-const STRIPE_DIGITS: Readonly<Record<string, number>> = { ISK: 2, UGX: 2, MGA: 0 };
-
 /** An integer of the smallest unit as an exact amount; undefined where the currency can't have it. */
 export function fromSmallestUnit(units: string, currency: string): Amount | undefined {
   const code = currency.toUpperCase();
   if (!isCurrency(code)) return undefined;
-  const digits = STRIPE_DIGITS[code] ?? (minorDigits(code) as number);
+  const digits = stripeDigits(code) as number;
   const padded = units.padStart(digits + 1, '0');
   const written = digits === 0 ? padded : `${padded.slice(0, -digits)}.${padded.slice(-digits)}`;
   const exact = written.includes('.') ? written.replace(/0+$/, '').replace(/\.$/, '') : written;

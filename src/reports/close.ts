@@ -2,11 +2,13 @@
  * The report of a close: what a month issued, against the month before it, what is late or held, and how its e-mails
  * stand. It is read anew each time, so that deliveries are as they are now. Refusals: month_not_closed.
  */
+
 import { mailDomain } from '../close/issue.ts';
 import { type MonthFacts, readMonthFacts } from '../close/queries.ts';
 import type { Environment, Settings } from '../config.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
+import { PRESENT_HOLD } from '../documents/queries.ts';
 import { refuse } from '../errors.ts';
 import { type Actor, recordEvent } from '../events.ts';
 import { Amount } from '../money.ts';
@@ -215,9 +217,7 @@ function readHeld(tx: Transaction, month: Month): Promise<CloseReport['held'][nu
      LEFT JOIN LATERAL (
        SELECT s.status, s.reason FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1
      ) AS s ON true
-     LEFT JOIN LATERAL (
-       SELECT h.hold_id, h.reason FROM holds h
-       WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases x WHERE x.hold_id = h.hold_id)) AS h ON true
+     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
      WHERE d.month = :month AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
        AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain'))
      ORDER BY d.series, d.sequence`,

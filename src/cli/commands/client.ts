@@ -2,7 +2,7 @@
 import { EXIT } from '../../errors.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
-import { type Context, withContext } from '../context.ts';
+import { acting, type Context, withContext } from '../context.ts';
 import { type Output, table } from '../output.ts';
 
 const actOf = ({ actor, environment }: Context): Act => ({
@@ -18,19 +18,16 @@ export async function clientCreate(
   partnerId: string,
   options: { validDays?: number },
 ): Promise<number> {
-  return withContext(
-    async (context) => {
-      const made = await context.database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
-      output.print(
-        made,
-        () =>
-          `Client of ${made.partner_id} for ${context.environment.name}:\n` +
-          `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
-      );
-      return EXIT.done;
-    },
-    { by: output.by },
-  );
+  return acting(output, async (context) => {
+    const made = await context.database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
+    output.print(
+      made,
+      () =>
+        `Client of ${made.partner_id} for ${context.environment.name}:\n` +
+        `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
+    );
+    return EXIT.done;
+  });
 }
 
 export async function clientRotate(
@@ -39,33 +36,27 @@ export async function clientRotate(
   options: { overlapDays?: number; validDays?: number },
 ): Promise<number> {
   const rotation = { overlapDays: options.overlapDays ?? OVERLAP_DAYS, validDays: options.validDays };
-  return withContext(
-    async (context) => {
-      const made = await context.database.transaction((tx) => rotateSecret(tx, clientId, rotation, actOf(context)));
-      output.print(
-        made,
-        () =>
-          `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
-          `The one before works until ${made.previous_ends_at}. ${ONCE}`,
-      );
-      return EXIT.done;
-    },
-    { by: output.by },
-  );
+  return acting(output, async (context) => {
+    const made = await context.database.transaction((tx) => rotateSecret(tx, clientId, rotation, actOf(context)));
+    output.print(
+      made,
+      () =>
+        `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
+        `The one before works until ${made.previous_ends_at}. ${ONCE}`,
+    );
+    return EXIT.done;
+  });
 }
 
 export async function clientRevoke(output: Output, clientId: string): Promise<number> {
-  return withContext(
-    async (context) => {
-      const revoked = await context.database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
-      output.print(
-        revoked,
-        () => `Client ${revoked.client_id} of ${revoked.partner_id} is revoked: its secrets and tokens no longer work.`,
-      );
-      return EXIT.done;
-    },
-    { by: output.by },
-  );
+  return acting(output, async (context) => {
+    const revoked = await context.database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
+    output.print(
+      revoked,
+      () => `Client ${revoked.client_id} of ${revoked.partner_id} is revoked: its secrets and tokens no longer work.`,
+    );
+    return EXIT.done;
+  });
 }
 
 export async function clientList(output: Output, partnerId: string | undefined): Promise<number> {

@@ -1,12 +1,11 @@
 /** `reckoner export`. */
-import { writeFileSync } from 'node:fs';
 import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
 import { proveRow } from '../../audit/proof.ts';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { withContext } from '../context.ts';
-import { type Output, table } from '../output.ts';
+import { type Output, table, writeFileAsked } from '../output.ts';
 
 export interface ExportOptions {
   readonly month: Month;
@@ -43,13 +42,7 @@ export async function exportProof(output: Output, options: { row: number; out?: 
   return withContext(async ({ database }) => {
     const proof = await database.reading((tx) => proveRow(tx, options.row));
     const { out } = options;
-    if (out !== undefined) {
-      try {
-        writeFileSync(out, `${JSON.stringify(proof, null, 2)}\n`, { flag: 'wx' });
-      } catch (error) {
-        throw refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
-      }
-    }
+    if (out !== undefined) writeFileAsked(out, `${JSON.stringify(proof, null, 2)}\n`, 'wx');
     const { month, entry_id, index, rows, seal } = proof;
     output.print(proof, () =>
       out === undefined

@@ -1,14 +1,13 @@
 /** `reckoner invoice list|show|pdf`. */
-import { writeFileSync } from 'node:fs';
 import type { Transaction } from '../../database/transaction.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
 import { readStory, type StoryLine } from '../../documents/story.ts';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { withContext } from '../context.ts';
-import { type Output, printable, short, table, wrapped } from '../output.ts';
+import { type Output, printable, short, table, wrapped, writeFileAsked } from '../output.ts';
 
 export interface InvoiceListOptions {
   readonly month?: Month;
@@ -172,11 +171,7 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
       process.stdout.write(pdf);
       return EXIT.done;
     }
-    try {
-      writeFileSync(file, pdf);
-    } catch (error) {
-      throw refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
-    }
+    writeFileAsked(file, pdf);
     output.print({ number, file, bytes: pdf.length }, () => `Wrote ${file} (${pdf.length} bytes).`);
     return EXIT.done;
   });

@@ -14,12 +14,8 @@ import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { reversePayment } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
 import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
-import { type Context, withContext } from '../context.ts';
+import { acting, type Context } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
-
-/** Who asks is named in the events of what is done. */
-const acting = (output: Output, work: (context: Context) => Promise<number>): Promise<number> =>
-  withContext(work, { by: output.by });
 
 export interface PaymentRecordOptions {
   readonly amount: string;

@@ -2,41 +2,32 @@
 import { EXIT } from '../../errors.ts';
 import { groupThousands } from '../../money.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
-import { withContext } from '../context.ts';
+import { acting } from '../context.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import { type Output, short, table } from '../output.ts';
 
 export async function remind(output: Output, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
-  return withContext(
-    async (context) => {
-      const { database } = context;
-      if (dryRun) {
-        const plan = await database.reading((tx) => planReminders(tx, context));
-        output.print(
-          { ...plan, dry_run: true },
-          () => `${describePlan(plan)}\n\nThis was a preview: nothing was sent.`,
-        );
-        return EXIT.done;
-      }
-      const plan = await database.transaction((tx) => recordReminders(tx, context));
-      const statuses: string[] = [];
-      await sendAllNotices(context, (outcome) => {
-        statuses.push(outcome.status);
-        if (outcome.status !== 'sent') output.note(describeNotice(outcome));
-      });
-      const count = (status: string) => statuses.filter((each) => each === status).length;
-      const emails = {
-        ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
-        ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
-      };
-      output.print(
-        { ...plan, dry_run: false, emails },
-        () => `${describePlan(plan)}\n\n${emails.sent} e-mail(s) sent.`,
-      );
-      return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
-    },
-    { by: output.by },
-  );
+  return acting(output, async (context) => {
+    const { database } = context;
+    if (dryRun) {
+      const plan = await database.reading((tx) => planReminders(tx, context));
+      output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nThis was a preview: nothing was sent.`);
+      return EXIT.done;
+    }
+    const plan = await database.transaction((tx) => recordReminders(tx, context));
+    const statuses: string[] = [];
+    await sendAllNotices(context, (outcome) => {
+      statuses.push(outcome.status);
+      if (outcome.status !== 'sent') output.note(describeNotice(outcome));
+    });
+    const count = (status: string) => statuses.filter((each) => each === status).length;
+    const emails = {
+      ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
+      ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
+    };
+    output.print({ ...plan, dry_run: false, emails }, () => `${describePlan(plan)}\n\n${emails.sent} e-mail(s) sent.`);
+    return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
+  });
 }
 
 const SILENT = {

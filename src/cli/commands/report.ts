@@ -1,7 +1,6 @@
 /** `reckoner report aging|statement|trial-balance|close|coverage`. */
-import { writeFileSync } from 'node:fs';
 import { todayOf } from '../../close/issue.ts';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors.ts';
 import { groupThousands } from '../../money.ts';
 import { dateName, type Month } from '../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging } from '../../reports/aging.ts';
@@ -12,7 +11,7 @@ import { type AccountStatement, readStatement, type Statement, type StatementLin
 import { readTrialBalance, type TrialBalance } from '../../reports/trial-balance.ts';
 import { withContext } from '../context.ts';
 import { csv } from '../csv.ts';
-import { type Output, printable, short, table } from '../output.ts';
+import { type Output, printable, short, table, writeFileAsked } from '../output.ts';
 import { describeClose } from './close-report.ts';
 
 export interface ReportOptions {
@@ -152,7 +151,7 @@ export async function reportStatement(output: Output, options: StatementOptions)
     if (options.pdf !== undefined) {
       const sandbox = context.environment.name === 'sandbox';
       const pdf = await drawStatement({ statement, issuer: context.settings.issuer, sandbox });
-      writeFileOrRefuse(options.pdf, pdf);
+      writeFileAsked(options.pdf, pdf);
       output.note(`Wrote ${options.pdf}.`);
     }
     const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance'];
@@ -165,14 +164,6 @@ export async function reportStatement(output: Output, options: StatementOptions)
     );
     return statement.ties ? EXIT.done : EXIT.attention;
   });
-}
-
-function writeFileOrRefuse(file: string, content: Buffer): void {
-  try {
-    writeFileSync(file, content);
-  } catch (error) {
-    throw refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
-  }
 }
 
 const statementRows =

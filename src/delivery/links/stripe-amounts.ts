@@ -28,10 +28,13 @@ const ONE_CURRENCY: Readonly<Record<string, string>> = { us_bank_account: 'USD' 
 
 export type StripeAmount = { readonly unitAmount: number } | { readonly reason: string };
 
+/** How many decimals Stripe counts in a currency; undefined where there is no such currency. */
+export const stripeDigits = (currency: string): number | undefined => STRIPE_DIGITS[currency] ?? minorDigits(currency);
+
 /** A positive amount in Stripe's smallest unit, or why it can't be asked for. Never rounded. */
 export function stripeAmount(amount: Amount): StripeAmount {
   const { currency } = amount;
-  const digits = STRIPE_DIGITS[currency] ?? minorDigits(currency);
+  const digits = stripeDigits(currency);
   if (digits === undefined || digits > 3) return { reason: `Stripe takes no payments in ${currency}` };
   const [whole = '', fraction = ''] = amount.toString().split('.');
   if (/[^0]/.test(fraction.slice(digits))) {
@@ -57,7 +60,7 @@ export const methodsFor = (methods: readonly string[], currency: string): string
 
 /** The amounts of a currency that Stripe takes, for people: `from 0.50 to 999,999.99`; or why it takes none. */
 export function stripeLimits(currency: string): string {
-  const digits = STRIPE_DIGITS[currency] ?? minorDigits(currency);
+  const digits = stripeDigits(currency);
   if (digits === undefined || digits > 3) return 'none';
   const least = LEAST[currency];
   const whole = '9'.repeat(MOST_DIGITS - digits);
