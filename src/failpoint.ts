@@ -10,6 +10,8 @@ export const FAILPOINTS = [
   'import.judged',
   'import.recorded',
   'import.committed',
+  'accept.recorded',
+  'accept.committed',
   'close.planned',
   'close.locked',
   'close.issued',

@@ -24,6 +24,8 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
+  /** How long its transactions wait for a lock, in milliseconds; 0 is for ever. */
+  readonly lockPatience: number;
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
   readonly migrations: { readonly run: () => Promise<string[]> };
@@ -70,6 +72,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     reading: (work) => inTransaction(app, work, { readOnly: true }),
     preview: (work) => previewed(app, work),
     asOwner: (work, given) => inTransaction(owner, work, given),
+    lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
     migrations: {
       run: async () => {

@@ -70,6 +70,18 @@ export function sqlstate(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
+/**
+ * Whether an error is the fault of what one statement was given, or of whom it met, and not of the server or of the way
+ * to it: of many that were done together, each may then be done by itself.
+ */
+export function isFaultOfOne(error: unknown): boolean {
+  // Connections, resources, operators, the system and the server's own bugs (classes 08, 53, 57, 58, XX).
+  return error instanceof pg.DatabaseError && !/^(08|53|57|58|XX)/.test(error.code ?? 'XX');
+}
+
+/** lock_not_available: somebody else held a lock for longer than lock_timeout. */
+export const LOCK_TIMEOUT = '55P03';
+
 const OID = { int8: 20, date: 1082, timestamptz: 1184 } as const;
 
 /** How values are read: a date stays `YYYY-MM-DD`, a time keeps its microseconds, a NUMERIC its digits. */

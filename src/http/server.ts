@@ -5,7 +5,9 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { refuse } from '../errors.ts';
-import { addApi } from './api.ts';
+import type { Wanted } from '../quotes/accept.ts';
+import { openAcceptances } from '../quotes/acceptances.ts';
+import { acceptanceAnswers, addApi } from './api.ts';
 import { type Keyring, openKeyring } from './keys.ts';
 import { type Limits, openLimits } from './limits.ts';
 import { type Metrics, openMetrics } from './metrics.ts';
@@ -43,6 +45,8 @@ export interface Shared extends Service {
   readonly tokens: TokenOffice;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  /** Accepts a quote or a requote, with others that arrive at the same time, and gives the text of its answer. */
+  readonly acceptances: (wanted: Wanted) => Promise<string>;
 }
 
 /** No body of the API needs a tenth of it. */
@@ -128,7 +132,8 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   });
   app.setErrorHandler(sendProblem);
 
-  const shared: Shared = { ...service, keyring, tokens, limits, metrics };
+  const acceptances = openAcceptances(database, acceptanceAnswers);
+  const shared: Shared = { ...service, keyring, tokens, limits, metrics, acceptances };
   addTokenExchange(app, shared);
   addDiscovery(app, shared);
   addApi(app, shared);

@@ -16,6 +16,20 @@ export async function lockLedgerShared(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
 }
 
+/**
+ * The same for rows of callers who wait for no longer than that. What else a statement may have to wait for, a row that
+ * somebody else is about to record, it waits for as long as `rows` says. In milliseconds; 0 is for ever.
+ */
+export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
+  await execute(
+    tx,
+    // In this order: each takes effect for the lock that is asked for after it.
+    `SELECT set_config('lock_timeout', :ledger, true), pg_advisory_xact_lock_shared(${LEDGER}),
+            set_config('lock_timeout', :rows, true)`,
+    { ledger: String(patience.ledger), rows: String(patience.rows) },
+  );
+}
+
 /** For a close: waits for writers under way and keeps new ones waiting until the transaction ends. */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LEDGER})`);

@@ -218,14 +218,14 @@ export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc
 }
 
 // The posting rule, once for all writers: a row posts to its own month while that is open, otherwise to the earliest open
-// one, and takes the arrangement of its own month. True only under the ledger's lock. `:onlyPartner` may be null.
+// one, and takes the arrangement of its own month. True only under the ledger's lock. `:onlyPartners` may be null.
 const PARTNER_MONTHS = `partner_months AS MATERIALIZED (
        SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
               greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
        FROM json_to_recordset(CAST(:zoneMonths AS json)) AS z (
          time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
        JOIN partners p ON p.time_zone = z.time_zone
-         AND (CAST(:onlyPartner AS text) IS NULL OR p.partner_id = :onlyPartner)
+         AND (CAST(:onlyPartners AS text[]) IS NULL OR p.partner_id = ANY (CAST(:onlyPartners AS text[])))
        CROSS JOIN LATERAL (
          SELECT arrangement FROM partner_arrangements a
          WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
@@ -273,11 +273,11 @@ export function insertEntries(
        RETURNING posted_month > month AS late
      )
      SELECT count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries FROM added`,
-    { zoneMonths: JSON.stringify(zoneMonths), onlyPartner: null, recordedAt },
+    { zoneMonths: JSON.stringify(zoneMonths), onlyPartners: null, recordedAt },
   );
 }
 
-/** A row that is recorded by itself as it happens; the sums of its quote can only grow by it. */
+/** A row that is recorded as it happens; the sums of its quote can only grow by it. */
 export interface Acceptance {
   readonly kind: 'quote_accepted' | 'requote_accepted';
   readonly partnerId: string;
@@ -290,6 +290,7 @@ export interface Acceptance {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
+  readonly recordedAt: string;
 }
 
 export interface EntryKey {
@@ -298,32 +299,42 @@ export interface EntryKey {
 }
 
 /**
- * Records one acceptance by the posting rule; needs the ledger's lock. Nothing where the ledger has a row of that
- * partner, kind and id already (one under way is waited for), or where the partner has another time zone by now.
+ * Records acceptances by the posting rule; needs the ledger's lock. Gives the new rows by `kind id`. Those are missing
+ * that the ledger has already by partner, kind and id (one under way is waited for), and those whose partner has another
+ * time zone by now. In one order, so that two servers do not wait for each other.
  */
-export async function insertEntry(
+export async function insertAcceptedEntries(
   tx: Transaction,
   zoneMonths: readonly ZoneMonth[],
-  row: Acceptance,
-  recordedAt: string,
-): Promise<EntryKey | undefined> {
-  const rows = await query<EntryKey>(
+  rows: readonly Acceptance[],
+): Promise<ReadonlyMap<string, EntryKey>> {
+  const recorded = await query<EntryKey & { kind: string; own_id: string }>(
     tx,
     `WITH ${PARTNER_MONTHS}
      INSERT INTO entries (
        partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
        spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
-     SELECT partner_id, posted_month, :kind, :quoteId, CAST(:requoteId AS text), :enrollmentId, :policyId, :currency,
-            CAST(:acceptedAt AS timestamptz), trim_scale(CAST(:spotPrice AS numeric)),
-            trim_scale(CAST(:partnerCut AS numeric)), trim_scale(CAST(:invoiceAmount AS numeric)), time_zone, month,
-            arrangement, CAST(:recordedAt AS timestamptz)
-     FROM partner_months
-     WHERE CAST(:acceptedAt AS timestamptz) >= starts_at AND CAST(:acceptedAt AS timestamptz) < ends_at
+     SELECT m.partner_id, m.posted_month, w.kind, w."quoteId", w."requoteId", w."enrollmentId", w."policyId", w.currency,
+            w."acceptedAt", trim_scale(w."spotPrice"), trim_scale(w."partnerCut"), trim_scale(w."invoiceAmount"),
+            m.time_zone, m.month, m.arrangement, w."recordedAt"
+     FROM json_to_recordset(CAST(:rows AS json)) AS w (
+       kind text, "partnerId" text, "quoteId" text, "requoteId" text, "enrollmentId" text, "policyId" text,
+       currency text, "acceptedAt" timestamptz, "spotPrice" numeric, "partnerCut" numeric, "invoiceAmount" numeric,
+       "recordedAt" timestamptz)
+     JOIN partner_months m ON m.partner_id = w."partnerId" COLLATE "C"
+       AND w."acceptedAt" >= m.starts_at AND w."acceptedAt" < m.ends_at
+     ORDER BY m.partner_id, w.kind COLLATE "C", coalesce(w."requoteId", w."quoteId") COLLATE "C"
      ON CONFLICT (partner_id, kind, (coalesce(reversal_id, requote_id, quote_id))) DO NOTHING
-     RETURNING posted_month, entry_id`,
-    { ...row, zoneMonths: JSON.stringify(zoneMonths), onlyPartner: row.partnerId, recordedAt },
+     RETURNING kind, coalesce(requote_id, quote_id) AS own_id, posted_month, entry_id`,
+    {
+      zoneMonths: JSON.stringify(zoneMonths),
+      onlyPartners: [...new Set(rows.map(({ partnerId }) => partnerId))],
+      rows: JSON.stringify(rows),
+    },
   );
-  return rows[0];
+  return new Map(
+    recorded.map(({ kind, own_id: ownId, posted_month, entry_id }) => [`${kind} ${ownId}`, { posted_month, entry_id }]),
+  );
 }
 
 // Every bad row: bad by itself, or found so. A duplicate is not bad.

@@ -1,6 +1,7 @@
 /** SQL over quotes, requotes and what was accepted of them. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { EntryKey } from '../ledger/queries.ts';
+import { clientLives } from '../partners/client-queries.ts';
 import type { Terms } from './price.ts';
 
 /** Who asks: a client of a partner. */
@@ -65,17 +66,27 @@ export interface QuoteState extends QuoteFacts {
   readonly steps: number;
 }
 
-/** A quote of this partner with all that decides about it; of another partner's nothing is told. */
-export async function readQuote(
+/** A quote that a partner's client asks about, and the ISO instant at which it does. */
+export interface AskedQuote extends Caller {
+  readonly quoteId: string;
+  readonly now: string;
+}
+
+/**
+ * For each that is asked about, in its order: whether the client lives, and the quote with all that decides about it.
+ * There is none where it is another partner's: of those nothing is told.
+ */
+export async function readQuotes(
   tx: Transaction,
-  facts: { partnerId: string; quoteId: string; now: string },
-): Promise<QuoteState | undefined> {
-  const rows = await query<QuoteState>(
+  asked: readonly AskedQuote[],
+): Promise<{ client_lives: boolean; quote: QuoteState | undefined }[]> {
+  const rows = await query<{ client_lives: boolean; quote_id: string | null }>(
     tx,
-    `SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
+    `SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives,
+            q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, p.time_zone,
-            coalesce(p.inactive_since <= CAST(:now AS timestamptz), false) AS partner_inactive,
-            coalesce(o.inactive_since <= CAST(:now AS timestamptz), false) AS policy_inactive,
+            coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
+            coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
             CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
             CASE WHEN a.quote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
             a.quote_id IS NULL AND e.entry_id IS NOT NULL AS imported,
@@ -84,9 +95,13 @@ export async function readQuote(
             coalesce(e.partner_cut, 0) + coalesce(l.partner_cut, 0) AS accepted_partner_cut,
             coalesce(e.invoice_amount, 0) + coalesce(l.invoice_amount, 0) AS accepted_invoice_amount,
             (SELECT coalesce(max(r.step), 0) FROM requote_acceptances r WHERE r.quote_id = q.quote_id) AS steps
-     FROM quotes q
-     JOIN partners p ON p.partner_id = q.partner_id
-     JOIN policies o ON o.partner_id = q.partner_id AND o.policy_id = q.policy_id
+     FROM ROWS FROM (
+       json_to_recordset(CAST(:asked AS json)) AS (
+         "partnerId" text, "clientId" text, "quoteId" text, now timestamptz)
+     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", now, nth)
+     LEFT JOIN quotes q ON q.quote_id = w."quoteId" COLLATE "C" AND q.partner_id = w."partnerId" COLLATE "C"
+     LEFT JOIN partners p ON p.partner_id = q.partner_id
+     LEFT JOIN policies o ON o.partner_id = q.partner_id AND o.policy_id = q.policy_id
      LEFT JOIN quote_acceptances a ON a.quote_id = q.quote_id
      LEFT JOIN entries e ON e.partner_id = q.partner_id AND e.kind = 'quote_accepted'
        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = q.quote_id
@@ -96,10 +111,13 @@ export async function readQuote(
               sum(x.partner_cut) FILTER (WHERE x.kind <> 'reversal') AS partner_cut,
               sum(x.invoice_amount) FILTER (WHERE x.kind <> 'reversal') AS invoice_amount
        FROM entries x WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
-     WHERE q.quote_id = :quoteId AND q.partner_id = :partnerId`,
-    facts,
+     ORDER BY w.nth`,
+    { asked: JSON.stringify(asked) },
   );
-  return rows[0];
+  return rows.map(({ client_lives, ...quote }) => ({
+    client_lives,
+    quote: quote.quote_id === null ? undefined : (quote as QuoteState),
+  }));
 }
 
 export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_id: string }): Promise<void> {
@@ -113,18 +131,6 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
              CAST(:spot_price AS numeric), CAST(:partner_cut AS numeric), CAST(:invoice_amount AS numeric),
              CAST(:quoted_at AS timestamptz))`,
     { ...quote },
-  );
-}
-
-export async function insertQuoteAcceptance(
-  tx: Transaction,
-  acceptance: { quoteId: string } & Caller & EntryKey,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
-     VALUES (:quoteId, :partnerId, :clientId, :posted_month, :entry_id)`,
-    { ...acceptance },
   );
 }
 
@@ -151,10 +157,12 @@ export interface RequoteState extends RequoteFacts {
   readonly imported: boolean;
 }
 
-export async function readRequote(
+/** Requotes by `partner requote`; those of other partners and those that do not exist are not in it. */
+export async function readRequotes(
   tx: Transaction,
-  facts: { partnerId: string; requoteId: string },
-): Promise<RequoteState | undefined> {
+  asked: readonly { partnerId: string; requoteId: string }[],
+): Promise<ReadonlyMap<string, RequoteState>> {
+  if (asked.length === 0) return new Map();
   const rows = await query<RequoteState>(
     tx,
     `SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
@@ -163,14 +171,14 @@ export async function readRequote(
             CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
             CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
             a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
-     FROM requotes r
+     FROM json_to_recordset(CAST(:asked AS json)) AS w ("partnerId" text, "requoteId" text)
+     JOIN requotes r ON r.requote_id = w."requoteId" COLLATE "C" AND r.partner_id = w."partnerId" COLLATE "C"
      LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
      LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
-       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id
-     WHERE r.requote_id = :requoteId AND r.partner_id = :partnerId`,
-    facts,
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id`,
+    { asked: JSON.stringify(asked) },
   );
-  return rows[0];
+  return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 
 export async function insertRequote(tx: Transaction, requote: RequoteFacts & { client_id: string }): Promise<void> {
@@ -187,19 +195,45 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
   );
 }
 
-/** False where another requote was accepted at this step: one under way is waited for. */
-export async function insertRequoteAcceptance(
+/** A row that the ledger has now, and whose acceptance it is. */
+export interface RecordedAcceptance extends Caller, EntryKey {
+  readonly quoteId: string;
+  readonly requoteId: string | null;
+  readonly step: number | null;
+}
+
+/**
+ * Says of which quotes and requotes the rows are. Gives the requotes for which that failed, because another one was
+ * accepted at their step: one under way is waited for. In one order, so that two servers do not wait for each other.
+ */
+export async function insertAcceptances(
   tx: Transaction,
-  acceptance: { requoteId: string; quoteId: string; step: number } & Caller & EntryKey,
-): Promise<boolean> {
-  const recorded = await execute(
+  recorded: readonly RecordedAcceptance[],
+): Promise<ReadonlySet<string>> {
+  if (recorded.length === 0) return new Set();
+  const rows = await query<{ requote_id: string }>(
     tx,
-    `INSERT INTO requote_acceptances (quote_id, step, requote_id, partner_id, client_id, posted_month, entry_id)
-     VALUES (:quoteId, :step, :requoteId, :partnerId, :clientId, :posted_month, :entry_id)
-     ON CONFLICT (quote_id, step) DO NOTHING`,
-    { ...acceptance },
+    `WITH recorded AS MATERIALIZED (
+       SELECT * FROM json_to_recordset(CAST(:recorded AS json)) AS r (
+         "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, step integer, posted_month text,
+         entry_id bigint)
+     ), of_quotes AS (
+       INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
+       SELECT "quoteId", "partnerId", "clientId", posted_month, entry_id FROM recorded WHERE step IS NULL
+       ORDER BY "quoteId" COLLATE "C"
+     ), of_requotes AS (
+       INSERT INTO requote_acceptances (quote_id, step, requote_id, partner_id, client_id, posted_month, entry_id)
+       SELECT "quoteId", step, "requoteId", "partnerId", "clientId", posted_month, entry_id
+       FROM recorded WHERE step IS NOT NULL
+       ORDER BY "quoteId" COLLATE "C"
+       ON CONFLICT (quote_id, step) DO NOTHING
+       RETURNING requote_id
+     )
+     SELECT "requoteId" AS requote_id FROM recorded
+     WHERE step IS NOT NULL AND "requoteId" COLLATE "C" NOT IN (SELECT requote_id FROM of_requotes)`,
+    { recorded: JSON.stringify(recorded) },
   );
-  return recorded === 1;
+  return new Set(rows.map(({ requote_id }) => requote_id));
 }
 
 // --- Idempotency keys -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import {
   type QuoteState,
   type RequoteFacts,
   readPolicyTerms,
-  readQuote,
+  readQuotes,
 } from './queries.ts';
 
 export interface Asked {
@@ -98,7 +98,8 @@ export async function makeRequote(
 
 /** The partner's own quote; another partner's is as unknown as one that does not exist. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
-  const quote = await readQuote(tx, { partnerId: caller.partnerId, quoteId, now: now.toISO() });
+  const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
+  const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   return quote;
 }
