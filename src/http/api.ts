@@ -94,7 +94,7 @@ function quoteAnswer(quote: QuoteState): object {
 }
 
 /** The answers of acceptances, each at its own place; what they need beside them is read here, once for all. */
-export async function acceptanceAnswers(_tx: Transaction, accepted: readonly Accepted[]): Promise<string[]> {
+export async function acceptanceAnswers(accepted: readonly Accepted[]): Promise<string[]> {
   return accepted.map((each) => writeExactJson(acceptanceAnswer(each)));
 }
 
@@ -160,7 +160,7 @@ function serveAcceptances<Params extends z.ZodType>(
   route(app, shared, operation, async (call, key) => {
     const wanted = wantedBy(call);
     const alone = async (tx: Transaction) => {
-      const [text = ''] = await acceptanceAnswers(tx, [await accept(tx, wanted)]);
+      const [text = ''] = await acceptanceAnswers([await accept(tx, wanted)]);
       return { status: operation.status, text };
     };
     const answer =

@@ -6,20 +6,20 @@
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
+import { type Send, sendWithin, type Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
-import { monthsAround } from '../ledger/posting.ts';
-import { type Acceptance, insertAcceptedEntries } from '../ledger/queries.ts';
+import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
 import { Amount } from '../money.ts';
-import { type Month, monthOf } from '../month.ts';
+import { monthOf } from '../month.ts';
 import {
-  insertAcceptances,
+  isOvertaken,
   type QuoteState,
   type RequoteFacts,
   type RequoteState,
   readQuotes,
   readRequotes,
+  recordAcceptances,
 } from './queries.ts';
 import { type Asked, refuseInactive } from './quote.ts';
 
@@ -60,28 +60,22 @@ export type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refu
 /** How often one is judged: a row that it found taken, or a partner whose zone changed, is settled at the second look. */
 export const LOOKS = 3;
 
-/** Another requote of the quote was recorded at this step meanwhile. Throwing it undoes the rows. */
-export class Overtaken extends Error {
-  readonly requoteIds: ReadonlySet<string>;
-  constructor(requoteIds: ReadonlySet<string>) {
-    super(`overtaken: ${[...requoteIds].join(', ')}`);
-    this.requoteIds = requoteIds;
-  }
-}
-
 /** Accepts one by itself, within a transaction that does more. */
 export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
+  const send = sendWithin(tx);
   for (let look = 1; look <= LOOKS; look += 1) {
-    const [verdict] = await judge(tx, [wanted]);
+    const [verdict] = await judge(send, [wanted]);
     if (verdict === undefined) break;
     if ('refusal' in verdict) throw verdict.refusal;
     if ('accepted' in verdict) return verdict.accepted;
     await lockLedgerShared(tx);
-    const [accepted] = await record(tx, [verdict.due]).catch((error: unknown) => {
-      const { quoteId: quote_id } = verdict.due.accepted;
-      throw error instanceof Overtaken ? refuse('requote_stale', { requote_id: wanted.id, quote_id }) : error;
-    });
-    if (accepted !== undefined) return accepted;
+    try {
+      const [accepted] = await record(send, [verdict.due]);
+      if (accepted !== undefined) return accepted;
+    } catch (error) {
+      if (!isOvertaken(error)) throw error;
+      throw refuse('requote_stale', { requote_id: wanted.id, quote_id: verdict.due.accepted.quoteId }, error);
+    }
   }
   throw unsettled(wanted);
 }
@@ -92,27 +86,28 @@ export const unsettled = ({ kind, id }: Wanted): Error =>
 
 // --- Judging --------------------------------------------------------------------------------------------------------------
 
-/** Says what becomes of each. Writes nothing and needs no lock. */
-export async function judge(tx: Transaction, wanted: readonly Wanted[]): Promise<Verdict[]> {
-  const requotes = await readRequotes(
-    tx,
-    wanted.filter(({ kind }) => kind === 'requote').map(({ id, caller }) => ({ requoteId: id, ...caller })),
-  );
-  const requoteOf = ({ kind, id, caller }: Wanted) =>
-    kind === 'requote' ? requotes.get(`${caller.partnerId} ${id}`) : undefined;
-  const states = await readQuotes(
-    tx,
-    wanted.map((each) => ({
-      ...each.caller,
-      quoteId: each.kind === 'quote' ? each.id : (requoteOf(each)?.quote_id ?? ''),
-      now: each.now.toISO(),
-    })),
-  );
+/** Says what becomes of each. Writes nothing and needs no lock. Its statements do not wait for each other's answers. */
+export async function judge(send: Send, wanted: readonly Wanted[]): Promise<Verdict[]> {
+  const [requotes, states] = await Promise.all([
+    readRequotes(
+      send,
+      wanted.filter(({ kind }) => kind === 'requote').map(({ id, caller }) => ({ requoteId: id, ...caller })),
+    ),
+    readQuotes(
+      send,
+      wanted.map(({ kind, id, caller, now }) => ({
+        ...caller,
+        ...(kind === 'quote' ? { quoteId: id } : { requoteId: id }),
+        now: now.toISO(),
+      })),
+    ),
+  ]);
   return wanted.map((each, index): Verdict => {
     const { client_lives: lives, quote } = states[index] ?? { client_lives: false, quote: undefined };
     try {
       if (!lives) throw refuse('token_invalid', { reason: 'its client was revoked' });
-      return each.kind === 'quote' ? judgeQuote(each, quote) : judgeRequote(each, requoteOf(each), quote);
+      if (each.kind === 'quote') return judgeQuote(each, quote);
+      return judgeRequote(each, requotes.get(`${each.caller.partnerId} ${each.id}`), quote);
     } catch (error) {
       if (error instanceof Refusal) return { refusal: error };
       throw error;
@@ -208,40 +203,38 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
 // --- Recording ------------------------------------------------------------------------------------------------------------
 
 /**
- * Records those of different quotes, each posted by the rule, in two statements however many they are; needs the
- * ledger's lock. Undefined where nothing was recorded and another look will say why: the ledger has the row by now, or
- * the partner another time zone. Throws Overtaken.
+ * Records those of different quotes, each posted by the rule, in one statement however many they are; needs the ledger's
+ * lock. Undefined where nothing was recorded and another look will say why: the ledger has the row by now, or the partner
+ * another time zone. Fails with isOvertaken where another requote of a quote was accepted meanwhile.
  */
-export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
-  const zoneMonths = zonesOf(dues).flatMap(({ timeZone, utcMonth }) => monthsAround(timeZone, utcMonth));
-  const rows = dues.map(
-    ({ wanted, accepted, policyId }): Acceptance => ({
+export async function record(send: Send, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
+  const recorded = await recordAcceptances(
+    send,
+    monthsOf(dues),
+    dues.map(({ wanted, accepted, policyId, step }) => ({
       ...accepted,
       kind: kindOf(accepted),
+      clientId: wanted.caller.clientId,
       policyId,
+      step,
       recordedAt: wanted.now.toISO(),
-    }),
+    })),
   );
-  const entries = await insertAcceptedEntries(tx, zoneMonths, rows);
-  const recorded = dues.flatMap((due) => {
-    const entry = entries.get(keyOf(due.accepted));
-    return entry === undefined ? [] : [{ ...due.wanted.caller, ...due.accepted, step: due.step, ...entry }];
+  return dues.map(({ accepted }) => {
+    const key = `${kindOf(accepted)} ${accepted.requoteId ?? accepted.quoteId}`;
+    return recorded.has(key) ? accepted : undefined;
   });
-  const overtaken = await insertAcceptances(tx, recorded);
-  if (overtaken.size > 0) throw new Overtaken(overtaken);
-  return dues.map(({ accepted }) => (entries.has(keyOf(accepted)) ? accepted : undefined));
 }
 
 const kindOf = ({ requoteId }: Accepted) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
-/** By which the ledger knows its row; ids that are made here are no two partners'. */
-const keyOf = (accepted: Accepted): string => `${kindOf(accepted)} ${accepted.requoteId ?? accepted.quoteId}`;
 
-/** The time zones and the months in which something is accepted: a handful, however many are. */
-function zonesOf(dues: readonly Due[]): { timeZone: string; utcMonth: Month }[] {
-  const zones = new Map<string, { timeZone: string; utcMonth: Month }>();
+/** The months that they may belong to in their zones: a handful, however many they are. */
+function monthsOf(dues: readonly Due[]): ZoneMonth[] {
+  const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {
-    const utcMonth = monthOf(wanted.now, 'utc');
-    zones.set(`${timeZone} ${utcMonth}`, { timeZone, utcMonth });
+    for (const month of monthsAround(timeZone, monthOf(wanted.now, 'utc'))) {
+      months.set(`${timeZone} ${month.month}`, month);
+    }
   }
-  return [...zones.values()];
+  return [...months.values()];
 }

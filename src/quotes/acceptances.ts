@@ -6,18 +6,22 @@
  * Judging and recording go on beside each other: a repeated acceptance and a refused one are answered while a close
  * holds the ledger and new ones wait for it.
  *
- * An acceptance by itself took 7 round trips, each planned anew, and a commit: on the machine of docs/performance.md 134
- * a second on 16 connections, a tenth of what bare inserts reach. Together they take 8 for any number.
+ * An acceptance by itself took 7 round trips, each statement planned anew, and a commit of its own: on 16 connections a
+ * tenth of what bare inserts reach. Now any number of them take 2, one to be judged and one to be recorded.
  */
 import type { Database } from '../database/database.ts';
 import { type Gathering, gather } from '../database/gather.ts';
-import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
+import { isFaultOfOne, LOCK_TIMEOUT, sqlstate } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerFor } from '../ledger/lock.ts';
-import { type Accepted, type Due, judge, LOOKS, Overtaken, record, unsettled, type Wanted } from './accept.ts';
+import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
+import { isOvertaken } from './queries.ts';
 
-/** Turns what was accepted into answers; what they need beside it is read once for all of them. */
-export type Answering<Answer> = (tx: Transaction, accepted: readonly Accepted[]) => Promise<readonly Answer[]>;
+/** Turns what is accepted into answers; what they need beside it is read once for all of them. */
+export type Answering<Answer> = (
+  accepted: readonly Accepted[],
+  reading: Database['reading'],
+) => Promise<readonly Answer[]>;
 
 interface Request<Answer> {
   readonly wanted: Wanted;
@@ -49,14 +53,9 @@ export function openAcceptances<Answer>(
 
   async function judgeTogether(requests: readonly Request<Answer>[]): Promise<void> {
     try {
-      const { verdicts, answers } = await database.reading(async (tx) => {
-        const verdicts = await judge(
-          tx,
-          requests.map(({ wanted }) => wanted),
-        );
-        const known = verdicts.flatMap((verdict) => ('accepted' in verdict ? [verdict.accepted] : []));
-        return { verdicts, answers: known.length === 0 ? [] : await answering(tx, known) };
-      });
+      const wanted = requests.map((request) => request.wanted);
+      const verdicts = await database.inOneTrip((send) => judge(send, wanted), { readOnly: true });
+      const answers = await answersTo(verdicts.flatMap((verdict) => ('accepted' in verdict ? [verdict.accepted] : [])));
       const known = answers.values();
       for (const [index, request] of requests.entries()) {
         const verdict = verdicts[index];
@@ -74,20 +73,18 @@ export function openAcceptances<Answer>(
     const { firsts, others } = oncePerQuote(all);
     let locked = false;
     try {
-      const { recorded, answers } = await database.transaction(async (tx) => {
+      failpoint('accept.judged');
+      const recorded = await database.inOneTrip(async (send) => {
         locked = false;
-        await lockLedgerFor(tx, patienceOf(firsts));
-        locked = true;
-        const recorded = await record(
-          tx,
-          firsts.map(({ due }) => due),
-        );
-        const accepted = recorded.filter((each) => each !== undefined);
-        const answers = accepted.length === 0 ? [] : await answering(tx, accepted);
-        failpoint('accept.recorded');
-        return { recorded, answers };
+        const locking = lockLedgerFor(send, patienceOf(firsts)).then(() => {
+          locked = true;
+        });
+        const dues = firsts.map(({ due }) => due);
+        const [recorded] = await Promise.all([record(send, dues), locking, failpoint('accept.sent')]);
+        return recorded;
       });
       failpoint('accept.committed');
+      const answers = await answersTo(recorded.filter((each) => each !== undefined));
       const given = answers.values();
       for (const [index, { request }] of firsts.entries()) {
         if (recorded[index] === undefined) lookAgain(request);
@@ -101,11 +98,9 @@ export function openAcceptances<Answer>(
   }
 
   function notRecorded(error: unknown, dues: readonly DueRequest<Answer>[], locked: boolean): void {
-    if (error instanceof Overtaken) {
-      for (const { request, due } of dues) {
-        if (error.requoteIds.has(due.accepted.requoteId ?? '')) lookAgain(request);
-        else judging.add(request);
-      }
+    const [only] = dues;
+    if (dues.length === 1 && only !== undefined && isOvertaken(error)) {
+      lookAgain(only.request);
     } else if (sqlstate(error) === LOCK_TIMEOUT && !locked) {
       // A close holds the ledger. Whose time is up is told so; the others go on waiting for what is left of theirs.
       const oldest = Math.min(...dues.map(({ request }) => request.arrivedAt));
@@ -116,6 +111,9 @@ export function openAcceptances<Answer>(
       blame(error, dues, recordTogether, ({ request }) => request);
     }
   }
+
+  const answersTo = async (accepted: readonly Accepted[]): Promise<readonly Answer[]> =>
+    accepted.length === 0 ? [] : answering(accepted, database.reading);
 
   function lookAgain(request: Request<Answer>): void {
     request.looks += 1;

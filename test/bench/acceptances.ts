@@ -59,6 +59,7 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
       await client.connect();
       connections.push(client);
     }
+    await fill(connections[0] as pg.Client, credentials);
     const served = await serve(home, env);
     serving = served.child;
     const token = await tokenFor(served, credentials);
@@ -85,13 +86,7 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
     for (let round = 0; round <= rounds; round += 1) {
       const count = round === 0 ? Math.ceil(acceptances / 3) : acceptances;
       // Quotes as the API makes them, in one statement.
-      await first.query(
-        `INSERT INTO quotes
-         SELECT 'q-' || $2::int || '-' || n, '${PARTNER}', $1, '${POLICY}', 'USD', 250, 0.085, 2, 0.30, 21.25, 6.38,
-                14.87, now()
-         FROM generate_series(0, $3::int - 1) AS n`,
-        [credentials.client_id, round, count],
-      );
+      await first.query(QUOTES, [credentials.client_id, `q-${round}-`, count]);
       // Neither meets the pages that the other, or this, has left to be written.
       await first.query('CHECKPOINT');
       const accepting = await timed(count, (nth, worker) => accept(`q-${round}-${nth}`, worker));
@@ -106,7 +101,8 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
       `SELECT count(*)::int AS count FROM quote_acceptances a JOIN entries USING (partner_id, posted_month, entry_id)`,
     );
     const expected = Math.ceil(acceptances / 3) + rounds * acceptances;
-    if (rows[0]?.count !== expected) throw new Error(`${rows[0]?.count} acceptances are recorded, not ${expected}`);
+    if (rows[0]?.count !== BEFORE + expected)
+      throw new Error(`${rows[0]?.count} acceptances are recorded, not ${BEFORE + expected}`);
     const perSecond = (each: readonly Round[]) => Math.round(median(each.map((round) => round.perSecond)));
     const ratio = perSecond(ours) / perSecond(floor);
     return {
@@ -207,6 +203,34 @@ async function settleIn(home: string, env: NodeJS.ProcessEnv): Promise<Credentia
   const settings = JSON.parse(readFileSync(file, 'utf8')) as { http?: object };
   writeFileSync(file, JSON.stringify({ ...settings, http: { ...settings.http, requests_per_minute: 10_000_000 } }));
   return JSON.parse(await run('--json', 'client', 'create', PARTNER)) as Credentials;
+}
+
+/** How many quotes were accepted in a month before. */
+const BEFORE = 100_000;
+
+const QUOTES = `INSERT INTO quotes
+  SELECT $2::text || n, '${PARTNER}', $1::text, '${POLICY}', 'USD', 250, 0.085, 2, 0.30, 21.25, 6.38, 14.87, now()
+  FROM generate_series(0, $3::int - 1) AS n`;
+
+/** A ledger in use: what was accepted before, and statistics as autovacuum leaves them within a minute. */
+async function fill(client: pg.Client, { client_id: clientId }: Credentials): Promise<void> {
+  await client.query(QUOTES, [clientId, 'before-', BEFORE]);
+  await client.query(
+    `WITH added AS (
+       INSERT INTO entries (
+         partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
+         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       SELECT partner_id, '2026-01', 'quote_accepted', quote_id, 'e-' || quote_id, policy_id, currency,
+              '2026-01-15T12:00:00Z', spot_price, partner_cut, invoice_amount, 'America/New_York', '2026-01',
+              'invoicing', now()
+       FROM quotes
+       RETURNING partner_id, posted_month, entry_id, quote_id
+     )
+     INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
+     SELECT quote_id, partner_id, $1, posted_month, entry_id FROM added`,
+    [clientId],
+  );
+  await client.query('VACUUM ANALYZE');
 }
 
 interface Address {
