@@ -53,6 +53,15 @@ export interface Shared extends Service {
 const BODY_LIMIT = 64 * 1024;
 const REQUEST_SECONDS = 30;
 
+const SAFE_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** Where the world finds this service: the issuer of its tokens. */
@@ -99,17 +108,10 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   app.decorateRequest('partnerId', null);
   addParsers(app);
   const allowed = addressList(settings.http.allow);
+  const secure = issuerOf(service).startsWith('https:');
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({
-      'X-Request-Id': request.id,
-      'X-Content-Type-Options': 'nosniff',
-      'X-Frame-Options': 'DENY',
-      'Referrer-Policy': 'no-referrer',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      'Cache-Control': 'no-store',
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-    });
-    if (issuerOf(service).startsWith('https:')) reply.header('Strict-Transport-Security', 'max-age=31536000');
+    reply.headers({ 'X-Request-Id': request.id, ...SAFE_HEADERS });
+    if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
     if (request.url.startsWith('/api/') && settings.http.allow.length > 0 && !allowed(request.ip)) {
       throw refuse('address_not_allowed', { address: request.ip });
     }

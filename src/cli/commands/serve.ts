@@ -1,4 +1,5 @@
 /** `reckoner serve`. */
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { thisProcess } from '../../events.ts';
@@ -20,6 +21,8 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
   const stopping = new AbortController();
   return withContext(
     async (context) => {
+      // Lines are written beside the work, those of one turn together: each by itself took a twelfth of an acceptance.
+      const lines = pino.destination({ dest: 2, sync: false });
       const log = pino(
         {
           base: null,
@@ -28,7 +31,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
           // None of ours logs headers; should a line ever do, secrets stay out of it.
           redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
         },
-        pino.destination({ dest: 2, sync: true }),
+        lines,
       );
       // Stored first, so that nothing is lost; worked off after the answer, one after the other.
       let working: Promise<unknown> = Promise.resolve();
@@ -54,6 +57,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
       // Takes no new requests and finishes those it has begun.
       await app.close();
       await working;
+      await promisify(lines.flush).call(lines);
       return EXIT.done;
     },
     { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
