@@ -26,6 +26,7 @@ export function openPipeline(options: { connection: pg.ClientConfig; max: number
       ...options.connection,
       max: options.max,
       pipeline: true,
+      idleTimeoutMillis: 30_000,
       onConnect: (client) => client.query(options.setup) as unknown as undefined,
     });
     // A lost connection is reported by the statements that need it; unheard, the event would end the process.

@@ -84,14 +84,13 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
     const floor: Round[] = [];
     // The first round warms both up and does not count.
     for (let round = 0; round <= rounds; round += 1) {
-      const count = round === 0 ? Math.ceil(acceptances / 3) : acceptances;
       // Quotes as the API makes them, in one statement.
-      await first.query(QUOTES, [credentials.client_id, `q-${round}-`, count]);
+      await first.query(QUOTES, [credentials.client_id, `q-${round}-`, acceptances]);
       // Neither meets the pages that the other, or this, has left to be written.
       await first.query('CHECKPOINT');
-      const accepting = await timed(count, (nth, worker) => accept(`q-${round}-${nth}`, worker));
+      const accepting = await timed(acceptances, (nth, worker) => accept(`q-${round}-${nth}`, worker));
       await first.query('CHECKPOINT');
-      const inserting = await timed(count, (nth, worker) => insert(`bare-${round}-${nth}`, worker));
+      const inserting = await timed(acceptances, (nth, worker) => insert(`bare-${round}-${nth}`, worker));
       if (round === 0) continue;
       ours.push(accepting);
       floor.push(inserting);
@@ -100,7 +99,7 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
     const { rows } = await first.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM quote_acceptances a JOIN entries USING (partner_id, posted_month, entry_id)`,
     );
-    const expected = Math.ceil(acceptances / 3) + rounds * acceptances;
+    const expected = (1 + rounds) * acceptances;
     if (rows[0]?.count !== BEFORE + expected)
       throw new Error(`${rows[0]?.count} acceptances are recorded, not ${BEFORE + expected}`);
     const perSecond = (each: readonly Round[]) => Math.round(median(each.map((round) => round.perSecond)));
@@ -241,8 +240,7 @@ interface Address {
 async function serve(home: string, env: NodeJS.ProcessEnv): Promise<Address & { child: ChildProcess }> {
   // Its log goes where a service's log goes, into a file.
   const log = openSync(join(home, 'serve.log'), 'a');
-  const flags = process.env['BENCH_SERVE_FLAGS']?.split(' ') ?? [];
-  const child = spawn(process.execPath, [...flags, PROGRAM, '--json', 'serve', '--port', '0'], {
+  const child = spawn(process.execPath, [PROGRAM, '--json', 'serve', '--port', '0'], {
     env,
     stdio: ['ignore', 'pipe', log],
   });
