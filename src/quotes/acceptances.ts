@@ -6,8 +6,8 @@
  * Judging and recording go on beside each other: a repeated acceptance and a refused one are answered while a close
  * holds the ledger and new ones wait for it.
  *
- * An acceptance by itself took 7 round trips, each statement planned anew, and a commit of its own: on 16 connections a
- * tenth of what bare inserts reach. Now any number of them take 2, one to be judged and one to be recorded.
+ * An acceptance by itself took 7 round trips, each statement planned anew, and a commit of its own: on 16 connections 134
+ * a second where bare inserts reached 1,298. Now any number of them take 2, one to be judged and one to be recorded.
  */
 import type { Database } from '../database/database.ts';
 import { type Gathering, gather } from '../database/gather.ts';

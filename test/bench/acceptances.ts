@@ -211,7 +211,10 @@ const QUOTES = `INSERT INTO quotes
   SELECT $2::text || n, '${PARTNER}', $1::text, '${POLICY}', 'USD', 250, 0.085, 2, 0.30, 21.25, 6.38, 14.87, now()
   FROM generate_series(0, $3::int - 1) AS n`;
 
-/** A ledger in use: what was accepted before, and statistics as autovacuum leaves them within a minute. */
+/**
+ * A ledger in use: what was accepted before, and statistics as autovacuum leaves them. Without any, for the first minute of
+ * an empty database, PostgreSQL checks foreign keys by plans that were made for no rows, and reads all of a partner's.
+ */
 async function fill(client: pg.Client, { client_id: clientId }: Credentials): Promise<void> {
   await client.query(QUOTES, [clientId, 'before-', BEFORE]);
   await client.query(
