@@ -13,7 +13,7 @@ import { readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { copyEntries, copyFacts, tablesOf } from '../seals/canonical.ts';
+import { copiesOfFacts, copyEntries, tablesOf } from '../seals/canonical.ts';
 import {
   AS_IT_IS,
   type BilledMonth,
@@ -348,9 +348,8 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
     await stream('entries', copyEntries({ after: month.previous ?? '', to: month.month }));
   }
   const covered = new Set([...statement.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
-  for (const table of tablesOf(form)) {
-    if (!covered.has(table.name)) continue;
-    const copy = await copyFacts(writing.tx, table, { after: facts_after, to: facts_to });
-    if (copy !== undefined) await stream(table.name, copy);
+  const tables = tablesOf(form).filter(({ name }) => covered.has(name));
+  for (const { name, copy } of await copiesOfFacts(writing.tx, tables, { after: facts_after, to: facts_to })) {
+    await stream(name, copy);
   }
 }
