@@ -34,7 +34,7 @@ async function serve(...args: string[]) {
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
   });
-  await expect.poll(() => stdout, { timeout: 20_000 }).toContain('http://');
+  await expect.poll(() => stdout, { timeout: 60_000 }).toContain('http://');
   const url = /http:\/\/[\d.:]+\d/.exec(stdout)?.[0] ?? '';
   return { child, url, stdout: () => stdout, stderr: () => stderr };
 }
