@@ -228,6 +228,12 @@ const COMMANDS = {
     EXIT.refused,
     (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it is written off, which is final.`,
   ),
+  credit_repeated: entry<{ number: string; amount: string; by: string; on: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} has been credited ${f.amount} for that reason already, by ${f.by} of ${f.on}. ` +
+      'If another credit of the same amount is meant, add --again.',
+  ),
   credit_exceeds_invoice: entry<{ number: string; amount: string; left: string }>(
     EXIT.refused,
     (f) =>

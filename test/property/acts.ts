@@ -192,12 +192,12 @@ export const ACTS: readonly Act[] = [
   {
     name: 'credit',
     weight: 4,
-    refusals: ['document_void', 'credit_exceeds_invoice'],
+    refusals: ['document_void', 'credit_exceeds_invoice', 'credit_repeated'],
     run: upon(
       (tx, history, { number, invoiceAmount }) => {
         const whole = Number.parseInt(invoiceAmount, 10);
         const amount = one(history, [invoiceAmount, String(1 + Math.floor(whole / 2)), inMajorUnits(1, 0)]) as string;
-        return creditInvoice(tx, history.world, { number, amount, reason });
+        return creditInvoice(tx, history.world, { number, amount, reason, again: history.random() < 0.7 });
       },
       (document) => anInvoice(document) && Number(document.invoiceAmount) > 0,
     ),
