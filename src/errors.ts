@@ -179,9 +179,10 @@ const COMMANDS = {
     EXIT.badInput,
     (f) => `There is no document ${f.number}. 'reckoner invoice list' shows those there are.`,
   ),
-  pdf_not_drawn: entry<{ number: string; reason: string }>(
-    EXIT.refused,
-    (f) => `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
+  pdf_not_drawn: entry<{ number: string; reason: string; void: boolean }>(EXIT.refused, (f) =>
+    f.void
+      ? `${f.number} was voided before its PDF was drawn. 'reckoner invoice pdf ${f.number} --void-copy' draws one.`
+      : `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
   ),
 
   // Correcting documents

@@ -175,8 +175,10 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
     });
     // Drawing takes a while to load, and nothing else here draws.
     const pdf = options.voidCopy ? await (await import('../../documents/void-copy.ts')).drawVoidCopy(row) : kept;
-    if (pdf === undefined)
-      throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
+    if (pdf === undefined) {
+      const reason = row.email_reason ?? 'it was not delivered';
+      throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });
+    }
     const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
     if (file === '-') {
       process.stdout.write(pdf);
