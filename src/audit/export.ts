@@ -25,9 +25,9 @@ import {
   copyPaymentMoves,
   copyPayments,
   countEvents,
-  type FactRange,
   readBilledMonths,
   readDocumentIds,
+  readFactsOf,
   readInstallation,
   readLedgerTotals,
   readPaymentTotals,
@@ -280,19 +280,12 @@ async function writePayments(writing: Writing): Promise<void> {
 
 /** The audit events recorded under the months' seals; for a month still open, those under none yet. */
 async function writeEvents(writing: Writing): Promise<void> {
-  const { tx, pack, months, request } = writing;
+  const { tx, pack, request } = writing;
   const file = await pack.file(`events.${request.format}`);
-  const range = factsOf(months);
+  const range = await readFactsOf(tx, request.from, request.to);
   const statement = request.format === 'csv' ? copyEventsCsv(range) : copyEventsJson(range);
   await streamTo(writing, file, statement);
   await file.end({ rows: await countEvents(tx, range) });
-}
-
-function factsOf(months: readonly BilledMonth[]): FactRange {
-  const sealed = months.filter(({ facts_to }) => facts_to !== null);
-  const last = sealed.at(-1)?.facts_to ?? null;
-  const open = months.some(({ facts_to }) => facts_to === null);
-  return { after: sealed[0]?.facts_after ?? last ?? 0, to: open ? null : (last ?? 0) };
 }
 
 // --- Journal ----------------------------------------------------------------------------------------------------------
