@@ -10,6 +10,7 @@ import type { Environment } from '../config.ts';
 import { Refusal, reasonOf, refuse } from '../errors.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
+import { openPipeline, type Pipeline } from './pipeline.ts';
 import { inTransaction, type Transaction, valueTypes } from './transaction.ts';
 
 export interface Database {
@@ -17,6 +18,8 @@ export interface Database {
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** The same in one round trip, for work whose statements do not need each other's answers; see pipeline.ts. */
+  readonly inOneTrip: Pipeline['run'];
   /** Does the work for its result and undoes everything that it wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** A transaction of the owner, for what the app's role may not do: backup and restore. */
@@ -24,6 +27,8 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
+  /** How long its transactions wait for a lock, in milliseconds; 0 is for ever. */
+  readonly lockPatience: number;
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
   readonly migrations: { readonly run: () => Promise<string[]> };
@@ -50,8 +55,13 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const server = await reachServer(environment);
   const app = pool(server.connection, options.poolSize ?? 4, 'app', options.patience);
   const owner = pool(server.connection, 1, 'owner');
+  const pipeline = openPipeline({
+    connection: server.connection,
+    max: options.poolSize ?? 4,
+    setup: sessionSetup('app', options.patience),
+  });
   const close = async () => {
-    await Promise.all([app.destroy(), owner.destroy()]);
+    await Promise.all([app.destroy(), owner.destroy(), pipeline.close()]);
     await server.release();
   };
   try {
@@ -68,8 +78,10 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   return {
     transaction: (work) => inTransaction(app, work),
     reading: (work) => inTransaction(app, work, { readOnly: true }),
+    inOneTrip: pipeline.run,
     preview: (work) => previewed(app, work),
     asOwner: (work, given) => inTransaction(owner, work, given),
+    lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
     migrations: {
       run: async () => {
@@ -145,15 +157,20 @@ const TAKE_APP_ROLE = `
   SELECT set_config('role', 'reckoner_app', false)
   FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
 
+function sessionSetup(role: 'app' | 'owner', patience: DatabaseOptions['patience']): string {
+  const setup = patience
+    ? `${SESSION_SETUP}; SET lock_timeout TO '${patience.lockSeconds}s'; SET statement_timeout TO '${patience.statementSeconds}s'`
+    : SESSION_SETUP;
+  return role === 'app' ? `${setup}; ${TAKE_APP_ROLE}` : setup;
+}
+
 function pool(
   connection: pg.ClientConfig,
   max: number,
   role: 'app' | 'owner',
   patience?: DatabaseOptions['patience'],
 ): Knex {
-  const setup = patience
-    ? `${SESSION_SETUP}; SET lock_timeout TO '${patience.lockSeconds}s'; SET statement_timeout TO '${patience.statementSeconds}s'`
-    : SESSION_SETUP;
+  const setup = sessionSetup(role, patience);
   return knexFactory({
     client: 'pg',
     connection: connection as Knex.PgConnectionConfig,
@@ -163,7 +180,7 @@ function pool(
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
         // A connection that the server ends while idle is dropped from the pool; the next query opens another.
         client.on('error', () => {});
-        client.query(role === 'app' ? `${setup}; ${TAKE_APP_ROLE}` : setup, (error) => done(error, client));
+        client.query(setup, (error) => done(error, client));
       },
     },
     acquireConnectionTimeout: patience ? patience.statementSeconds * 1000 : 60_000,

@@ -32,6 +32,27 @@ export async function execute(tx: Transaction, sql: string, bindings: Bindings =
   return result.rowCount ?? 0;
 }
 
+/**
+ * Planned once by each connection, under its name, which no other has; bindings are $1, $2 and so on. For what is asked all
+ * the time: to plan how quotes are read took 1.6 ms each time, to read a batch of them takes 0.4.
+ */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Sends a statement of a transaction and gives all its rows. */
+export type Send = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>;
+
+/** Sends prepared statements within a transaction, one after the other. */
+export function sendWithin(tx: Transaction): Send {
+  return async <Row>(statement: Statement, values: readonly unknown[]) => {
+    const connection = await connectionOf(tx);
+    const { rows } = await connection.query({ ...statement, values: [...values] });
+    return rows as Row[];
+  };
+}
+
 /** The transaction's own connection, for COPY, which knex does not know. */
 export async function connectionOf(tx: Transaction): Promise<pg.Client> {
   return (await tx.client.acquireConnection()) as pg.Client;
@@ -46,18 +67,25 @@ const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
 const ATTEMPTS = 5;
 
 /** Does the work in one transaction, again from its start where RETRIED_SQLSTATES says so, at most five times. */
-export async function inTransaction<Result>(
+export function inTransaction<Result>(
   knex: Knex,
   work: (tx: Transaction) => Promise<Result>,
   options: { readOnly?: boolean } = {},
 ): Promise<Result> {
+  return retried(() =>
+    knex.transaction(
+      work,
+      // Writers look again after they have waited for a lock: their statements need a snapshot each.
+      options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : { isolationLevel: 'read committed' },
+    ),
+  );
+}
+
+/** Does a whole transaction again where RETRIED_SQLSTATES says so, at most five times. */
+export async function retried<Result>(transaction: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await knex.transaction(
-        work,
-        // Writers look again after they have waited for a lock: their statements need a snapshot each.
-        options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : { isolationLevel: 'read committed' },
-      );
+      return await transaction();
     } catch (error) {
       if (attempt === ATTEMPTS || !RETRIED_SQLSTATES.has(sqlstate(error) ?? '')) throw error;
       await new Promise((resolve) => setTimeout(resolve, attempt * 20 + Math.random() * 50));
@@ -69,6 +97,23 @@ export async function inTransaction<Result>(
 export function sqlstate(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
+
+/** The constraint that a statement would have broken, undefined for any other error. */
+export function constraintOf(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.constraint : undefined;
+}
+
+/**
+ * Whether an error is the fault of what one statement was given, or of whom it met, and not of the server or of the way
+ * to it: of many that were done together, each may then be done by itself.
+ */
+export function isFaultOfOne(error: unknown): boolean {
+  // Connections, resources, operators, the system and the server's own bugs (classes 08, 53, 57, 58, XX).
+  return error instanceof pg.DatabaseError && !/^(08|53|57|58|XX)/.test(error.code ?? 'XX');
+}
+
+/** lock_not_available: somebody else held a lock for longer than lock_timeout. */
+export const LOCK_TIMEOUT = '55P03';
 
 const OID = { int8: 20, date: 1082, timestamptz: 1184 } as const;
 

@@ -10,8 +10,8 @@ import { readDocuments } from '../documents/queries.ts';
 import { reasonOf, refuse } from '../errors.ts';
 import { ExactNumber, parseExactFields, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
-import { clientLives } from '../partners/client-queries.ts';
-import { type Accepted, acceptedQuote, acceptQuote, acceptRequote, incrementsOf } from '../quotes/accept.ts';
+import { doesClientLive } from '../partners/client-queries.ts';
+import { type Accepted, accept, acceptedQuote, incrementsOf, type Wanted } from '../quotes/accept.ts';
 import { type Caller, keepAnswer, type QuoteState, readKeptAnswer } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf } from '../quotes/quote.ts';
 import type { Operation } from './operations.ts';
@@ -26,8 +26,6 @@ interface Call<Params, Body> {
 }
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
-  const { metrics } = shared;
-
   serve(app, shared, operations.createQuote, async (tx, { body, ...asked }) => {
     const quote = await makeQuote(tx, { policyId: body.policy_id, insuredAmount: body.insured_amount }, asked);
     return quoteAnswer(await quoteOf(tx, quote.quote_id, asked));
@@ -35,10 +33,8 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.readQuote, async (tx, { params, ...asked }) =>
     quoteAnswer(await quoteOf(tx, params.quote_id, asked)),
   );
-  serve(app, shared, operations.acceptQuote, async (tx, { params, ...asked }) => {
-    const accepted = await acceptQuote(tx, params.quote_id, asked);
-    metrics.acceptances.inc({ kind: 'quote' });
-    return acceptanceAnswer(accepted);
+  serveAcceptances(app, shared, operations.acceptQuote, ({ params, caller, now }) => {
+    return { kind: 'quote', id: params.quote_id, caller, now };
   });
   serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
     const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount };
@@ -53,10 +49,8 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
       requoted_at: requote.requoted_at,
     };
   });
-  serve(app, shared, operations.acceptRequote, async (tx, { params, ...asked }) => {
-    const accepted = await acceptRequote(tx, params.requote_id, asked);
-    metrics.acceptances.inc({ kind: 'requote' });
-    return acceptanceAnswer(accepted);
+  serveAcceptances(app, shared, operations.acceptRequote, ({ params, caller, now }) => {
+    return { kind: 'requote', id: params.requote_id, caller, now };
   });
   serve(app, shared, operations.listInvoices, async (tx, { caller }) =>
     (await readDocuments(tx, { partnerId: caller.partnerId })).map(documentJson),
@@ -99,6 +93,11 @@ function quoteAnswer(quote: QuoteState): object {
   };
 }
 
+/** The answers of acceptances, each at its own place; what they need beside them is read here, once for all. */
+export async function acceptanceAnswers(accepted: readonly Accepted[]): Promise<string[]> {
+  return accepted.map((each) => writeExactJson(acceptanceAnswer(each)));
+}
+
 /** The payment values of 2.2, or those of 2.3 for a requote. What a connected account's partner must split goes beside. */
 function acceptanceAnswer(accepted: Accepted): object {
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
@@ -115,16 +114,70 @@ interface Answer {
   readonly text: string;
 }
 
+/** Under which a request may be repeated, and what it asks for. */
+interface RequestKey {
+  readonly key: string;
+  readonly sha256: string;
+}
+
+type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined> = Call<
+  z.output<Params>,
+  Body extends z.ZodType ? z.output<Body> : undefined
+>;
+
 type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined> = (
   tx: Transaction,
-  call: Call<z.output<Params>, Body extends z.ZodType ? z.output<Body> : undefined>,
+  call: CallOf<Params, Body>,
 ) => Promise<unknown>;
 
+/** A call that does one act in a transaction of its own. */
 function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, Body>,
   work: Handler<Params, Body>,
+): void {
+  route(app, shared, operation, (call, key) =>
+    insideTransaction(shared, operation, async (tx) => {
+      if (!(await doesClientLive(tx, call.caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
+      const answering = async () => ({ status: operation.status, text: writeExactJson(await work(tx, call)) });
+      return key === undefined ? answering() : onceByKey(tx, { ...call, ...key }, answering);
+    }),
+  );
+}
+
+/**
+ * A call that accepts, together with those that arrive at the same time. One with an idempotency key, which an acceptance
+ * does not need, is by itself: its answer and its key are kept by one transaction.
+ */
+function serveAcceptances<Params extends z.ZodType>(
+  app: FastifyInstance,
+  shared: Shared,
+  operation: Operation<Params, undefined>,
+  wantedBy: (call: CallOf<Params, undefined>) => Wanted,
+): void {
+  const { metrics, acceptances } = shared;
+  route(app, shared, operation, async (call, key) => {
+    const wanted = wantedBy(call);
+    const alone = async (tx: Transaction) => {
+      const [text = ''] = await acceptanceAnswers([await accept(tx, wanted)]);
+      return { status: operation.status, text };
+    };
+    const answer =
+      key === undefined
+        ? { status: operation.status, text: await acceptances(wanted) }
+        : await insideTransaction(shared, operation, (tx) => onceByKey(tx, { ...call, ...key }, () => alone(tx)));
+    metrics.acceptances.inc({ kind: wanted.kind });
+    return answer;
+  });
+}
+
+/** What every call passes before its act: whose it is, how often they ask, and what they ask for. */
+function route<Params extends z.ZodType, Body extends z.ZodType | undefined>(
+  app: FastifyInstance,
+  shared: Shared,
+  operation: Operation<Params, Body>,
+  act: (call: CallOf<Params, Body>, key: RequestKey | undefined) => Promise<Answer>,
 ): void {
   const { environment, settings, limits } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
@@ -137,13 +190,8 @@ function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
     const params = readParams(operation, request);
     const body = operation.body === undefined ? undefined : readBody(operation.body, request);
     const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
-    const call = { caller, now: environment.now(), params, body } as Parameters<Handler<Params, Body>>[1];
-    const answer = await insideTransaction(shared, operation, async (tx) => {
-      if (!(await clientLives(tx, caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
-      const answering = async () => ({ status: operation.status, text: writeExactJson(await work(tx, call)) });
-      if (key === undefined) return answering();
-      return onceByKey(tx, { caller, key, sha256: fingerprint(request, body), now: call.now }, answering);
-    });
+    const call = { caller, now: environment.now(), params, body } as CallOf<Params, Body>;
+    const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
   app.route({ method: [...operation.methods], url, handler });
@@ -169,7 +217,7 @@ class KeyTaken extends Error {}
 
 async function onceByKey(
   tx: Transaction,
-  { caller, key, sha256, now }: { caller: Caller; key: string; sha256: string; now: DateTime<true> },
+  { caller, key, sha256, now }: RequestKey & { caller: Caller; now: DateTime<true> },
   answering: () => Promise<Answer>,
 ): Promise<Answer> {
   const { partnerId } = caller;

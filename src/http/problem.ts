@@ -28,7 +28,7 @@ function isUnreachable(error: unknown): boolean {
   return (
     ['ECONNREFUSED', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EPIPE', 'ECONNRESET'].includes(code ?? '') ||
     error.name === 'KnexTimeoutError' ||
-    /timeout expired|Unable to acquire a connection/.test(error.message)
+    /timeout expired|timeout exceeded|Unable to acquire a connection/.test(error.message)
   );
 }
 

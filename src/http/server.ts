@@ -5,7 +5,9 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { refuse } from '../errors.ts';
-import { addApi } from './api.ts';
+import type { Wanted } from '../quotes/accept.ts';
+import { openAcceptances } from '../quotes/acceptances.ts';
+import { acceptanceAnswers, addApi } from './api.ts';
 import { type Keyring, openKeyring } from './keys.ts';
 import { type Limits, openLimits } from './limits.ts';
 import { type Metrics, openMetrics } from './metrics.ts';
@@ -43,11 +45,22 @@ export interface Shared extends Service {
   readonly tokens: TokenOffice;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  /** Accepts a quote or a requote, with others that arrive at the same time, and gives the text of its answer. */
+  readonly acceptances: (wanted: Wanted) => Promise<string>;
 }
 
 /** No body of the API needs a tenth of it. */
 const BODY_LIMIT = 64 * 1024;
 const REQUEST_SECONDS = 30;
+
+const SAFE_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+};
 
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
@@ -103,17 +116,10 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     );
   }
   const allowed = addressList(settings.http.allow);
+  const secure = issuerOf(service).startsWith('https:');
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({
-      'X-Request-Id': request.id,
-      'X-Content-Type-Options': 'nosniff',
-      'X-Frame-Options': 'DENY',
-      'Referrer-Policy': 'no-referrer',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      'Cache-Control': 'no-store',
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-    });
-    if (issuerOf(service).startsWith('https:')) reply.header('Strict-Transport-Security', 'max-age=31536000');
+    reply.headers({ 'X-Request-Id': request.id, ...SAFE_HEADERS });
+    if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
     // By the route that was found: the address as it was sent may be encoded, or absolute.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && settings.http.allow.length > 0 && !allowed(request.ip)) {
@@ -139,7 +145,8 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   });
   app.setErrorHandler(sendProblem);
 
-  const shared: Shared = { ...service, keyring, tokens, limits, metrics };
+  const acceptances = openAcceptances(database, acceptanceAnswers);
+  const shared: Shared = { ...service, keyring, tokens, limits, metrics, acceptances };
   addTokenExchange(app, shared);
   addDiscovery(app, shared);
   addApi(app, shared);

@@ -218,14 +218,14 @@ export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc
 }
 
 // The posting rule, once for all writers: a row posts to its own month while that is open, otherwise to the earliest open
-// one, and takes the arrangement of its own month. True only under the ledger's lock. `:onlyPartner` may be null.
-const PARTNER_MONTHS = `partner_months AS MATERIALIZED (
+// one, and takes the arrangement of its own month. True only under the ledger's lock. Of all partners where none are named.
+const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_months AS MATERIALIZED (
        SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
               greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
-       FROM json_to_recordset(CAST(:zoneMonths AS json)) AS z (
+       FROM json_to_recordset(CAST(${zoneMonths} AS json)) AS z (
          time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
        JOIN partners p ON p.time_zone = z.time_zone
-         AND (CAST(:onlyPartner AS text) IS NULL OR p.partner_id = :onlyPartner)
+         ${onlyPartners === undefined ? '' : `AND p.partner_id = ANY (CAST(${onlyPartners} AS text[]))`}
        CROSS JOIN LATERAL (
          SELECT arrangement FROM partner_arrangements a
          WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
@@ -243,7 +243,7 @@ export function insertEntries(
 ): Promise<{ entries: number; late_entries: number }> {
   return queryOne(
     tx,
-    `WITH ${PARTNER_MONTHS}, reversed AS MATERIALIZED (
+    `WITH ${partnerMonths(':zoneMonths')}, reversed AS MATERIALIZED (
        SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
        FROM staged s
        LEFT JOIN entries e ON e.partner_id = s.partner_id
@@ -273,11 +273,11 @@ export function insertEntries(
        RETURNING posted_month > month AS late
      )
      SELECT count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries FROM added`,
-    { zoneMonths: JSON.stringify(zoneMonths), onlyPartner: null, recordedAt },
+    { zoneMonths: JSON.stringify(zoneMonths), recordedAt },
   );
 }
 
-/** A row that is recorded by itself as it happens; the sums of its quote can only grow by it. */
+/** A row that is recorded as it happens; the sums of its quote can only grow by it. */
 export interface Acceptance {
   readonly kind: 'quote_accepted' | 'requote_accepted';
   readonly partnerId: string;
@@ -290,41 +290,30 @@ export interface Acceptance {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
-}
-
-export interface EntryKey {
-  readonly posted_month: Month;
-  readonly entry_id: number;
+  readonly recordedAt: string;
 }
 
 /**
- * Records one acceptance by the posting rule; needs the ledger's lock. Nothing where the ledger has a row of that
- * partner, kind and id already (one under way is waited for), or where the partner has another time zone by now.
+ * SQL that records acceptances by the posting rule; needs the ledger's lock. `wanted` are rows of Acceptance by the names
+ * of its fields; the other two are bindings, the months of their zones and their partners. Gives the new rows as `added`.
+ * Those are missing that the ledger has already by partner, kind and id (one under way is waited for), and those whose
+ * partner has another time zone by now. In one order, so that two servers do not wait for each other.
  */
-export async function insertEntry(
-  tx: Transaction,
-  zoneMonths: readonly ZoneMonth[],
-  row: Acceptance,
-  recordedAt: string,
-): Promise<EntryKey | undefined> {
-  const rows = await query<EntryKey>(
-    tx,
-    `WITH ${PARTNER_MONTHS}
-     INSERT INTO entries (
-       partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
-       spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
-     SELECT partner_id, posted_month, :kind, :quoteId, CAST(:requoteId AS text), :enrollmentId, :policyId, :currency,
-            CAST(:acceptedAt AS timestamptz), trim_scale(CAST(:spotPrice AS numeric)),
-            trim_scale(CAST(:partnerCut AS numeric)), trim_scale(CAST(:invoiceAmount AS numeric)), time_zone, month,
-            arrangement, CAST(:recordedAt AS timestamptz)
-     FROM partner_months
-     WHERE CAST(:acceptedAt AS timestamptz) >= starts_at AND CAST(:acceptedAt AS timestamptz) < ends_at
-     ON CONFLICT (partner_id, kind, (coalesce(reversal_id, requote_id, quote_id))) DO NOTHING
-     RETURNING posted_month, entry_id`,
-    { ...row, zoneMonths: JSON.stringify(zoneMonths), onlyPartner: row.partnerId, recordedAt },
-  );
-  return rows[0];
-}
+export const addAcceptances = (wanted: string, zoneMonths: string, partners: string): string => `
+  ${partnerMonths(zoneMonths, partners)}, added AS (
+    INSERT INTO entries (
+      partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
+      spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+    SELECT m.partner_id, m.posted_month, w.kind, w."quoteId", w."requoteId", w."enrollmentId", w."policyId", w.currency,
+           w."acceptedAt", trim_scale(w."spotPrice"), trim_scale(w."partnerCut"), trim_scale(w."invoiceAmount"),
+           m.time_zone, m.month, m.arrangement, w."recordedAt"
+    FROM ${wanted} w
+    JOIN partner_months m ON m.partner_id = w."partnerId" COLLATE "C"
+      AND w."acceptedAt" >= m.starts_at AND w."acceptedAt" < m.ends_at
+    ORDER BY m.partner_id, w.kind COLLATE "C", coalesce(w."requoteId", w."quoteId") COLLATE "C"
+    ON CONFLICT (partner_id, kind, (coalesce(reversal_id, requote_id, quote_id))) DO NOTHING
+    RETURNING partner_id, posted_month, entry_id, kind, quote_id, requote_id
+  )`;
 
 // Every bad row: bad by itself, or found so. A duplicate is not bad.
 const BAD_ROWS = `

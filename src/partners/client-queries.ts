@@ -101,12 +101,18 @@ export function readClients(
   );
 }
 
-/** Whether a client is the partner's and not revoked: asked at each request, so that a revocation works at once. */
-export async function clientLives(tx: Transaction, client: { clientId: string; partnerId: string }): Promise<boolean> {
+/** SQL: whether a client is the partner's and not revoked. Asked at each request, so that a revocation works at once. */
+export const clientLives = (clientId: string, partnerId: string): string =>
+  `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})
+    AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = ${clientId}))`;
+
+export async function doesClientLive(
+  tx: Transaction,
+  client: { clientId: string; partnerId: string },
+): Promise<boolean> {
   const { lives } = await queryOne<{ lives: boolean }>(
     tx,
-    `SELECT EXISTS (SELECT FROM api_clients WHERE client_id = :clientId AND partner_id = :partnerId)
-        AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = :clientId) AS lives`,
+    `SELECT ${clientLives(':clientId', ':partnerId')} AS lives`,
     client,
   );
   return lives;

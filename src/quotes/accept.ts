@@ -1,29 +1,37 @@
 /**
  * Accepting quotes and requotes: what was offered becomes a ledger row at that instant, once. Whoever accepts again, or
- * at the same time, gets the same answer, and nothing more is recorded. Refusals: quote_unknown, requote_unknown,
+ * at the same time, gets the same answer, and nothing more is recorded. It is judged and recorded for any number at once,
+ * and each has its own answer. Refusals: token_invalid (its client was revoked), quote_unknown, requote_unknown,
  * partner_inactive, policy_inactive, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { type Send, sendWithin, type Transaction } from '../database/transaction.ts';
+import { Refusal, refuse } from '../errors.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
-import { monthsAround } from '../ledger/posting.ts';
-import { type Acceptance, type EntryKey, insertEntry } from '../ledger/queries.ts';
+import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import {
-  insertQuoteAcceptance,
-  insertRequoteAcceptance,
+  isOvertaken,
   type QuoteState,
   type RequoteFacts,
   type RequoteState,
-  readRequote,
+  readQuotes,
+  readRequotes,
+  recordAcceptances,
 } from './queries.ts';
-import { type Asked, quoteOf, refuseInactive } from './quote.ts';
+import { type Asked, refuseInactive } from './quote.ts';
+
+/** An acceptance that a partner's client asks for. */
+export interface Wanted extends Asked {
+  readonly kind: 'quote' | 'requote';
+  readonly id: string;
+}
 
 /** What an acceptance answers: the quote's prices, or the increments of a requote. */
 export interface Accepted {
+  readonly partnerId: string;
   readonly quoteId: string;
   readonly requoteId: string | null;
   readonly enrollmentId: string;
@@ -35,79 +43,132 @@ export interface Accepted {
   readonly invoiceAmount: string;
 }
 
-/**
- * How often an acceptance looks again: a row that it found taken, or a partner whose zone changed meanwhile, is settled
- * when it looks the second time.
- */
-const LOOKS = 3;
-
-export async function acceptQuote(tx: Transaction, quoteId: string, asked: Asked): Promise<Accepted> {
-  for (let look = 1; look <= LOOKS; look += 1) {
-    const quote = await quoteOf(tx, quoteId, asked);
-    const done = acceptedQuote(quote);
-    if (done !== undefined) return done;
-    if (quote.imported) throw refuse('recorded_otherwise', { id: quoteId });
-    refuseInactive(quote, quote.partner_id, quote.policy_id);
-    const accepted: Accepted = {
-      quoteId,
-      requoteId: null,
-      enrollmentId: `e-${randomUUID()}`,
-      currency: quote.currency,
-      acceptedAt: instant(asked.now.toISO()),
-      spotPrice: quote.spot_price,
-      partnerCut: quote.partner_cut,
-      invoiceAmount: quote.invoice_amount,
-    };
-    const entry = await record(tx, accepted, quote, asked.now);
-    if (entry === undefined) continue;
-    await insertQuoteAcceptance(tx, { quoteId, ...asked.caller, ...entry });
-    return accepted;
-  }
-  throw new Error(`quote ${quoteId} could not be recorded and is not recorded`);
+/** What is to be recorded, so that it is accepted. */
+export interface Due {
+  readonly wanted: Wanted;
+  readonly accepted: Accepted;
+  readonly policyId: string;
+  /** Of the partner, when it was judged. */
+  readonly timeZone: string;
+  /** The requote's step; null for a quote. */
+  readonly step: number | null;
 }
 
-export async function acceptRequote(tx: Transaction, requoteId: string, asked: Asked): Promise<Accepted> {
+/** What becomes of one: it was accepted before, it is refused, or it is to be recorded. */
+export type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
+
+/** How often one is judged: a row that it found taken, or a partner whose zone changed, is settled at the second look. */
+export const LOOKS = 3;
+
+/** Accepts one by itself, within a transaction that does more. */
+export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
+  const send = sendWithin(tx);
   for (let look = 1; look <= LOOKS; look += 1) {
-    const requote = await readRequote(tx, { partnerId: asked.caller.partnerId, requoteId });
-    if (requote === undefined) throw refuse('requote_unknown', { requote_id: requoteId });
-    const increments = incrementsOf(requote);
-    if (requote.enrollment_id !== null && requote.accepted_at !== null) {
-      return { ...increments, enrollmentId: requote.enrollment_id, acceptedAt: instant(requote.accepted_at) };
+    const [verdict] = await judge(send, [wanted]);
+    if (verdict === undefined) break;
+    if ('refusal' in verdict) throw verdict.refusal;
+    if ('accepted' in verdict) return verdict.accepted;
+    await lockLedgerShared(tx);
+    try {
+      const [accepted] = await record(send, [verdict.due]);
+      if (accepted !== undefined) return accepted;
+    } catch (error) {
+      if (!isOvertaken(error)) throw error;
+      throw refuse('requote_stale', { requote_id: wanted.id, quote_id: verdict.due.accepted.quoteId }, error);
     }
-    if (requote.imported) throw refuse('recorded_otherwise', { id: requoteId });
-    const quote = await quoteOf(tx, requote.quote_id, asked);
-    refuseOvertaken(requote, quote);
-    const accepted: Accepted = {
-      ...increments,
-      // The enrollment is the quote's: a requote changes its price, not whom it protects.
-      enrollmentId: quote.enrollment_id ?? '',
-      acceptedAt: instant(asked.now.toISO()),
-    };
-    const entry = await record(tx, accepted, quote, asked.now);
-    if (entry === undefined) continue;
-    const { quote_id: quoteId, step } = requote;
-    const first = await insertRequoteAcceptance(tx, { requoteId, quoteId, step, ...asked.caller, ...entry });
-    // Another requote of this quote was first. Throwing undoes the row.
-    if (!first) throw refuse('requote_stale', { requote_id: requoteId, quote_id: quoteId });
-    return accepted;
   }
-  throw new Error(`requote ${requoteId} could not be recorded and is not recorded`);
+  throw unsettled(wanted);
+}
+
+/** A bug's error: whatever is found taken is there at the next look. */
+export const unsettled = ({ kind, id }: Wanted): Error =>
+  new Error(`${kind} ${id} could not be recorded and is not recorded`);
+
+// --- Judging --------------------------------------------------------------------------------------------------------------
+
+/** Says what becomes of each. Writes nothing and needs no lock. Its statements do not wait for each other's answers. */
+export async function judge(send: Send, wanted: readonly Wanted[]): Promise<Verdict[]> {
+  const [requotes, states] = await Promise.all([
+    readRequotes(
+      send,
+      wanted.filter(({ kind }) => kind === 'requote').map(({ id, caller }) => ({ requoteId: id, ...caller })),
+    ),
+    readQuotes(
+      send,
+      wanted.map(({ kind, id, caller, now }) => ({
+        ...caller,
+        ...(kind === 'quote' ? { quoteId: id } : { requoteId: id }),
+        now: now.toISO(),
+      })),
+    ),
+  ]);
+  return wanted.map((each, index): Verdict => {
+    const { client_lives: lives, quote } = states[index] ?? { client_lives: false, quote: undefined };
+    try {
+      if (!lives) throw refuse('token_invalid', { reason: 'its client was revoked' });
+      if (each.kind === 'quote') return judgeQuote(each, quote);
+      return judgeRequote(each, requotes.get(`${each.caller.partnerId} ${each.id}`), quote);
+    } catch (error) {
+      if (error instanceof Refusal) return { refusal: error };
+      throw error;
+    }
+  });
+}
+
+function judgeQuote(wanted: Wanted, quote: QuoteState | undefined): Verdict {
+  if (quote === undefined) throw refuse('quote_unknown', { quote_id: wanted.id });
+  const accepted = acceptedQuote(quote);
+  if (accepted !== undefined) return { accepted };
+  if (quote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
+  refuseInactive(quote, quote.partner_id, quote.policy_id);
+  return {
+    due: {
+      wanted,
+      accepted: { ...pricesOf(quote), enrollmentId: `e-${randomUUID()}`, acceptedAt: wanted.now.toUTC().toISO() },
+      policyId: quote.policy_id,
+      timeZone: quote.time_zone,
+      step: null,
+    },
+  };
+}
+
+function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: QuoteState | undefined): Verdict {
+  if (requote === undefined) throw refuse('requote_unknown', { requote_id: wanted.id });
+  const increments = incrementsOf(requote);
+  if (requote.enrollment_id !== null && requote.accepted_at !== null) {
+    const { enrollment_id: enrollmentId, accepted_at: acceptedAt } = requote;
+    return { accepted: { ...increments, enrollmentId, acceptedAt: instant(acceptedAt) } };
+  }
+  if (requote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
+  if (quote === undefined) throw refuse('quote_unknown', { quote_id: requote.quote_id });
+  refuseOvertaken(requote, quote);
+  return {
+    due: {
+      wanted,
+      // The enrollment is the quote's: a requote changes its price, not whom it protects.
+      accepted: { ...increments, enrollmentId: quote.enrollment_id ?? '', acceptedAt: wanted.now.toUTC().toISO() },
+      policyId: quote.policy_id,
+      timeZone: quote.time_zone,
+      step: requote.step,
+    },
+  };
 }
 
 /** The answer that the acceptance of a quote gave; undefined while it is not accepted. */
 export function acceptedQuote(quote: QuoteState): Accepted | undefined {
   if (quote.enrollment_id === null || quote.accepted_at === null) return undefined;
-  return {
-    quoteId: quote.quote_id,
-    requoteId: null,
-    enrollmentId: quote.enrollment_id,
-    currency: quote.currency,
-    acceptedAt: instant(quote.accepted_at),
-    spotPrice: quote.spot_price,
-    partnerCut: quote.partner_cut,
-    invoiceAmount: quote.invoice_amount,
-  };
+  return { ...pricesOf(quote), enrollmentId: quote.enrollment_id, acceptedAt: instant(quote.accepted_at) };
 }
+
+const pricesOf = (quote: QuoteState): Omit<Accepted, 'enrollmentId' | 'acceptedAt'> => ({
+  partnerId: quote.partner_id,
+  quoteId: quote.quote_id,
+  requoteId: null,
+  currency: quote.currency,
+  spotPrice: quote.spot_price,
+  partnerCut: quote.partner_cut,
+  invoiceAmount: quote.invoice_amount,
+});
 
 /** One text for an instant, whether it was just taken or read back: the same answer is the same bytes. */
 const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
@@ -117,6 +178,7 @@ export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentI
   const { currency } = requote;
   const more = (now: string, before: string) => Amount.of(now, currency).minus(Amount.of(before, currency)).toString();
   return {
+    partnerId: requote.partner_id,
     quoteId: requote.quote_id,
     requoteId: requote.requote_id,
     currency,
@@ -138,20 +200,41 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
   if (!stands) throw refuse('requote_stale', { requote_id, quote_id });
 }
 
-/** Records the row under the ledger's lock, which is held from here to the end of the transaction. */
-async function record(
-  tx: Transaction,
-  accepted: Accepted,
-  quote: QuoteState,
-  now: DateTime<true>,
-): Promise<EntryKey | undefined> {
-  const row: Acceptance = {
-    kind: accepted.requoteId === null ? 'quote_accepted' : 'requote_accepted',
-    partnerId: quote.partner_id,
-    policyId: quote.policy_id,
-    ...accepted,
-  };
-  const months = monthsAround(quote.time_zone, monthOf(now, 'utc'));
-  await lockLedgerShared(tx);
-  return insertEntry(tx, months, row, now.toISO());
+// --- Recording ------------------------------------------------------------------------------------------------------------
+
+/**
+ * Records those of different quotes, each posted by the rule, in one statement however many they are; needs the ledger's
+ * lock. Undefined where nothing was recorded and another look will say why: the ledger has the row by now, or the partner
+ * another time zone. Fails with isOvertaken where another requote of a quote was accepted meanwhile.
+ */
+export async function record(send: Send, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
+  const recorded = await recordAcceptances(
+    send,
+    monthsOf(dues),
+    dues.map(({ wanted, accepted, policyId, step }) => ({
+      ...accepted,
+      kind: kindOf(accepted),
+      clientId: wanted.caller.clientId,
+      policyId,
+      step,
+      recordedAt: wanted.now.toISO(),
+    })),
+  );
+  return dues.map(({ accepted }) => {
+    const key = `${kindOf(accepted)} ${accepted.requoteId ?? accepted.quoteId}`;
+    return recorded.has(key) ? accepted : undefined;
+  });
+}
+
+const kindOf = ({ requoteId }: Accepted) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
+
+/** The months that they may belong to in their zones: a handful, however many they are. */
+function monthsOf(dues: readonly Due[]): ZoneMonth[] {
+  const months = new Map<string, ZoneMonth>();
+  for (const { wanted, timeZone } of dues) {
+    for (const month of monthsAround(timeZone, monthOf(wanted.now, 'utc'))) {
+      months.set(`${timeZone} ${month.month}`, month);
+    }
+  }
+  return [...months.values()];
 }

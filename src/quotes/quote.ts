@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
+import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { priceOf } from './price.ts';
@@ -17,7 +17,7 @@ import {
   type QuoteState,
   type RequoteFacts,
   readPolicyTerms,
-  readQuote,
+  readQuotes,
 } from './queries.ts';
 
 export interface Asked {
@@ -98,7 +98,8 @@ export async function makeRequote(
 
 /** The partner's own quote; another partner's is as unknown as one that does not exist. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
-  const quote = await readQuote(tx, { partnerId: caller.partnerId, quoteId, now: now.toISO() });
+  const [found] = await readQuotes(sendWithin(tx), [{ ...caller, quoteId, now: now.toISO() }]);
+  const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   return quote;
 }

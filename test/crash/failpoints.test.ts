@@ -27,6 +27,9 @@ const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
 /** Repeated after their commits, a credit and a void are refused: a person looks, and goes on. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
 
+/** Acceptances are not a command's; they have tests of their own, in acceptances.test.ts. */
+const OF_ACCEPTANCES = /^accept[.]/;
+
 /** The command that passes a failpoint, by the first word of its name; links come to an end when it is run again. */
 const commandOf = (failpoint: Failpoint): Command => {
   if (failpoint === 'delivery.link_switched_off' || failpoint === 'delivery.link_closed') return 'rerun';
@@ -51,7 +54,7 @@ beforeAll(async () => {
   }
 }, 300_000);
 
-for (const failpoint of FAILPOINTS) {
+for (const failpoint of FAILPOINTS.filter((each) => !OF_ACCEPTANCES.test(each))) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     const story = await beginStory();
     const commands = commandsFor(failpoint);

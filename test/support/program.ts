@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
+export const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
 
 /** Variables that would reach the program from the machine that runs the tests. */
 const OWN_VARIABLES = [
