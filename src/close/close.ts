@@ -6,7 +6,7 @@
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
@@ -60,6 +60,8 @@ export async function planClose(
  */
 export async function closeNext(tx: Transaction, issuing: Issuing, request: CloseRequest): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
+  // Enough to group a month's rows by hashing, and to sort the hashes of a million of them without the disk.
+  await execute(tx, `SET LOCAL work_mem = '96MB'`);
   failpoint('close.locked');
   const [month] = await planClose(tx, issuing, request);
   if (month === undefined) return undefined;
