@@ -19,35 +19,25 @@ export const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
 
 /**
  * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero; no quote
- * is accepted twice. Only the few quotes that have such rows are summed: with a sum of each, a million rows took 3 µs more
- * apiece. All are compared with each other, by a hash of their names, which is half of their bytes.
+ * is accepted twice. Only the quotes that have such rows are summed, one in twelve; all are compared with each other by
+ * eight bytes of hash. Summing every quote took 3.5 µs a row, this takes 2.
  */
-export const ROWS_WITHIN_THEIR_QUOTES = `followers AS MATERIALIZED (
+export const ROWS_WITHIN_THEIR_QUOTES = `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-         sum(invoice_amount) AS invoice_amount, min(policy_id) AS policy_id, max(policy_id) AS last_policy_id,
-         min(currency) AS currency, max(currency) AS last_currency
-  FROM entries WHERE kind <> 'quote_accepted' GROUP BY partner_id, quote_id
-), quotes AS (
-  SELECT f.partner_id, f.quote_id, count(e.entry_id) AS acceptances,
-         f.spot_price + coalesce(sum(e.spot_price), 0) AS spot_price,
-         f.partner_cut + coalesce(sum(e.partner_cut), 0) AS partner_cut,
-         f.invoice_amount + coalesce(sum(e.invoice_amount), 0) AS invoice_amount,
-         f.policy_id = f.last_policy_id AND coalesce(bool_and(e.policy_id = f.policy_id), true) AS one_policy,
-         f.currency = f.last_currency AND coalesce(bool_and(e.currency = f.currency), true) AS one_currency
-  FROM followers f
-  LEFT JOIN entries e ON e.partner_id = f.partner_id AND e.quote_id = f.quote_id AND e.kind = 'quote_accepted'
-  GROUP BY f.partner_id, f.quote_id, f.spot_price, f.partner_cut, f.invoice_amount, f.policy_id, f.last_policy_id,
-           f.currency, f.last_currency
-), hashed AS MATERIALIZED (
-  SELECT hashtextextended(quote_id, hashtextextended(partner_id, 0)) AS hash, count(*) AS acceptances
-  FROM entries WHERE kind = 'quote_accepted' GROUP BY 1
+         sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
+         min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency
+  FROM entries
+  WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted')
+  GROUP BY partner_id, quote_id
+), alike AS MATERIALIZED (
+  SELECT hash_record_extended(ROW(partner_id, quote_id), 0) AS hash
+  FROM entries WHERE kind = 'quote_accepted' GROUP BY 1 HAVING count(*) > 1
 ), repeated AS (
   SELECT partner_id, quote_id, count(*) AS acceptances FROM entries
-  WHERE kind = 'quote_accepted'
-    AND hashtextextended(quote_id, hashtextextended(partner_id, 0)) IN (SELECT hash FROM hashed WHERE acceptances > 1)
+  WHERE kind = 'quote_accepted' AND hash_record_extended(ROW(partner_id, quote_id), 0) IN (SELECT hash FROM alike)
   GROUP BY partner_id, quote_id HAVING count(*) > 1
 ), inspected AS (
-  SELECT FROM hashed UNION ALL SELECT FROM quotes WHERE acceptances = 0
+  SELECT FROM entries WHERE kind = 'quote_accepted' UNION ALL SELECT FROM quotes WHERE acceptances = 0
 ), differences AS (
   SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
          format('%s acceptance(s), %s, %s, sums %s %s %s', acceptances,

@@ -17,6 +17,7 @@ import { sealClosedMonths } from '../seals/seal.ts';
 import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import {
   type LedgerState,
+  readLastClosed,
   readLedgerState,
   readOpenMonthsWithRows,
   readPartnerZones,
@@ -65,7 +66,7 @@ export async function closeNext(tx: Transaction, issuing: Issuing, request: Clos
   failpoint('close.locked');
   const [month] = await planClose(tx, issuing, request);
   if (month === undefined) return undefined;
-  const { last_closed: previous } = await readLedgerState(tx);
+  const previous = await readLastClosed(tx);
   const issue = await beginIssue(tx, issuing, month, 'close', (now) =>
     recordEvent(tx, issuing.actor, { action: 'month.close', subject: month, details: {}, now }),
   );

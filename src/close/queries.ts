@@ -24,6 +24,12 @@ export function readLedgerState(tx: Transaction): Promise<LedgerState> {
   );
 }
 
+/** Without a look at the rows. */
+export async function readLastClosed(tx: Transaction): Promise<Month | null> {
+  const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM closed_months`);
+  return month;
+}
+
 /** Time zones of the active partners; of all partners where none is active. */
 export async function readPartnerZones(tx: Transaction): Promise<string[]> {
   const rows = await query<{ time_zone: string }>(
