@@ -6,11 +6,11 @@
  */
 import { parseArgs } from 'node:util';
 import { table } from '../../src/cli/output.ts';
-import { type Outcome, outcomeJson } from './measure.ts';
+import type { Measured } from './measured.ts';
 import { openWorkbench, type Workbench } from './workbench.ts';
 
-/** In the order in which they run: what one makes the next ones use. */
-const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly Outcome[]>>> = {
+/** In the order in which they run: what one makes the next ones use. Another one is a module and a line here. */
+const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly Measured[]>>> = {
   import: async (bench) => (await import('./import.ts')).measureImport(bench),
   close: async (bench) => (await import('./close.ts')).measureClose(bench),
   export: async (bench) => (await import('./export.ts')).measureExport(bench),
@@ -60,24 +60,29 @@ const stop = () => void bench.close().finally(() => process.exit(130));
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
 
-const outcomes: Outcome[] = [];
+const figures: Measured[] = [];
 try {
   for (const [name, measure] of Object.entries(MEASURES)) {
-    if (options.only.includes(name)) outcomes.push(...(await measure(bench)));
+    if (options.only.includes(name)) figures.push(...(await measure(bench)));
   }
 } finally {
   await bench.close();
 }
 
-const figures = outcomes.map(outcomeJson);
+const KEYS = ['measure', 'ours', 'floor', 'unit', 'ratio', 'goal', 'met'] as const;
 const missed = figures.filter(({ met }) => !met).length;
-process.stdout.write(options.json ? `${JSON.stringify(figures, null, 2)}\n` : `${described()}\n`);
+if (options.json) {
+  const json = figures.map((figure) => Object.fromEntries(KEYS.map((key) => [key, figure[key]])));
+  process.stdout.write(`${JSON.stringify(json, null, 2)}\n`);
+} else {
+  process.stdout.write(`${described()}\n`);
+}
 
 function described(): string {
   const rows = figures.map(({ measure, ours, floor, unit, ratio, goal, met }) => [
     measure,
-    ours.toFixed(2),
-    floor.toFixed(2),
+    ours,
+    floor,
     unit,
     ratio.toFixed(2),
     goal,
@@ -85,8 +90,12 @@ function described(): string {
   ]);
   return [
     table(['measure', '>ours', '>floor', '', '>ratio', '>goal', ''], rows),
-    '',
-    ...outcomes.flatMap(({ measure, note }) => (note === undefined ? [] : [`${measure}: ${note}.`])),
+    // What a measure says besides: a percentile, a rate.
+    ...figures.flatMap((figure) =>
+      Object.entries(figure)
+        .filter(([key]) => !KEYS.some((known) => known === key))
+        .map(([key, value]) => `${figure.measure}: ${key} ${String(value)}`),
+    ),
     `${options.rows} rows, ${options.partners} partners, medians of ${options.repeat}: ` +
       (missed === 0 ? 'every goal is met.' : `${missed} of ${figures.length} missed.`),
   ].join('\n');

@@ -3,17 +3,17 @@
  * SHA-256 of each row.
  */
 import type pg from 'pg';
-import type { Outcome } from './measure.ts';
+import { type Measured, measured } from './measured.ts';
 import { inTurns, MONTH, MORNING_AFTER, openMonth, timed, type Workbench } from './workbench.ts';
 
-export async function measureClose(bench: Workbench): Promise<Outcome[]> {
+export async function measureClose(bench: Workbench): Promise<Measured[]> {
   const open = await openMonth(bench);
   const { ours, floor } = await inTurns<'ours' | 'floor'>(bench, 'close', (turn) =>
     bench.inClone(open, ({ url, client }) =>
       turn({ ours: () => closeMonth(bench, url, client, MONTH, MORNING_AFTER), floor: () => closeFloor(client) }),
     ),
   );
-  return [{ measure: 'close', ours, floor, unit: 's', goal: { atMost: 1.5 } }];
+  return [measured({ measure: 'close', ours, floor, unit: 's' }, { atMost: 1.5 })];
 }
 
 /** The seconds that closing a month takes, process and all. */

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { to as copyTo } from 'pg-copy-streams';
-import type { Outcome } from './measure.ts';
+import { type Measured, measured } from './measured.ts';
 import { closedMonth, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
 
-export async function measureExport(bench: Workbench): Promise<Outcome[]> {
+export async function measureExport(bench: Workbench): Promise<Measured[]> {
   const closed = await closedMonth(bench);
   const out = join(bench.folder, 'pack');
   const file = join(bench.folder, 'floor.csv');
@@ -34,5 +34,5 @@ export async function measureExport(bench: Workbench): Promise<Outcome[]> {
       }),
     ),
   );
-  return [{ measure: 'export', ours, floor, unit: 's', goal: { atMost: 1.5 } }];
+  return [measured({ measure: 'export', ours, floor, unit: 's' }, { atMost: 1.5 })];
 }

@@ -6,10 +6,10 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Outcome } from './measure.ts';
+import { type Measured, measured } from './measured.ts';
 import { emptyLedger, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
 
-export async function measureImport(bench: Workbench): Promise<Outcome[]> {
+export async function measureImport(bench: Workbench): Promise<Measured[]> {
   const empty = await emptyLedger(bench);
   const file = await bench.rowsFile(MONTH, bench.rows);
   const { ours, floor } = await inTurns<'ours' | 'floor'>(bench, 'import', (turn) =>
@@ -23,7 +23,7 @@ export async function measureImport(bench: Workbench): Promise<Outcome[]> {
       }),
     ),
   );
-  return [{ measure: 'import', ours, floor, unit: 's', goal: { atMost: 1.5 } }];
+  return [measured({ measure: 'import', ours, floor, unit: 's' }, { atMost: 1.5 })];
 }
 
 async function importBare(client: pg.Client, file: string): Promise<void> {

@@ -1,12 +1,12 @@
 /** Peak memory of importing, closing and exporting five times the rows. Its floor: that of the rows once. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { median, type Outcome } from './measure.ts';
+import { type Measured, measured, median } from './measured.ts';
 import { emptyLedger, MONTH, MORNING_AFTER, type Workbench } from './workbench.ts';
 
 const TIMES = 5;
 
-export async function measureMemory(bench: Workbench): Promise<Outcome[]> {
+export async function measureMemory(bench: Workbench): Promise<Measured[]> {
   const taken = { ours: [] as Peaks[], floor: [] as Peaks[] };
   for (let count = 1; count <= bench.repeat; count += 1) {
     for (const [side, rows] of [
@@ -19,13 +19,11 @@ export async function measureMemory(bench: Workbench): Promise<Outcome[]> {
       bench.note(`memory, ${count} of ${bench.repeat}, ${rows} rows: ${figures.join(', ')}`);
     }
   }
-  return (['import', 'close', 'export'] as const).map((command) => ({
-    measure: `memory-${command}`,
-    ours: median(taken.ours.map((peaks) => peaks[command])),
-    floor: median(taken.floor.map((peaks) => peaks[command])),
-    unit: 'MiB',
-    goal: { atMost: 1.15 },
-  }));
+  return (['import', 'close', 'export'] as const).map((command) => {
+    const ours = median(taken.ours.map((peaks) => peaks[command]));
+    const floor = median(taken.floor.map((peaks) => peaks[command]));
+    return measured({ measure: `memory-${command}`, ours, floor, unit: 'MiB' }, { atMost: 1.15 });
+  });
 }
 
 interface Peaks {

@@ -1,6 +1,6 @@
 /** Closing the 24th month of a ledger. Its floor: closing the first one, which has as many rows. */
 import { closeMonth } from './close.ts';
-import type { Outcome } from './measure.ts';
+import { type Measured, measured } from './measured.ts';
 import { emptyLedger, inTurns, type Workbench } from './workbench.ts';
 
 /** 24 months of a quarter of the rows each are six times the rows: 23 of them are only there to be history. */
@@ -13,7 +13,7 @@ const MONTHS = Array.from({ length: 24 }, (_, index) => {
 const FIRST = MONTHS[0] as (typeof MONTHS)[number];
 const LAST = MONTHS[23] as (typeof MONTHS)[number];
 
-export async function measureMonth24(bench: Workbench): Promise<Outcome[]> {
+export async function measureMonth24(bench: Workbench): Promise<Measured[]> {
   const rows = Math.ceil(bench.rows / SHARE);
   const imported = async (url: string, { month, morningAfter }: (typeof MONTHS)[number]) =>
     void (await bench.reckoner(url, morningAfter, ['ledger', 'import', await bench.rowsFile(month, rows)]));
@@ -35,5 +35,5 @@ export async function measureMonth24(bench: Workbench): Promise<Outcome[]> {
   const { ours, floor } = await inTurns<'ours' | 'floor'>(bench, 'month-24', (turn) =>
     turn({ ours: closing(LAST, last), floor: closing(FIRST, first) }),
   );
-  return [{ measure: 'month-24', ours, floor, unit: 's', goal: { atMost: 1.15 }, note: `${rows} rows a month` }];
+  return [measured({ measure: 'month-24', ours, floor, unit: 's' }, { atMost: 1.15 })];
 }

@@ -1,9 +1,9 @@
 /** `verify` of everything after a month is closed. Its floor is that of the close. */
 import { closeFloor } from './close.ts';
-import type { Outcome } from './measure.ts';
+import { type Measured, measured } from './measured.ts';
 import { closedMonth, inTurns, MORNING_AFTER, type Workbench } from './workbench.ts';
 
-export async function measureVerify(bench: Workbench): Promise<Outcome[]> {
+export async function measureVerify(bench: Workbench): Promise<Measured[]> {
   const closed = await closedMonth(bench);
   const { ours, floor } = await bench.inClone(closed, ({ url, client }) =>
     inTurns<'ours' | 'floor'>(bench, 'verify', (turn) =>
@@ -13,5 +13,5 @@ export async function measureVerify(bench: Workbench): Promise<Outcome[]> {
       }),
     ),
   );
-  return [{ measure: 'verify', ours, floor, unit: 's', goal: { atMost: 3 } }];
+  return [measured({ measure: 'verify', ours, floor, unit: 's' }, { atMost: 3 })];
 }

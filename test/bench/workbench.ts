@@ -10,7 +10,7 @@ import pg from 'pg';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { packageRoot } from '../../src/package.ts';
 import { databaseUrl, socketUrl } from '../support/server.ts';
-import { median } from './measure.ts';
+import { median } from './measured.ts';
 import { writePartners, writeRows } from './rows.ts';
 
 /** The month that is measured, and the morning on which it has ended everywhere. */
