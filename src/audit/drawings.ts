@@ -20,7 +20,7 @@ interface KeptDrawing {
 /** So many drawings are in memory at once. */
 const BATCH = 50;
 
-export async function findChangedDrawings(tx: Transaction, { month }: Scope): Promise<Finding> {
+export async function findChangedDrawings(tx: Transaction, { month }: Pick<Scope, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
   const studio = openStudio();
   let inspected = 0;

@@ -3,7 +3,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { recomputeSeals, sealOf } from '../seals/seal.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
 
-export async function findBrokenSeals(tx: Transaction, { month: only }: Scope): Promise<Finding> {
+export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Scope, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
   let inspected = 0;
   for await (const { month, seal, statement } of recomputeSeals(tx, only)) {

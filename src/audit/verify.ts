@@ -1,8 +1,9 @@
 /** Verifying: every check over one consistent picture of the database. Refusals: nothing_to_verify, month_not_closed. */
-import { queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
-import { CHECKS, type Difference } from './checks.ts';
+import { CHECKS, type Difference, type Scope } from './checks.ts';
+import { judgeRows, type RowFindings } from './rows.ts';
 
 export interface CheckReport {
   readonly check: string;
@@ -31,9 +32,12 @@ export async function verify(
   );
   if (month !== undefined && !closed) throw refuse('month_not_closed', { month });
   if (!rows) throw refuse('nothing_to_verify', {});
+  // Rows are grouped by hashing rather than sorting: over a million of them a third of the time.
+  await execute(tx, `SET LOCAL work_mem = '96MB'`);
+  const scope = scopeOf(tx, month ?? null);
   const checks: CheckReport[] = [];
   for (const { name, run } of CHECKS) {
-    const report = { check: name, ...(await run(tx, { month: month ?? null })) };
+    const report = { check: name, ...(await run(tx, scope)) };
     checks.push(report);
     onCheck?.(report);
   }
@@ -42,5 +46,17 @@ export async function verify(
     checks,
     inspected: checks.reduce((sum, each) => sum + each.inspected, 0),
     differences: checks.reduce((sum, each) => sum + each.differences.length, 0),
+  };
+}
+
+/** What the checks look at, within this transaction. */
+export function scopeOf(tx: Transaction, month: Month | null): Scope {
+  let judged: Promise<RowFindings> | undefined;
+  return {
+    month,
+    rows() {
+      judged ??= judgeRows(tx, month);
+      return judged;
+    },
   };
 }

@@ -103,8 +103,9 @@ const OURS = `
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
-/** What triggers demand and no foreign key tells: nothing posts to a month that is closed. */
+/** What triggers demand and no foreign key tells: a row's policy is known, and nothing posts to a month that is closed. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
+  entries: ['policies'],
   closed_months: [
     ...['entries', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
     ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],

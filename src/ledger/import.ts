@@ -18,12 +18,13 @@ import {
   type Overdrawn,
   overdrawnQuotes,
   recordOverdrawn,
+  surveyStaged,
   touchedMonths,
 } from './queries.ts';
 import { readRecords, type SourceFile } from './read.ts';
 import { writeRejects } from './rejects.ts';
 import { inMinorUnits, rowProblem } from './row.ts';
-import { createStaging, openStager } from './stage.ts';
+import { createStaging, openStager, type Staged } from './stage.ts';
 
 /** What the report says at most about single rows. */
 export const REPORTED_ERRORS = 1000;
@@ -58,15 +59,16 @@ export async function importRows(
   options: ImportOptions,
 ): Promise<ImportReport> {
   await createStaging(tx);
-  const { broken } = await stageFiles(tx, files, options);
+  const { broken, staged } = await stageFiles(tx, files, options);
   failpoint('import.staged');
   // Importers wait for each other from here on: what is judged now still holds when it is recorded.
   await lockImporters(tx);
   await judge(tx, options);
   failpoint('import.judged');
 
-  const { good, duplicates, rejected } = await countVerdicts(tx);
-  const errors = (await firstBadRows(tx, REPORTED_ERRORS)).map((row) => ({
+  const { good, duplicates, rejected } = await countVerdicts(tx, staged);
+  const bad = rejected === 0 ? [] : await firstBadRows(tx, REPORTED_ERRORS);
+  const errors = bad.map((row) => ({
     ...row,
     file: (files[row.file] as SourceFile).name,
   }));
@@ -93,7 +95,7 @@ async function stageFiles(
   tx: Transaction,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Promise<{ broken: boolean }> {
+): Promise<{ broken: boolean; staged: Staged }> {
   const now = options.now.toMillis();
   const stager = await openStager(tx, options.rejects !== undefined);
   let broken = false;
@@ -107,15 +109,15 @@ async function stageFiles(
         await stager.drained();
       }
     }
-    await stager.finish();
+    return { broken, staged: await stager.finish() };
   } catch (error) {
     await stager.abandon();
     throw error;
   }
-  return { broken };
 }
 
 async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<void> {
+  await surveyStaged(tx);
   // First, so that a row which was recorded while its partner was active is a duplicate for good.
   await findKnownRows(tx);
   await findUnknownSellers(tx);

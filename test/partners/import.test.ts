@@ -156,6 +156,9 @@ describe('the database refuses by itself', () => {
     ['partner_cut_rate_range', `UPDATE policies SET partner_cut_rate = 1.01`],
     ['price_rate_range', `UPDATE policies SET price_rate = -1, price_minimum = 0`],
     ['price_minimum_range', `UPDATE policies SET price_rate = 1, price_minimum = -1`],
+    ['policies_stay', 'DELETE FROM policies'],
+    ['policies_stay', `UPDATE policies SET policy_id = 'renamed'`],
+    ['policies_stay', 'TRUNCATE policies CASCADE'],
     ['price_complete', `UPDATE policies SET price_rate = 1, price_minimum = NULL`],
     ['arrangement_known', `UPDATE partner_arrangements SET arrangement = 'barter'`],
     [

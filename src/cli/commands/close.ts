@@ -6,11 +6,8 @@ import { documentJson } from '../../documents/document.ts';
 import { EXIT } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
-import { mailSeals } from '../../reports/seal-letter.ts';
 import { readSealsOf } from '../../seals/queries.ts';
 import { acting } from '../context.ts';
-import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
-import { describeNotice, sendAllNotices } from '../notices.ts';
 import { type Output, short, table } from '../output.ts';
 
 export interface CloseOptions {
@@ -48,6 +45,10 @@ export async function close(output: Output, month: Month | undefined, options: C
     }
     const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
     if (options.deliver) {
+      // What draws and mails takes a quarter of a second to load, and a close without delivery needs none of it.
+      const { deliverWithProgress, recordDeliveries } = await import('../deliveries.ts');
+      const { mailSeals } = await import('../../reports/seal-letter.ts');
+      const { describeNotice, sendAllNotices } = await import('../notices.ts');
       const sent = await deliverWithProgress(context, output);
       if (closed.length === 0) await recordDeliveries(context, sent);
       await mailSeals(context);
