@@ -23,6 +23,7 @@ const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, i
 /** Variables that would reach the program from the machine that runs the tests. */
 const OWN_VARIABLES = [
   'DATABASE_URL',
+  'DATABASE_URL_READ',
   'SMTP_URL',
   'RECKONER_HOME',
   'RECKONER_NOW',
