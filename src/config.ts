@@ -23,6 +23,8 @@ export interface Environment {
   readonly home: string;
   /** DATABASE_URL, or undefined for the embedded PostgreSQL server under the home. */
   readonly databaseUrl: string | undefined;
+  /** DATABASE_URL_READ: a streaming replica, for the commands that only read; undefined where there is none. */
+  readonly databaseReadUrl?: string | undefined;
   /** SMTP_URL, or undefined for the outbox under the home. */
   readonly smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY, of the mode that fits this environment: a test key in sandbox, a live one in production. */
@@ -51,6 +53,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     name,
     home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
     databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseReadUrl: url(variables, 'DATABASE_URL_READ', ['postgres:', 'postgresql:']),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
     stripeKey: stripeKey(name, variables['STRIPE_SECRET_KEY']),
     stripeBase: stripeBase(name, variables),

@@ -60,6 +60,12 @@ const COMMANDS = {
     EXIT.failed,
     (f) => `The database ${f.database} cannot be reached: ${f.reason}. Check that it runs, then repeat the command.`,
   ),
+  replica_unusable: entry<{ database: string; reason: string; remedy: string }>(
+    EXIT.failed,
+    (f) =>
+      `The database ${f.database} cannot stand in for the primary: it ${f.reason}. ${f.remedy} Without ` +
+      'DATABASE_URL_READ, everything is read from DATABASE_URL.',
+  ),
   database_too_old: entry<{ version: string }>(
     EXIT.failed,
     (f) => `PostgreSQL ${f.version} is too old: version 16 or later is needed. Point DATABASE_URL at a newer server.`,

@@ -23,6 +23,10 @@ export async function withContext<Result>(
   return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
 }
 
+/** The same for a command that only reads, from the replica where there is one. */
+export const reading = <Result>(work: (context: Context) => Promise<Result>): Promise<Result> =>
+  withContext(work, { readOnly: true });
+
 /** The same for a command that changes something: its events name whom `--by` claims. */
 export const acting = <Result>({ by }: Output, work: (context: Context) => Promise<Result>): Promise<Result> =>
   withContext(work, { by });

@@ -22,7 +22,7 @@ export async function deliverWithProgress(
       },
       onDelivery: (delivery) => {
         progress?.advance();
-        if (delivery.status === 'sent') sent += 1;
+        if (delivery.status === 'sent' && !delivery.before) sent += 1;
         const { status, link } = delivery;
         if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
       },

@@ -148,7 +148,7 @@ async function deliverAndLog(job: Job): Promise<void> {
   await deliverPending({
     ...job,
     onDelivery: (delivery) => {
-      if (delivery.status === 'sent') sent += 1;
+      if (delivery.status === 'sent' && !delivery.before) sent += 1;
       job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery');
     },
   });

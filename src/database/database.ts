@@ -1,7 +1,8 @@
 /**
- * The database: DATABASE_URL, or the embedded server under RECKONER_HOME. Opening checks its version, its migrations
- * and that it belongs to this environment. Refusals: database_unreachable, database_too_old, database_not_migrated,
- * database_newer, database_environment, embedded_server.
+ * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for what only reads, the replica that
+ * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations and that it belongs to this
+ * environment. Refusals: database_unreachable, database_too_old, database_not_migrated, database_newer,
+ * database_environment, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
 import knexFactory, { type Knex } from 'knex';
@@ -11,6 +12,7 @@ import { Refusal, reasonOf, refuse } from '../errors.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { openPipeline, type Pipeline } from './pipeline.ts';
+import { awaitReplica } from './replica.ts';
 import { inTransaction, type Transaction, valueTypes } from './transaction.ts';
 
 export interface Database {
@@ -41,6 +43,8 @@ const OLDEST_SERVER = 160000;
 
 export interface DatabaseOptions {
   readonly unmigrated?: boolean;
+  /** Nothing will be written: where there is a replica, it is read. */
+  readonly readOnly?: boolean;
   /** Connections of the app's role; 4 unless said otherwise. */
   readonly poolSize?: number;
   /** For callers who rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
@@ -52,6 +56,12 @@ export interface DatabaseOptions {
  * for `backup`, which is wanted before that; they check by themselves whose it is.
  */
 export async function openDatabase(environment: Environment, options: DatabaseOptions = {}): Promise<Database> {
+  const { databaseUrl, databaseReadUrl } = environment;
+  if (options.readOnly && databaseReadUrl !== undefined) return openReplica(environment, databaseReadUrl);
+  if (databaseUrl === undefined && databaseReadUrl !== undefined) {
+    const reason = 'is not set, and the replica of DATABASE_URL_READ cannot be written to';
+    throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
+  }
   const server = await reachServer(environment);
   const app = pool(server.connection, options.poolSize ?? 4, 'app', options.patience);
   const owner = pool(server.connection, 1, 'owner');
@@ -97,6 +107,37 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   };
 }
 
+/** A database of which nothing but `reading` works. */
+async function openReplica(environment: Environment, url: string): Promise<Database> {
+  const server = serverAt('DATABASE_URL_READ', url);
+  const app = pool(server.connection, 4, 'app');
+  const close = () => app.destroy();
+  try {
+    await checkServer(app, server.name);
+    const { databaseUrl } = environment;
+    await awaitReplica(app, server.name, databaseUrl === undefined ? undefined : serverAt('DATABASE_URL', databaseUrl));
+    const pending = await pendingMigrations(app);
+    if (pending.length > 0) throw refuse('database_not_migrated', { pending });
+    await checkEnvironment(app, environment);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const never = async (): Promise<never> => {
+    throw new Error('a command that only reads tried to write');
+  };
+  return {
+    reading: (work) => inTransaction(app, work, { readOnly: true }),
+    transaction: never,
+    preview: never,
+    asOwner: never,
+    connection: server.connection,
+    migrations: { run: never },
+    close,
+    abandon: async () => {},
+  };
+}
+
 /** Carries a preview's result out of the transaction that its throwing undoes. */
 class Undone<Result> extends Error {
   readonly result: Result;
@@ -117,23 +158,27 @@ async function previewed<Result>(app: Knex, work: (tx: Transaction) => Promise<R
   }
 }
 
-interface Server {
+export interface ServerAt {
   /** How messages call it; never with a password. */
   readonly name: string;
   readonly connection: pg.ClientConfig;
+}
+
+interface Server extends ServerAt {
   readonly release: () => Promise<void>;
+}
+
+function serverAt(variable: string, url: string): ServerAt {
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+  return {
+    name: `of ${variable} (${host || 'local socket'}${pathname})`,
+    connection: { connectionString: url, ...SESSION },
+  };
 }
 
 async function reachServer(environment: Environment): Promise<Server> {
   if (environment.databaseUrl !== undefined) {
-    const { host, pathname } = URL.canParse(environment.databaseUrl)
-      ? new URL(environment.databaseUrl)
-      : { host: '', pathname: '' };
-    return {
-      name: `of DATABASE_URL (${host || 'local socket'}${pathname})`,
-      connection: { connectionString: environment.databaseUrl, ...SESSION },
-      release: async () => {},
-    };
+    return { ...serverAt('DATABASE_URL', environment.databaseUrl), release: async () => {} };
   }
   const directory = join(environment.home, 'postgres');
   const embedded = await acquireEmbeddedServer(directory);

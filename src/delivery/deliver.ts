@@ -2,9 +2,9 @@
  * The delivery of all that is issued and not yet delivered: jobs come from the queue in PostgreSQL, so any number of
  * machines may work on it at once.
  */
+import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
-import { type Runner, run, runOnce, type TaskList } from 'graphile-worker';
-import type pg from 'pg';
+import { type RunnerOptions, run, runOnce, type WorkerEvents } from 'graphile-worker';
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { hushQueue, openQueuePool, quietQueueLogger } from '../database/queue.ts';
@@ -17,11 +17,24 @@ import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/queries.ts';
 import { enqueueUnfinished, noteFailure, readIdsOf } from './queries.ts';
+import { type DeliverySteps, stepsTogether } from './together.ts';
 import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
-/** Deliveries under way at once in one process: drawing takes a core each, sending waits for the mail server. */
-const CREW = 4;
+/**
+ * Deliveries of one process go in groups, whose members ask the database together (together.ts): while one group is
+ * drawn, another waits for the database and a third for the mail server. Larger groups share more; but a program that is
+ * killed leaves as many letters as it had under way of which it is not known whether they arrived.
+ */
+const GROUPS = 3;
+const GROUP = 8;
+const CREW = GROUPS * GROUP;
+
+/**
+ * Ended jobs are told to the queue together, after at most this, and all of them before a run is over: one told alone the
+ * queue does not wait for. A job that is done twice finds nothing left to do.
+ */
+const JOBS_TOLD_AFTER_MILLISECONDS = 20;
 
 /** How often a standing worker looks again at what is held, or waits for its link: a repaired address releases it. */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
@@ -37,6 +50,8 @@ export interface DeliveryOptions {
   readonly onDelivery?: (delivery: Delivery) => void;
   /** Told how many documents there are to look at. */
   readonly onStart?: (documents: number) => void;
+  /** Sends what is no document's: a standing worker does it when it begins and every minute. */
+  readonly besides?: () => Promise<void>;
 }
 
 /** What can be done about links here and now. */
@@ -50,13 +65,10 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   const documents = await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
   if (documents === 0) return;
   options.onStart?.(documents);
-  await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
-    const rounds = numbers.map((number) => {
-      const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
-      return runOnce({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger });
-    });
-    for (const round of rounds) round.catch(() => {}); // raced below; the others must not end the process
-    await Promise.race([Promise.all(rounds), lost]);
+  await withCrew(options, async ({ queue, lost }) => {
+    const round = runOnce(queue);
+    round.catch(() => {}); // raced below; it must not end the process
+    await Promise.race([round, lost]);
   });
 }
 
@@ -68,10 +80,10 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
   options.onStart?.(documents.length);
-  await withCrew(options, async ({ numbers: workers, look, lost }) => {
+  await withCrew(options, async ({ size, look, lost }) => {
     const waiting = documents.values();
-    const rounds = workers.map(async (worker) => {
-      for (const document of waiting) await look(document, worker).catch(() => {}); // told by then, and in the queue
+    const rounds = Array.from({ length: size }, async () => {
+      for (const document of waiting) await look(document).catch(() => {}); // told by then, and in the queue
     });
     await Promise.race([Promise.all(rounds), lost]);
   });
@@ -79,31 +91,36 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
 
 /** Stays and delivers whatever is issued, until the signal. */
 export async function deliverForever(options: DeliveryOptions, stop: AbortSignal): Promise<void> {
-  await withCrew(options, async ({ pool, numbers, tasksOf, lost }) => {
+  await withCrew(options, async ({ queue, lost }) => {
     const look = () => options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options), ['held']));
     await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
-    const runners: Runner[] = [];
-    const looking = setInterval(() => void look().catch(() => {}), LOOK_AGAIN_MILLISECONDS);
+    const runner = await run({ ...queue, pollInterval: 2000 });
+    let besides = Promise.resolve();
+    const sendBesides = () => {
+      besides = besides.then(() => options.besides?.()).catch(() => {}); // told by then, and tried again in a minute
+    };
+    sendBesides();
+    const looking = setInterval(() => {
+      void look().catch(() => {});
+      sendBesides();
+    }, LOOK_AGAIN_MILLISECONDS);
     try {
-      for (const number of numbers) {
-        const worker = { pgPool: pool, workerId: workerId(number), concurrency: 1, noHandleSignals: true };
-        runners.push(await run({ ...worker, taskList: tasksOf(number), logger: quietQueueLogger, pollInterval: 2000 }));
-      }
       const stopped = new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
-      await Promise.race([stop.aborted ? undefined : stopped, lost, ...runners.map((runner) => runner.promise)]);
+      await Promise.race([stop.aborted ? undefined : stopped, lost, runner.promise]);
     } finally {
       clearInterval(looking);
-      await Promise.allSettled(runners.map((runner) => runner.stop()));
+      await Promise.allSettled([runner.stop(), besides]);
     }
   });
 }
 
 interface CrewAtWork {
-  readonly pool: pg.Pool;
-  readonly numbers: readonly number[];
-  readonly tasksOf: (worker: number) => TaskList;
+  /** How many deliveries may be under way at once. */
+  readonly size: number;
+  /** For a runner of the queue's jobs. */
+  readonly queue: RunnerOptions;
   /** One look at a document, told to `onDelivery`. */
-  readonly look: (documentId: number, worker: number) => Promise<Delivery>;
+  readonly look: (documentId: number) => Promise<Delivery>;
   /** Rejects when the workers' locks are lost: others may take them for dead from then on. */
   readonly lost: Promise<never>;
 }
@@ -116,7 +133,8 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     join(environment.home, 'templates', 'email'),
     join(packageRoot, 'templates', 'email'),
   ]);
-  const deliverer: Deliverer = {
+  const idle: number[] = [];
+  const deliverer: Omit<Deliverer, 'steps'> = {
     environment,
     settings,
     database,
@@ -124,26 +142,24 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     transport,
     templates,
     links: linkProvider(settings, environment),
+    isIdle: (worker) => idle.includes(worker),
   };
-  const look = async (documentId: number, worker: number): Promise<Delivery> => {
-    const delivery = await deliverDocument(deliverer, documentId, worker).catch(async (error: unknown) => {
-      // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
-      const reason = reasonOf(databaseFailure(error) ?? error);
-      options.onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
-      await database.transaction((tx) => noteFailure(tx, documentId, reason)).catch(() => {});
-      throw error;
-    });
+  const look = async (documentId: number): Promise<Delivery> => {
+    const worker = idle.pop();
+    if (worker === undefined) throw new Error('more deliveries are under way than there are workers');
+    const steps = groups[Math.floor(crew.numbers.indexOf(worker) / GROUP)] as DeliverySteps;
+    const delivery = await deliverDocument({ ...deliverer, steps }, documentId, worker)
+      .finally(() => idle.push(worker))
+      .catch(async (error: unknown) => {
+        // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
+        const reason = reasonOf(databaseFailure(error) ?? error);
+        options.onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
+        await database.transaction((tx) => noteFailure(tx, documentId, reason)).catch(() => {});
+        throw error;
+      });
     options.onDelivery?.(delivery);
     return delivery;
   };
-  const tasksOf = (worker: number): TaskList => ({
-    deliver: async (payload): Promise<void> => {
-      const { document_id } = payload as { document_id: number };
-      const { status, detail } = await look(document_id, worker);
-      // Whoever has it elsewhere may fail, and a job in hand is not tried again once it was queued anew beside it.
-      if (status === 'deferred' || status === 'elsewhere') throw new TryAgainLater(detail);
-    },
-  });
   let loseCrew: (error: Error) => void = () => {};
   const lost = new Promise<never>((_, reject) => {
     loseCrew = reject;
@@ -157,9 +173,37 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   const crew = await hireCrew(database.connection, CREW, () =>
     loseCrew(new Error('the connection that shows that these workers live was lost')),
   );
-  const pool = openQueuePool(database.connection, CREW + 2);
+  const groups = Array.from({ length: GROUPS }, () => stepsTogether(database));
+  // Those of one group behind each other: they are hired, and come back, together.
+  idle.push(...crew.numbers);
+  const pool = openQueuePool(database.connection, 4);
+  // The queue locks jobs under a name that it makes up; by this one they are found and freed when this process is dead.
+  const events: WorkerEvents = new EventEmitter();
+  events.on('pool:create', ({ workerPool }) => Object.assign(workerPool, { id: workerId(crew.numbers[0] as number) }));
+  const queue: RunnerOptions = {
+    pgPool: pool,
+    events,
+    taskList: {
+      deliver: async (payload): Promise<void> => {
+        const { status, detail } = await look((payload as { document_id: number }).document_id);
+        // Whoever has it elsewhere may fail, and a job in hand is not tried again once it was queued anew beside it.
+        if (status === 'deferred' || status === 'elsewhere') throw new TryAgainLater(detail);
+      },
+    },
+    concurrency: CREW,
+    // As many jobs as there are workers lie ready here, so that all others stay free for other machines.
+    preset: {
+      worker: {
+        localQueue: { size: CREW },
+        completeJobBatchDelay: JOBS_TOLD_AFTER_MILLISECONDS,
+        failJobBatchDelay: JOBS_TOLD_AFTER_MILLISECONDS,
+      },
+    },
+    noHandleSignals: true,
+    logger: quietQueueLogger,
+  };
   try {
-    await work({ pool, numbers: crew.numbers, tasksOf, look, lost });
+    await work({ size: CREW, queue, look, lost });
     // Kept after a failure: the queue goes on rejecting for a while, and the first reason is the one to tell.
     process.off('unhandledRejection', onUnheld);
     giveBackConsole();

@@ -19,31 +19,29 @@ import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
 import { type Settler, settleLink } from './links/settle.ts';
 import { composeMessage, envelopeOf } from './message.ts';
 import {
-  claimSending,
   holdSending,
+  type KeptDrawing,
   noteFailure,
-  readDocumentRows,
-  readDrawing,
   readPaymentLinks,
-  readSending,
-  recordDrawing,
-  recordInstructionVersion,
-  recordPaymentLink,
   type SendingRow,
-  settleSending,
   withdrawSending,
 } from './queries.ts';
 import { rowsCsv } from './rows.ts';
+import type { DeliverySteps } from './together.ts';
 import { type SendOutcome, sandboxAllows, type Transport } from './transport.ts';
 
 export interface Deliverer {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly database: Database;
+  /** Over the same database. */
+  readonly steps: DeliverySteps;
   readonly studio: Studio;
   readonly transport: Transport;
   readonly templates: TemplateFolder;
   readonly links: LinkProvider;
+  /** Whether a number is that of a worker of this process which has nothing in hand. */
+  readonly isIdle?: (worker: number) => boolean;
 }
 
 /** How a look at one document ended; `deferred` is tried again later. */
@@ -51,6 +49,8 @@ export interface Delivery {
   readonly number: string;
   readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere' | 'withdrawn';
   readonly detail: string;
+  /** It was so before: this look sent nothing. */
+  readonly before?: true;
   /** What is the matter with its link at the processor, and why; absent where nothing is. */
   readonly link?: string;
 }
@@ -72,7 +72,7 @@ class NotYet extends Error {}
  * document from its partner, and the page has its button once there is a link.
  */
 export async function deliverDocument(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
-  const delivery = await deliverSending(deliverer, documentId, worker);
+  const delivery = await deliverer.steps.through(() => deliverSending(deliverer, documentId, worker));
   const { stripe, stripeLinks } = deliverer.links;
   if (stripe === undefined && stripeLinks === undefined) return delivery;
   const link = await settleLink(settlerOf(deliverer), documentId);
@@ -105,11 +105,8 @@ const settlerOf = ({
 });
 
 async function deliverSending(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
-  const { database } = deliverer;
-  const [document, sending] = await database.reading(async (tx) => [
-    (await readDocuments(tx, { ids: [documentId], withLogos: true }))[0],
-    await readSending(tx, documentId),
-  ]);
+  const { database, steps } = deliverer;
+  const { document, sending } = await steps.look(documentId);
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number } = document;
   if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
@@ -118,14 +115,14 @@ async function deliverSending(deliverer: Deliverer, documentId: number, worker: 
     return { number, status, detail: 'it was voided before it was sent' };
   }
   if (sending.status !== 'queued' && sending.status !== 'held' && sending.status !== 'sending') {
-    return { number, status: sending.status, detail: sending.reason ?? '' };
+    return { number, status: sending.status, detail: sending.reason ?? '', before: true };
   }
   try {
     if (document.held_at !== null && sending.status !== 'sending') {
       throw new Held(whyHeld(document.held_at, document.hold_reason ?? ''));
     }
-    const paymentLink = await completeDrawing(deliverer, document);
-    return await send(deliverer, document, paymentLink, sending, worker);
+    const face = await completeDrawing(deliverer, document);
+    return await send(deliverer, document, face, sending, worker);
   } catch (error) {
     if (error instanceof NotYet) {
       await database.transaction((tx) => noteFailure(tx, documentId, error.message));
@@ -145,18 +142,25 @@ const ISO = (environment: Environment): string => environment.now().toISO();
 const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** Makes the link and the drawing where they are missing, and gives the link. */
-async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
+/** What a document carries by now besides its frozen data. */
+interface Completed {
+  readonly paymentLink: string | null;
+  /** Undefined where it was drawn before, or by another worker just now. */
+  readonly drawing: KeptDrawing | undefined;
+}
+
+/** Makes the link and the drawing where they are missing. */
+async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<Completed> {
   const payable = isPayable(document);
   const paymentLink = payable ? await printedLink(deliverer, document) : null;
-  if (document.pdf_sha256 === null) await draw(deliverer, document, paymentLink, payable);
-  return paymentLink;
+  if (document.pdf_sha256 !== null) return { paymentLink, drawing: undefined };
+  return { paymentLink, drawing: await draw(deliverer, document, paymentLink, payable) };
 }
 
 /** The URL that the document prints, recorded before it is drawn; null where it prints none. */
 async function printedLink(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
   if (document.payment_link !== null || document.pdf_sha256 !== null) return document.payment_link;
-  const { database, links, environment } = deliverer;
+  const { steps, links, environment } = deliverer;
   const token = newToken();
   const printed = links.printed(token, linkFactsOf(document));
   if (printed.kind === 'nothing') return null;
@@ -164,9 +168,8 @@ async function printedLink(deliverer: Deliverer, document: DocumentRow): Promise
   const made = printed.kind === 'url' ? printed.url : await linkAtProcessor(deliverer, document);
   if (made === null) return null;
   const provider = printsOwnPage(deliverer.settings.payment_link) ? 'page' : links.name;
-  const url = await database.transaction((tx) =>
-    recordPaymentLink(tx, { documentId: document.document_id, provider, token, url: made, now: ISO(environment) }),
-  );
+  const facts = { documentId: document.document_id, provider, token, url: made, now: ISO(environment) };
+  const url = await steps.keepLink(facts);
   failpoint('delivery.linked');
   return url;
 }
@@ -203,12 +206,13 @@ async function linkAtProcessor(deliverer: Deliverer, document: DocumentRow): Pro
   return null;
 }
 
+/** Draws a document and keeps that, unless another worker was first: then its drawing counts, and is not given. */
 async function draw(
-  { database, settings, studio, environment }: Deliverer,
+  { steps, settings, studio, environment }: Deliverer,
   document: DocumentRow,
   paymentLink: string | null,
   payable: boolean,
-): Promise<void> {
+): Promise<KeptDrawing | undefined> {
   let instructions: Instructions | null = null;
   if (payable) {
     instructions = instructionsFor(settings, document.currency) ?? null;
@@ -216,27 +220,22 @@ async function draw(
   }
   const facts = { documentId: document.document_id, partnerId: document.partner_id, currency: document.currency };
   const version =
-    instructions === null
-      ? undefined
-      : await database.transaction((tx) =>
-          recordInstructionVersion(tx, { ...facts, instructions: instructions as Instructions, now: ISO(environment) }),
-        );
+    instructions === null ? undefined : await steps.useInstructions({ ...facts, instructions, now: ISO(environment) });
   const additions = { paymentLink, instructions, instructionsChanged: version?.changed ?? false };
   const pdf = await studio.draw(documentFace(document, additions));
   failpoint('delivery.drawn');
-  await database.transaction((tx) =>
-    recordDrawing(tx, {
-      documentId: document.document_id,
-      drawingVersion: drawnWith.version,
-      libraries: drawnWith.libraries,
-      instructionVersionId: version?.id ?? null,
-      instructionsChanged: additions.instructionsChanged,
-      sha256: createHash('sha256').update(pdf).digest('hex'),
-      pdf,
-      now: ISO(environment),
-    }),
-  );
+  const counts = await steps.keepDrawing({
+    documentId: document.document_id,
+    drawingVersion: drawnWith.version,
+    libraries: drawnWith.libraries,
+    instructionVersionId: version?.id ?? null,
+    instructionsChanged: additions.instructionsChanged,
+    sha256: createHash('sha256').update(pdf).digest('hex'),
+    pdf,
+    now: ISO(environment),
+  });
   failpoint('delivery.kept');
+  return counts ? { pdf, instructions, instructions_changed: additions.instructionsChanged } : undefined;
 }
 
 // --- Sending --------------------------------------------------------------------------------------------------------
@@ -244,11 +243,11 @@ async function draw(
 async function send(
   deliverer: Deliverer,
   document: DocumentRow,
-  paymentLink: string | null,
+  completed: Completed,
   sending: SendingRow,
   worker: number,
 ): Promise<Delivery> {
-  const { database, environment, transport } = deliverer;
+  const { steps, environment, transport } = deliverer;
   const { number } = document;
   const elsewhere: Delivery = {
     number,
@@ -256,8 +255,11 @@ async function send(
     detail: 'another worker is sending it, or it was voided or put on hold just now',
   };
   if (sending.status === 'sending') {
-    // A worker sends one letter at a time: what stands under its own number is an attempt whose end it could not record.
-    if (sending.worker_lives && sending.worker !== worker) return elsewhere;
+    // A worker sends one letter at a time: what stands under the number of one that has none in hand, or of this one, is
+    // an attempt whose end could not be recorded.
+    const { worker: sender } = sending;
+    const inHand = sender !== null && sender !== worker && deliverer.isIdle?.(sender) !== true;
+    if (sending.worker_lives && inHand) return elsewhere;
     // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
     const reply = 'the program was stopped while this was being sent';
     const settled = await settle(deliverer, document, sending, sending.worker, { outcome: 'unclear', reply });
@@ -269,20 +271,18 @@ async function send(
           raw: sending.message,
           envelope: { from: sending.envelope_from ?? '', to: sending.recipients ?? [] },
         }
-      : await compose(deliverer, document, paymentLink, sending);
+      : await compose(deliverer, document, completed, sending);
   failpoint('delivery.composed');
-  const claimed = await database.transaction((tx) =>
-    claimSending(tx, {
-      sendingId: sending.sending_id,
-      attempts: sending.attempts,
-      worker,
-      recipients: mail.envelope.to,
-      envelopeFrom: mail.envelope.from,
-      message: mail.raw,
-      sha256: createHash('sha256').update(mail.raw).digest('hex'),
-      now: ISO(environment),
-    }),
-  );
+  const claimed = await steps.claim({
+    sendingId: sending.sending_id,
+    attempts: sending.attempts,
+    worker,
+    recipients: mail.envelope.to,
+    envelopeFrom: mail.envelope.from,
+    message: mail.raw,
+    sha256: createHash('sha256').update(mail.raw).digest('hex'),
+    now: ISO(environment),
+  });
   if (!claimed) return elsewhere;
   failpoint('delivery.claimed');
   const outcome = await transport.send({ messageId: sending.message_id, envelope: mail.envelope, raw: mail.raw });
@@ -297,7 +297,7 @@ async function send(
  * person can tell whether it arrived.
  */
 async function settle(
-  { database, environment }: Deliverer,
+  { steps, environment }: Deliverer,
   document: DocumentRow,
   sending: SendingRow,
   worker: number | null,
@@ -310,25 +310,23 @@ async function settle(
     deferred: 'queued',
     unclear: sending.unclear_attempts === 0 && document.status !== 'void' ? 'queued' : 'uncertain',
   }[outcome] as 'sent' | 'failed' | 'queued' | 'uncertain';
-  const settled = await database.transaction((tx) =>
-    settleSending(tx, {
-      sendingId: sending.sending_id,
-      worker,
-      status,
-      reason: reply,
-      unclear,
-      now: ISO(environment),
-    }),
-  );
+  const settled = await steps.settle({
+    sendingId: sending.sending_id,
+    worker,
+    status,
+    reason: reply,
+    unclear,
+    now: ISO(environment),
+  });
   const { number } = document;
   if (!settled) return { number, status: 'elsewhere', detail: 'another worker has taken it over' };
   return { number, status: status === 'queued' ? 'deferred' : status, detail: reply };
 }
 
 async function compose(
-  { database, settings, environment, templates }: Deliverer,
+  { steps, settings, environment, templates }: Deliverer,
   document: DocumentRow,
-  paymentLink: string | null,
+  { paymentLink, drawing: drawn }: Completed,
   sending: SendingRow,
 ): Promise<{ raw: Buffer; envelope: { from: string; to: string[] } }> {
   const { addressed_to: addressedTo } = sending;
@@ -349,10 +347,8 @@ async function compose(
     }
   }
   const rowsOmitted = sending.entries > MOST_ATTACHED_ROWS;
-  const [drawing, rows] = await database.reading(async (tx) => [
-    await readDrawing(tx, document.document_id),
-    rowsOmitted ? undefined : await readDocumentRows(tx, document.document_id),
-  ]);
+  const drawing = drawn ?? (await steps.readDrawing(document.document_id));
+  const rows = rowsOmitted ? undefined : await steps.readRows({ id: document.document_id, entries: sending.entries });
   if (drawing === undefined) throw new Error(`${document.number} has no drawing to send`);
   const attachments = [
     {

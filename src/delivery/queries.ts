@@ -27,45 +27,63 @@ export interface SendingRow {
 /** The class of the advisory locks that workers hold by their number. */
 export const WORKER_LOCKS = 7311;
 
-/** Whether the worker of a number lives: its lock goes with its connection. */
-export const workerLives = (number: string) => `
-  EXISTS (SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
-          WHERE b.datname = current_database() AND l.locktype = 'advisory'
-            AND l.classid = ${WORKER_LOCKS} AND l.objid = ${number} AND l.objsubid = 2)`;
+/** The numbers of the workers that live: the lock of one goes with its connection. */
+export const LIVING_WORKERS = `
+  SELECT l.objid::bigint AS number FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+  WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.classid = ${WORKER_LOCKS} AND l.objsubid = 2`;
 
-/** The document's latest sending, with the partner's present contacts. */
-export function readSending(tx: Transaction, documentId: number): Promise<SendingRow | undefined> {
-  return query<SendingRow>(
+/** Whether the worker of a number lives. */
+export const workerLives = (number: string) => `${number} IN (${LIVING_WORKERS})`;
+
+/** The latest sending of each document, with the partner's present contacts. */
+export async function readSendings(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<ReadonlyMap<number, SendingRow>> {
+  const rows = await query<SendingRow & { document_id: number }>(
     tx,
-    `SELECT s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
-            s.attempts, s.unclear_attempts, s.worker, ${workerLives('s.worker')} AS worker_lives,
+    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+     SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
+            s.attempts, s.unclear_attempts, s.worker, coalesce(s.worker IN (SELECT number FROM living), false) AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
-     FROM sendings s
-     JOIN documents d ON d.document_id = s.document_id
+     FROM unnest(CAST(:documentIds AS bigint[])) AS wanted (document_id)
+     JOIN documents d ON d.document_id = wanted.document_id
      JOIN partners p ON p.partner_id = d.partner_id
-     WHERE s.document_id = :documentId
-     ORDER BY s.sending_id DESC LIMIT 1`,
-    { documentId },
-  ).then((rows) => rows[0]);
+     CROSS JOIN LATERAL (
+       SELECT * FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1) AS s`,
+    { documentIds },
+  );
+  return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** Keeps a link, and gives the URL of the one that is kept: where another worker was first, that of its link. */
-export async function recordPaymentLink(
-  tx: Transaction,
-  link: { documentId: number; provider: string; token: string; url: string; now: string },
-): Promise<string> {
+/** The document's latest sending, with the partner's present contacts. */
+export const readSending = async (tx: Transaction, documentId: number): Promise<SendingRow | undefined> =>
+  (await readSendings(tx, [documentId])).get(documentId);
+
+export interface LinkToKeep {
+  readonly documentId: number;
+  readonly provider: string;
+  readonly token: string;
+  readonly url: string;
+  readonly now: string;
+}
+
+/** Keeps links, and gives the URLs of those that are kept: where another worker was first, that of its link. */
+export async function recordPaymentLinks(tx: Transaction, links: readonly LinkToKeep[]): Promise<string[]> {
+  const documentIds = links.map((link) => link.documentId);
   await execute(
     tx,
     `INSERT INTO payment_links (document_id, provider, token, url, created_at)
-     VALUES (:documentId, :provider, :token, :url, CAST(:now AS timestamptz))
+     SELECT "documentId", provider, token, url, now
+     FROM json_to_recordset(CAST(:links AS json))
+          AS l ("documentId" bigint, provider text, token text, url text, now timestamptz)
+     ORDER BY "documentId"
      ON CONFLICT (document_id) DO NOTHING`,
-    link,
+    { links: JSON.stringify(links) },
   );
   // A statement of its own: only a new snapshot sees what another worker committed while the insert waited for it.
-  const { url } = await queryOne<{ url: string }>(tx, `SELECT url FROM payment_links WHERE document_id = :documentId`, {
-    documentId: link.documentId,
-  });
-  return url;
+  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((link) => [link.document_id, link.url]));
+  return documentIds.map((id) => kept.get(id) as string);
 }
 
 /** The links that documents printed. */
@@ -81,36 +99,51 @@ export function readPaymentLinks(
   );
 }
 
-/** The version of these instructions, new or known, and whether this partner's last invoice carried another. */
-export async function recordInstructionVersion(
+export interface InstructionUse {
+  readonly documentId: number;
+  readonly partnerId: string;
+  readonly currency: string;
+  readonly instructions: Instructions;
+  readonly now: string;
+}
+
+/** The versions of these instructions, new or known, and whether each partner's last invoice carried another. */
+export async function recordInstructionVersions(
   tx: Transaction,
-  facts: { documentId: number; partnerId: string; currency: string; instructions: Instructions; now: string },
-): Promise<{ id: number; changed: boolean }> {
-  const bindings = { ...facts, content: JSON.stringify(facts.instructions), instructions: null };
+  uses: readonly InstructionUse[],
+): Promise<{ id: number; changed: boolean }[]> {
+  const bindings = { uses: JSON.stringify(uses) };
+  const USES = `json_to_recordset(CAST(:uses AS json))
+    AS u ("documentId" bigint, "partnerId" text, currency text, instructions jsonb, now timestamptz)`;
   await execute(
     tx,
     `INSERT INTO instruction_versions (currency, content, first_used_at)
-     VALUES (:currency, CAST(:content AS jsonb), CAST(:now AS timestamptz))
+     SELECT currency, instructions, min(now) FROM ${USES}
+     WHERE NOT EXISTS (
+       SELECT FROM instruction_versions v WHERE v.currency = u.currency AND v.content = u.instructions)
+     GROUP BY currency, instructions ORDER BY currency, instructions
      ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING`,
     bindings,
   );
-  // A statement of its own, see recordPaymentLink.
-  const { id } = await queryOne<{ id: number }>(
+  // A statement of its own, see recordPaymentLinks.
+  const known = await query<{ document_id: number; id: number; last: number | null }>(
     tx,
-    `SELECT instruction_version_id AS id FROM instruction_versions
-     WHERE currency = :currency AND content = CAST(:content AS jsonb)`,
+    `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last
+     FROM ${USES}
+     JOIN instruction_versions v ON v.currency = u.currency AND v.content = u.instructions
+     LEFT JOIN LATERAL (
+       SELECT w.instruction_version_id FROM drawings w JOIN documents d USING (document_id)
+       WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
+         AND w.instruction_version_id IS NOT NULL
+       ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
     bindings,
   );
-  const last = await query<{ id: number }>(
-    tx,
-    `SELECT w.instruction_version_id AS id
-     FROM drawings w JOIN documents d USING (document_id)
-     WHERE d.partner_id = :partnerId AND d.currency = :currency AND d.document_id < :documentId
-       AND w.instruction_version_id IS NOT NULL
-     ORDER BY d.document_id DESC LIMIT 1`,
-    bindings,
-  );
-  return { id, changed: last[0] !== undefined && last[0].id !== id };
+  const byDocument = new Map(known.map((row) => [row.document_id, row]));
+  return uses.map(({ documentId, currency }) => {
+    const row = byDocument.get(documentId);
+    if (row === undefined) throw new Error(`the instructions for ${currency} were not kept`);
+    return { id: row.id, changed: row.last !== null && row.last !== row.id };
+  });
 }
 
 export interface DrawingFacts {
@@ -124,50 +157,95 @@ export interface DrawingFacts {
   readonly now: string;
 }
 
-/** Keeps a drawing. Where another worker kept one first, that one counts. */
-export async function recordDrawing(tx: Transaction, drawing: DrawingFacts): Promise<void> {
-  await execute(
+/** Bytes one behind the other in one parameter, and where each begins in it, as `substring` counts. */
+function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
+  let start = 1;
+  const places = contents.map(({ length }) => {
+    const place = { start, length };
+    start += length;
+    return place;
+  });
+  return { bytes: Buffer.concat(contents), places };
+}
+
+/** Keeps drawings, and says of each whether it is the one that counts: not where another worker kept one first. */
+export async function recordDrawings(tx: Transaction, drawings: readonly DrawingFacts[]): Promise<boolean[]> {
+  const { bytes, places } = packed(drawings.map(({ pdf }) => pdf));
+  const facts = drawings.map(({ pdf: _, ...drawing }, index) => ({ ...drawing, ...places[index] }));
+  const kept = await query<{ document_id: number; sha256: string }>(
     tx,
     `INSERT INTO drawings (
        document_id, drawing_version, libraries, instruction_version_id, instructions_changed, sha256, pdf, drawn_at)
-     VALUES (:documentId, :drawingVersion, CAST(:libraries AS jsonb), :instructionVersionId, :instructionsChanged,
-             :sha256, :pdf, CAST(:now AS timestamptz))
-     ON CONFLICT (document_id) DO NOTHING`,
-    { ...drawing, libraries: JSON.stringify(drawing.libraries) },
+     SELECT "documentId", "drawingVersion", libraries, "instructionVersionId", "instructionsChanged", sha256,
+            substring(CAST(:bytes AS bytea) FROM start FOR length), now
+     FROM json_to_recordset(CAST(:facts AS json)) AS d (
+       "documentId" bigint, "drawingVersion" integer, libraries jsonb, "instructionVersionId" bigint,
+       "instructionsChanged" boolean, sha256 text, start integer, length integer, now timestamptz)
+     ORDER BY "documentId"
+     ON CONFLICT (document_id) DO NOTHING
+     RETURNING document_id, sha256`,
+    { facts: JSON.stringify(facts), bytes },
   );
+  const hashes = new Map(kept.map((row) => [row.document_id, row.sha256]));
+  return drawings.map(({ documentId, sha256 }) => hashes.get(documentId) === sha256);
 }
 
-/** The kept drawing with what its face carried besides the frozen document. */
-export function readDrawing(
+/** Keeps a drawing. Where another worker kept one first, that one counts. */
+export const recordDrawing = async (tx: Transaction, drawing: DrawingFacts): Promise<void> =>
+  void (await recordDrawings(tx, [drawing]));
+
+export interface KeptDrawing {
+  readonly pdf: Buffer;
+  readonly instructions: Instructions | null;
+  readonly instructions_changed: boolean;
+}
+
+/** Kept drawings with what their faces carried besides the frozen documents. */
+export async function readDrawings(
   tx: Transaction,
-  documentId: number,
-): Promise<{ pdf: Buffer; instructions: Instructions | null; instructions_changed: boolean } | undefined> {
-  return query<{ pdf: Buffer; instructions: Instructions | null; instructions_changed: boolean }>(
+  documentIds: readonly number[],
+): Promise<ReadonlyMap<number, KeptDrawing>> {
+  const rows = await query<KeptDrawing & { document_id: number }>(
     tx,
-    `SELECT w.pdf, v.content AS instructions, w.instructions_changed
+    `SELECT w.document_id, w.pdf, v.content AS instructions, w.instructions_changed
      FROM drawings w LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE w.document_id = :documentId`,
-    { documentId },
-  ).then((rows) => rows[0]);
+     WHERE w.document_id = ANY (CAST(:documentIds AS bigint[]))`,
+    { documentIds },
+  );
+  return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** Rows that a month's document bills, in ledger order; none of any other document. */
-export function readDocumentRows(tx: Transaction, documentId: number): Promise<Record<string, string | null>[]> {
-  return query(
+/** Rows that each month's document bills, in ledger order; none of any other document. */
+export async function readRowsOfDocuments(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<ReadonlyMap<number, Record<string, string | null>[]>> {
+  const rows = await query<Record<string, string | null> & { document_id: number }>(
     tx,
-    `SELECT e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency,
-            e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
+    `SELECT d.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
+            e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
             e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, d.month AS posted_month, e.recorded_at,
             d.number AS document
      FROM documents d
      JOIN closed_months m ON m.month = d.month
      JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
        AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-     WHERE d.document_id = :documentId AND d.purpose = 'month'
-     ORDER BY e.entry_id`,
-    { documentId },
+     WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'month'
+     ORDER BY d.document_id, e.entry_id`,
+    { documentIds },
   );
+  const byDocument = new Map<number, Record<string, string | null>[]>();
+  for (const { document_id: id, ...row } of rows) {
+    const known = byDocument.get(id);
+    if (known === undefined) byDocument.set(id, [row]);
+    else known.push(row);
+  }
+  return byDocument;
 }
+
+/** Rows that a month's document bills, in ledger order; none of any other document. */
+export const readDocumentRows = async (tx: Transaction, id: number): Promise<Record<string, string | null>[]> =>
+  (await readRowsOfDocuments(tx, [id])).get(id) ?? [];
 
 export interface Claim {
   readonly sendingId: number;
@@ -186,22 +264,43 @@ export interface Claim {
  * the document was voided or put on hold since it was read, or where this one's own lock is gone, so that others may
  * take it for dead.
  */
-export async function claimSending(tx: Transaction, claim: Claim): Promise<boolean> {
-  // First the row alone: only a statement begun after that sees the hold of whoever had it before.
-  await execute(tx, `SELECT FROM sendings WHERE sending_id = :sendingId FOR UPDATE`, { sendingId: claim.sendingId });
-  const claimed = await execute(
+export async function claimSendings(tx: Transaction, claims: readonly Claim[]): Promise<boolean[]> {
+  // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
+  await lockSendings(tx, claims);
+  const { bytes, places } = packed(claims.map(({ message }) => message));
+  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
+  const claimed = await query<{ sending_id: number; worker: number }>(
     tx,
-    `UPDATE sendings SET status = 'sending', worker = :worker, recipients = CAST(:recipients AS text[]),
-            envelope_from = :envelopeFrom, message = :message, message_sha256 = :sha256, attempts = attempts + 1,
-            attempted_at = CAST(:now AS timestamptz), reason = NULL
-     WHERE sending_id = :sendingId AND status IN ('queued', 'held') AND attempts = :attempts
+    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+     UPDATE sendings s SET status = 'sending', worker = c.worker, recipients = c.recipients,
+            envelope_from = c."envelopeFrom", message = substring(CAST(:bytes AS bytea) FROM c.start FOR c.length),
+            message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now, reason = NULL
+     FROM json_to_recordset(CAST(:facts AS json)) AS c (
+       "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
+       length integer, sha256 text, now timestamptz)
+     WHERE s.sending_id = c."sendingId" AND s.status IN ('queued', 'held') AND s.attempts = c.attempts
        AND NOT EXISTS (
-         SELECT FROM holds h WHERE h.document_id = sendings.document_id
+         SELECT FROM holds h WHERE h.document_id = s.document_id
          AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id))
-       AND ${workerLives('CAST(:worker AS bigint)')}`,
-    { ...claim },
+       AND c.worker IN (SELECT number FROM living)
+     RETURNING s.sending_id, s.worker`,
+    { facts: JSON.stringify(facts), bytes },
   );
-  return claimed === 1;
+  const workers = new Map(claimed.map((row) => [row.sending_id, row.worker]));
+  return claims.map(({ sendingId, worker }) => workers.get(sendingId) === worker);
+}
+
+/** The same of one. */
+export const claimSending = async (tx: Transaction, claim: Claim): Promise<boolean> =>
+  (await claimSendings(tx, [claim]))[0] === true;
+
+/** In one order, lest two who take several each wait for the other. */
+async function lockSendings(tx: Transaction, sendings: readonly { readonly sendingId: number }[]): Promise<void> {
+  await execute(
+    tx,
+    `SELECT FROM sendings WHERE sending_id = ANY (CAST(:ids AS bigint[])) ORDER BY sending_id FOR UPDATE`,
+    { ids: sendings.map(({ sendingId }) => sendingId) },
+  );
 }
 
 export interface Settlement {
@@ -216,20 +315,25 @@ export interface Settlement {
 }
 
 /**
- * Records how an attempt ended; false where it is another worker's by now. The bytes stay only while a repetition must
+ * Records how attempts ended; false of one that is another worker's by now. The bytes stay only while a repetition must
  * be the same.
  */
-export async function settleSending(tx: Transaction, settlement: Settlement): Promise<boolean> {
-  const settled = await execute(
+export async function settleSendings(tx: Transaction, settlements: readonly Settlement[]): Promise<boolean[]> {
+  if (settlements.length > 1) await lockSendings(tx, settlements);
+  const settled = await query<{ sending_id: number }>(
     tx,
-    `UPDATE sendings SET status = :status, worker = NULL, reason = :reason,
-            unclear_attempts = unclear_attempts + CASE WHEN :unclear THEN 1 ELSE 0 END,
-            message = CASE WHEN :status = 'queued' AND (:unclear OR unclear_attempts > 0) THEN message END,
-            sent_at = CASE WHEN :status = 'sent' THEN CAST(:now AS timestamptz) END
-     WHERE sending_id = :sendingId AND status = 'sending' AND worker = :worker`,
-    { ...settlement },
+    `UPDATE sendings s SET status = e.status, worker = NULL, reason = e.reason,
+            unclear_attempts = s.unclear_attempts + CASE WHEN e.unclear THEN 1 ELSE 0 END,
+            message = CASE WHEN e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0) THEN s.message END,
+            sent_at = CASE WHEN e.status = 'sent' THEN e.now END
+     FROM json_to_recordset(CAST(:settlements AS json)) AS e (
+       "sendingId" bigint, worker bigint, status text, reason text, unclear boolean, now timestamptz)
+     WHERE s.sending_id = e."sendingId" AND s.status = 'sending' AND s.worker = e.worker
+     RETURNING s.sending_id`,
+    { settlements: JSON.stringify(settlements) },
   );
-  return settled === 1;
+  const ids = new Set(settled.map((row) => row.sending_id));
+  return settlements.map(({ sendingId }) => ids.has(sendingId));
 }
 
 /** Says in `status` why a document still waits, where no step of its delivery could say so itself. */

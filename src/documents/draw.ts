@@ -7,7 +7,6 @@ import { drawAdjustment } from './draw/adjustment.ts';
 import type { Code } from './draw/code.ts';
 import { Column } from './draw/column.ts';
 import { DRAWING_VERSION, type Edition, editionOf, localeIn } from './draw/edition.ts';
-import { ownFonts } from './draw/fonts.ts';
 import { type Ink, PdfInk, TrialInk } from './draw/ink.ts';
 import { drawAddressee, drawHeadline, drawNames } from './draw/letterhead.ts';
 import { drawLines } from './draw/lines.ts';
@@ -57,7 +56,6 @@ export async function drawDocument(face: DocumentFace, options: DrawingOptions =
     title: nameOf(plan),
     author: drawable(face.issuer.legal_name),
     issuedOn: face.issued_on,
-    fonts: ownFonts(),
     colours: template.theme.colours,
   });
   const sheet = drawWith(pdf, plan, airFor(plan, new TrialInk(pdf)));

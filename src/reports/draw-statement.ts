@@ -4,7 +4,6 @@
  */
 import type { Issuer } from '../config.ts';
 import { Column } from '../documents/draw/column.ts';
-import { ownFonts } from '../documents/draw/fonts.ts';
 import type { Element } from '../documents/draw/ink.ts';
 import { PdfInk } from '../documents/draw/ink.ts';
 import { drawNames } from '../documents/draw/letterhead.ts';
@@ -53,7 +52,6 @@ export async function drawStatement({ statement, issuer, sandbox }: StatementFac
     title: `${labels.title}, ${drawable(statement.name)}, ${period}`,
     author: drawable(issuer.legal_name),
     issuedOn: statement.as_of,
-    fonts: ownFonts(),
     colours: template.theme.colours,
   });
   const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;

@@ -159,6 +159,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /127\.0\.0\.1:1/,
     run: () => inWorld(['status'], { DATABASE_URL: 'postgres://someone:hunter-two@127.0.0.1:1/ledger' }),
   },
+  replica_unusable: {
+    when: 'DATABASE_URL_READ names a server that takes writes',
+    exit: 1,
+    says: /of DATABASE_URL_READ .* is no replica\. Point DATABASE_URL_READ at a streaming replica/,
+    run: () => inWorld(['report', 'aging'], { DATABASE_URL_READ: world.databaseUrl }),
+  },
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
     exit: 1,

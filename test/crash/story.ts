@@ -46,7 +46,7 @@ const EVENTS = [linked.ordered(), linked.paidLater()].map((each) => `${JSON.stri
 export const NOW = '2026-09-02T10:00:00Z';
 
 /** At most so many sendings are under way at once in one process, see CREW in src/delivery/deliver.ts. */
-const IN_FLIGHT = 4;
+const IN_FLIGHT = 24;
 
 export interface Story {
   readonly world: World;

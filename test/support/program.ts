@@ -23,6 +23,7 @@ export const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${pa
 /** Variables that would reach the program from the machine that runs the tests. */
 const OWN_VARIABLES = [
   'DATABASE_URL',
+  'DATABASE_URL_READ',
   'SMTP_URL',
   'RECKONER_HOME',
   'RECKONER_NOW',

@@ -1,9 +1,9 @@
 /** `reckoner deliver`. */
 import { deliverForever } from '../../delivery/deliver.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
-import { EXIT } from '../../errors.ts';
+import { EXIT, reasonOf } from '../../errors.ts';
 import { mailSeals } from '../../reports/seal-letter.ts';
-import { withContext } from '../context.ts';
+import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import type { Output } from '../output.ts';
@@ -18,20 +18,22 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
         await deliverForever(
           {
             ...context,
-            onDelivery: ({ number, status, detail }) => {
+            onDelivery: ({ number, status, detail, before }) => {
+              if (before) return;
               if (status === 'sent') sent += 1;
               output.note(`${number} ${status}: ${detail}`);
             },
+            besides: () =>
+              sendBesides(context, (text) => output.note(text)).catch((error: unknown) => {
+                output.note(`What is no document's was not sent: ${reasonOf(error)}`);
+              }),
           },
           stopping.signal,
         );
         await recordDeliveries(context, sent);
       } else {
         await recordDeliveries(context, await deliverWithProgress(context, output));
-        await mailSeals(context);
-        await sendAllNotices(context, (outcome) => {
-          if (outcome.status !== 'sent') output.note(describeNotice(outcome));
-        });
+        await sendBesides(context, (text) => output.note(text));
       }
       const deliveries = await context.database.reading((tx) => countDeliveries(tx));
       const { sent, pending, held, failed, uncertain } = deliveries;
@@ -45,4 +47,12 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
     },
     { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
+}
+
+/** The e-mails that carry no document: seals to the auditor, reports of closes, reminders. Notes what did not go out. */
+async function sendBesides(context: Context, note: (text: string) => void): Promise<void> {
+  await mailSeals(context);
+  await sendAllNotices(context, (outcome) => {
+    if (outcome.status !== 'sent') note(describeNotice(outcome));
+  });
 }

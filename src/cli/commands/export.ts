@@ -4,7 +4,7 @@ import { proveRow } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
-import { withContext } from '../context.ts';
+import { reading } from '../context.ts';
 import { type Output, table, writeFileAsked } from '../output.ts';
 
 export interface ExportOptions {
@@ -18,7 +18,7 @@ export async function exportData(output: Output, kind: ExportKind, options: Expo
   const { month: from, to = from, format, out } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   const request: ExportRequest = { kind, from, to, format, out };
-  return withContext(async ({ environment, database }) => {
+  return reading(async ({ environment, database }) => {
     const exported = await database.reading((tx) => exportPack(tx, environment, request));
     output.print(exported, () => {
       const { files, months, manifest_sha256 } = exported;
@@ -39,7 +39,7 @@ export async function exportData(output: Output, kind: ExportKind, options: Expo
 }
 
 export async function exportProof(output: Output, options: { row: number; out?: string }): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const proof = await database.reading((tx) => proveRow(tx, options.row));
     const { out } = options;
     if (out !== undefined) writeFileAsked(out, `${JSON.stringify(proof, null, 2)}\n`, 'wx');

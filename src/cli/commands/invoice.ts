@@ -6,7 +6,7 @@ import { readStory, type StoryLine } from '../../documents/story.ts';
 import { EXIT, refuse } from '../../errors.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
-import { withContext } from '../context.ts';
+import { reading } from '../context.ts';
 import { type Output, printable, short, table, wrapped, writeFileAsked } from '../output.ts';
 
 export interface InvoiceListOptions {
@@ -16,7 +16,7 @@ export interface InvoiceListOptions {
 }
 
 export async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const documents = await database.reading((tx) =>
       readDocuments(tx, {
         months: options.month === undefined ? undefined : [options.month],
@@ -61,7 +61,7 @@ function listed(documents: readonly DocumentRow[]): string {
 const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
 export async function invoiceShow(output: Output, number: string): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const [row, story] = await database.reading(async (tx) => {
       const document = await documentNumbered(tx, number);
       return [document, await readStory(tx, document.document_id)] as const;
@@ -168,7 +168,7 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
       reason: 'puts the PDF where --json puts its document',
     });
   }
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const [row, kept] = await database.reading(async (tx) => {
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;

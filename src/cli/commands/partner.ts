@@ -7,7 +7,7 @@ import { recordEvent } from '../../events.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
-import { acting, withContext } from '../context.ts';
+import { acting, reading } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
 export async function partnerImport(output: Output, file: string): Promise<number> {
@@ -50,7 +50,7 @@ function undrawableRemarks(partner: PartnerRecord, undrawable: (text: string) =>
 }
 
 export async function partnerList(output: Output): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const partners = await database.reading((tx) => readPartners(tx));
     output.print(partners.map(asFile), () =>
       partners.length === 0
@@ -72,7 +72,7 @@ export async function partnerList(output: Output): Promise<number> {
 }
 
 export async function partnerShow(output: Output, partnerId: string): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
     if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
     output.print(asFile(partner), () => describe(partner));

@@ -9,7 +9,7 @@ import { type Coverage, readCoverage } from '../../reports/coverage.ts';
 import { drawStatement } from '../../reports/draw-statement.ts';
 import { type AccountStatement, readStatement, type Statement, type StatementLine } from '../../reports/statement.ts';
 import { readTrialBalance, type TrialBalance } from '../../reports/trial-balance.ts';
-import { withContext } from '../context.ts';
+import { reading } from '../context.ts';
 import { csv } from '../csv.ts';
 import { type Output, printable, short, table, writeFileAsked } from '../output.ts';
 import { describeClose } from './close-report.ts';
@@ -43,7 +43,7 @@ const HEADINGS = {
 };
 
 export async function reportAging(output: Output, options: ReportOptions): Promise<number> {
-  return withContext(async (context) => {
+  return reading(async (context) => {
     const aging = await context.database.reading((tx) =>
       readAging(tx, { asOf: options.asOf, today: todayOf(context) }),
     );
@@ -139,7 +139,7 @@ export const movementText = ({ fact, document, reference }: StatementLine): stri
   [MOVEMENTS[fact], document ?? reference ?? ''].filter(Boolean).join(' ');
 
 export async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
-  return withContext(async (context) => {
+  return reading(async (context) => {
     const statement = await context.database.reading((tx) =>
       readStatement(tx, {
         partnerId: options.partner,
@@ -224,7 +224,7 @@ export async function reportTrialBalance(
   output: Output,
   options: ReportOptions & { detail?: boolean },
 ): Promise<number> {
-  return withContext(async (context) => {
+  return reading(async (context) => {
     const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
     const trial = await context.database.reading((tx) => readTrialBalance(tx, question));
     const columns = ['account', 'currency', 'debit', 'credit'];
@@ -262,7 +262,7 @@ function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalanc
 // --- Close report -----------------------------------------------------------------------------------------------------------
 
 export async function reportClose(output: Output, month: Month | undefined, options: ReportOptions): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const report = await database.reading((tx) => readCloseReport(tx, month));
     const columns = ['partner_id', 'currency', 'documents', 'invoice_amount', 'last_month', 'change'];
     present(
@@ -282,7 +282,7 @@ export async function reportClose(output: Output, month: Month | undefined, opti
 const SHOWN_MONTHS = 3;
 
 export async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
     present(
       output,

@@ -2,14 +2,14 @@
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors.ts';
 import type { Month } from '../../month.ts';
-import { withContext } from '../context.ts';
+import { reading } from '../context.ts';
 import { type Output, printable, table } from '../output.ts';
 
 /** Of each check so many differences are shown to people; --json gives all. */
 const SHOWN = 10;
 
 export async function verify(output: Output, month: Month | undefined): Promise<number> {
-  return withContext(async ({ database }) => {
+  return reading(async ({ database }) => {
     const found = await database.reading((tx) => verifyAll(tx, month));
     output.print(found, () => described(found));
     return found.differences > 0 ? EXIT.attention : EXIT.done;

@@ -7,19 +7,41 @@ export class Pace {
   private readonly interval: number;
   private nextAt = 0;
   private left: { until: number; reason: string } | undefined;
+  private free: number;
+  private readonly waiting: (() => void)[] = [];
 
-  /** At most so many calls a second leave this process. */
-  constructor(callsPerSecond: number) {
+  /** At most so many calls a second leave this process, and so many are under way at once. */
+  constructor(callsPerSecond: number, atOnce: number) {
     this.interval = 1000 / callsPerSecond;
+    this.free = atOnce;
   }
 
-  /** Waits for the next call's turn. Throws at once while the processor is left alone. */
+  /** Waits for the next call's turn, which `done` ends. Throws at once while the processor is left alone. */
   async turn(): Promise<void> {
+    this.throwIfLeftAlone();
+    if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
+    else this.free -= 1;
+    try {
+      this.throwIfLeftAlone();
+    } catch (error) {
+      this.done();
+      throw error;
+    }
     const now = Date.now();
-    if (this.left !== undefined && this.left.until > now) throw new Unavailable(this.left.reason);
     const at = Math.max(now, this.nextAt);
     this.nextAt = at + this.interval;
     if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
+  }
+
+  /** The call is over; whoever waits longest is next. */
+  done(): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.free += 1;
+    else next();
+  }
+
+  private throwIfLeftAlone(): void {
+    if (this.left !== undefined && this.left.until > Date.now()) throw new Unavailable(this.left.reason);
   }
 
   /** Nobody's next call before that, as the processor asked for. */

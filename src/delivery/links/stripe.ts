@@ -41,6 +41,8 @@ export class KeySpent extends Error {}
 
 /** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
 const CALLS_PER_SECOND = 12;
+/** When it goes away, no more than these find out each for itself. */
+const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
 /** After a failure of Stripe or of the way to it. A standing worker looks at what waits once a minute. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
@@ -87,7 +89,7 @@ export interface StripeOptions {
 }
 
 export function openStripeLinks(options: StripeOptions): StripeLinks {
-  const pace = new Pace(CALLS_PER_SECOND);
+  const pace = new Pace(CALLS_PER_SECOND, CALLS_AT_ONCE);
   let opened: Promise<Stripe> | undefined;
   const stripe = () => {
     opened ??= openStripe(options);
@@ -112,6 +114,8 @@ export function openStripeLinks(options: StripeOptions): StripeLinks {
         if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
         pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
         throw new Unavailable(failure.reason, { cause: error });
+      } finally {
+        pace.done();
       }
     }
   }

@@ -1,52 +1,84 @@
 /** The two fonts of a drawing: parsed once per process, with a fresh state for every document. */
-import { create, type Font } from 'fontkit';
+import { create, type Font, type Glyph } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
-export type Weight = 'regular' | 'bold';
-export type Fonts = Readonly<Record<Weight, Font>>;
+export const WEIGHTS = ['regular', 'bold'] as const;
+export type Weight = (typeof WEIGHTS)[number];
 
 interface ParsedFont {
   readonly data: Uint8Array;
   readonly font: Font;
+  readonly outlines: Font;
 }
 
 const FILES: Readonly<Record<Weight, string>> = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
 
-let parsed: Readonly<Record<Weight, ParsedFont>> | undefined;
+const parsed: Partial<Record<Weight, ParsedFont>> = {};
 
-function parse(file: string): ParsedFont {
-  const data = readTemplateFile('fonts', file);
-  return { data, font: create(data) };
+function parsedFont(weight: Weight): ParsedFont {
+  const known = parsed[weight];
+  if (known !== undefined) return known;
+  const data = readTemplateFile('fonts', FILES[weight]);
+  const font = create(data);
+  const made = { data, font, outlines: outlinesOf(sharingTables(data, font)) };
+  parsed[weight] = made;
+  return made;
 }
 
-function parsedFonts(): Readonly<Record<Weight, ParsedFont>> {
-  parsed ??= { regular: parse(FILES.regular), bold: parse(FILES.bold) };
-  return parsed;
+function sharingTables(data: Uint8Array, { _tables }: Font): Font {
+  const font = create(data);
+  font._tables = _tables;
+  return font;
+}
+
+/**
+ * For the embedded part of a font, in which a glyph is bytes and widths: they are decoded once per process, not once
+ * per document. Apart from the fonts that lay text out: a glyph that is asked for here, such as the accent of a letter,
+ * must not be known there without the characters that it stands for.
+ */
+function outlinesOf(font: Font): Font {
+  const decoded = new Map<number, Glyph>();
+  const decode = (glyph: Glyph): Glyph => {
+    const { advanceWidth } = glyph;
+    const metrics = glyph._getMetrics();
+    const outline = glyph._decode();
+    const kept = outline && { numberOfContours: outline.numberOfContours, components: outline.components };
+    return { advanceWidth, _getMetrics: () => metrics, _decode: () => kept };
+  };
+  const { getGlyph } = font;
+  font.getGlyph = (id) => {
+    const known = decoded.get(id) ?? decode(getGlyph.call(font, id));
+    decoded.set(id, known);
+    return known;
+  };
+  return font;
 }
 
 /**
  * A font object of one document's own over tables decoded once: decoding them costs 30 ms a font, this half of one.
  * (fontkit itself shares `_tables` so between the variations of a font.) The object itself must not be shared: it
  * remembers each glyph with the characters that asked for it first, and those reach the file, so that a document's
- * bytes would depend on the documents drawn before it.
+ * bytes would depend on the documents drawn before it. See words.ts for what may share one after all.
  */
-function ownFont({ data, font }: ParsedFont): Font {
-  const own = create(data);
-  own._tables = font._tables;
+export function ownFont(weight: Weight): Font {
+  const { data, font, outlines } = parsedFont(weight);
+  const own = sharingTables(data, font);
+  own.createSubset = () => outlines.createSubset();
   return own;
-}
-
-export function ownFonts(): Fonts {
-  const { regular, bold } = parsedFonts();
-  return { regular: ownFont(regular), bold: ownFont(bold) };
 }
 
 /** Their glyphs are the very boxes that a reader should not be left with. */
 const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 
+const drawables = new Map<number, boolean>();
+
 /** Whether both weights have a glyph for a character. */
 export function isDrawable(codePoint: number): boolean {
-  if (STAND_INS.has(codePoint)) return false;
-  const { regular, bold } = parsedFonts();
-  return regular.font.hasGlyphForCodePoint(codePoint) && bold.font.hasGlyphForCodePoint(codePoint);
+  let drawable = drawables.get(codePoint);
+  if (drawable === undefined) {
+    drawable =
+      !STAND_INS.has(codePoint) && WEIGHTS.every((weight) => parsedFont(weight).font.hasGlyphForCodePoint(codePoint));
+    drawables.set(codePoint, drawable);
+  }
+  return drawable;
 }

@@ -1,8 +1,9 @@
 /** What marks are made with: pdfkit for the document itself, and nothing at all for a trial of its layout. */
 import PDFDocument from 'pdfkit';
-import type { Fonts } from './fonts.ts';
-import type { Colour, Theme } from './template.ts';
+import type { Weight } from './fonts.ts';
+import type { Colour, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
+import { openFont } from './words.ts';
 
 /** A structure element; a trial has none. */
 export type Element = PDFKit.PDFStructureElement | undefined;
@@ -108,15 +109,12 @@ export class TrialInk implements Ink {
     link.draw();
   }
 
-  figure(_parent: Element, _box: Box, picture: Picture): void {
-    picture.draw();
-  }
-
   open(): Element {
     return undefined;
   }
 
   addPage(): void {}
+  figure(): void {}
   text(): void {}
   rule(): void {}
   fill(): void {}
@@ -131,7 +129,6 @@ export interface PdfOptions {
   readonly author: string;
   /** `YYYY-MM-DD` */
   readonly issuedOn: string;
-  readonly fonts: Fonts;
   readonly colours: Theme['colours'];
 }
 
@@ -139,6 +136,7 @@ export class PdfInk implements Ink {
   readonly root: PDFKit.PDFStructureElement;
   private readonly document: PDFKit.PDFDocument;
   private readonly colours: Theme['colours'];
+  private readonly opened = new Set<Weight>();
 
   constructor(options: PdfOptions) {
     this.document = newDocument(options);
@@ -148,7 +146,14 @@ export class PdfInk implements Ink {
   }
 
   measure({ text, style }: Run): number {
-    return this.document.font(style.font).fontSize(style.size).widthOfString(text);
+    return this.withFont(style).widthOfString(text);
+  }
+
+  private withFont({ font, size }: Style): PDFKit.PDFDocument {
+    if (this.opened.has(font)) this.document.font(font);
+    else openFont(this.document, font);
+    this.opened.add(font);
+    return this.document.fontSize(size);
   }
 
   addPage(): void {
@@ -178,9 +183,7 @@ export class PdfInk implements Ink {
   }
 
   text({ text, style }: Run, x: number, baseline: number): void {
-    this.document
-      .font(style.font)
-      .fontSize(style.size)
+    this.withFont(style)
       .fillColor(this.colours[style.colour])
       .text(text, x, baseline, { lineBreak: false, baseline: 'alphabetic' });
   }
@@ -251,7 +254,7 @@ const pdfString = (text: string): string => Object(text) as string;
 /** Noon in UTC: the same day almost wherever it is read, and no clock. */
 const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
 
-function newDocument({ size, title, author, issuedOn, fonts }: PdfOptions): PDFKit.PDFDocument {
+function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFDocument {
   const at = instantOf(issuedOn);
   const document = new PDFDocument({
     size: [...size],
@@ -269,10 +272,6 @@ function newDocument({ size, title, author, issuedOn, fonts }: PdfOptions): PDFK
     info: { Title: xmlSafe(title), Producer: 'reckoner', Creator: 'reckoner', CreationDate: at, ModDate: at },
   });
   document.appendXML(creatorXml(author));
-  for (const weight of ['regular', 'bold'] as const) {
-    // pdfkit takes parsed fonts since 0.20; its types do not say so yet.
-    document.registerFont(weight, fonts[weight] as unknown as Uint8Array);
-  }
   return document;
 }
 

@@ -174,7 +174,12 @@ describe('when Stripe fails', () => {
     stripe.fail(LINKS, { how: 'drop_after' }, CLOSED_ON);
     await owing();
     expect(await delivered()).toMatchObject({ status: 'sent', link: expect.stringContaining('cannot be reached') });
-    expect(await delivered()).toEqual({ number: 'INV-2026-000001', status: 'sent', detail: expect.any(String) });
+    expect(await delivered()).toEqual({
+      number: 'INV-2026-000001',
+      status: 'sent',
+      detail: expect.any(String),
+      before: true,
+    });
     expect(made()).toHaveLength(1);
     expect(new Set(creations().map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
     expect(creations().map(({ replayed }) => replayed)).toEqual([false, true, true]);

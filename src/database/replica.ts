@@ -1,0 +1,81 @@
+/**
+ * A streaming replica for the commands that only read. What was committed before such a command began it must show: a
+ * report that misses the close of a minute ago is wrong. Refusals: replica_unusable, database_unreachable.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import pg from 'pg';
+import { reasonOf, refuse } from '../errors.ts';
+import type { ServerAt } from './database.ts';
+
+/** How long a replica may take to come up to what the primary has. Ordinarily it is milliseconds behind. */
+const PATIENCE_MILLISECONDS = 10_000;
+const LOOK_EVERY_MILLISECONDS = 50;
+
+/** Where a server's log stands, and whose log that is. */
+interface Position {
+  /** Drawn by initdb: a replica has that of its primary. */
+  readonly system: string;
+  readonly written: string;
+}
+
+/**
+ * Waits until the replica has replayed what the primary has written by now. Without a primary, where this machine reaches
+ * none, the replica is taken as it is.
+ */
+export async function awaitReplica(
+  replica: Knex,
+  name: string,
+  primary?: ServerAt,
+  patienceMilliseconds = PATIENCE_MILLISECONDS,
+): Promise<void> {
+  const refused = (reason: string, remedy: string) => refuse('replica_unusable', { database: name, reason, remedy });
+  const { system, recovering } = await one<{ system: string; recovering: boolean }>(
+    replica,
+    'SELECT system_identifier::text AS system, pg_is_in_recovery() AS recovering FROM pg_control_system()',
+  );
+  if (!recovering) throw refused('is no replica', 'Point DATABASE_URL_READ at a streaming replica, or unset it.');
+  if (primary === undefined) return;
+  const there = await positionOf(primary);
+  if (there.system !== system) {
+    throw refused('is a replica of another server than DATABASE_URL', 'Correct one of the two variables.');
+  }
+  const deadline = performance.now() + patienceMilliseconds;
+  for (;;) {
+    // A replica that has replayed nothing yet has no position.
+    const { behind } = await one<{ behind: string | null }>(
+      replica,
+      'SELECT pg_wal_lsn_diff(CAST(? AS pg_lsn), pg_last_wal_replay_lsn())::text AS behind',
+      [there.written],
+    );
+    if (behind !== null && Number(behind) <= 0) return;
+    if (performance.now() > deadline) {
+      throw refused(
+        `is ${behind ?? 'an unknown number of'} bytes behind and did not catch up in ${patienceMilliseconds / 1000} seconds`,
+        'Look at pg_stat_replication on the primary and pg_stat_wal_receiver on the replica.',
+      );
+    }
+    await sleep(LOOK_EVERY_MILLISECONDS);
+  }
+}
+
+async function one<Row>(knex: Knex, sql: string, bindings: string[] = []): Promise<Row> {
+  const { rows } = (await knex.raw(sql, bindings)) as { rows: Row[] };
+  return rows[0] as Row;
+}
+
+async function positionOf({ name, connection }: ServerAt): Promise<Position> {
+  const client = new pg.Client(connection);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<Position>(
+      'SELECT system_identifier::text AS system, pg_current_wal_lsn()::text AS written FROM pg_control_system()',
+    );
+    return rows[0] as Position;
+  } catch (error) {
+    throw refuse('database_unreachable', { database: name, reason: reasonOf(error) }, error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

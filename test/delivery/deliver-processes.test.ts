@@ -1,0 +1,129 @@
+/** Workers in processes of their own at one database, as on several hosts. They are compiled by `npm test`. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, test } from 'vitest';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+
+const PROGRAM = fileURLToPath(new URL('../../dist/src/cli/reckoner.js', import.meta.url));
+
+interface Worker {
+  readonly process: ChildProcess;
+  /** The numbers of the documents that it says it sent. */
+  readonly sent: () => string[];
+  readonly ended: Promise<number | null>;
+}
+
+const workers: Worker[] = [];
+afterEach(async () => {
+  for (const { process } of workers) process.kill('SIGKILL');
+  await Promise.all(workers.splice(0).map(({ ended }) => ended));
+});
+
+function start(): Worker {
+  const child = spawn(process.execPath, [PROGRAM, 'deliver', '--watch'], {
+    env: {
+      ...process.env,
+      RECKONER_HOME: world.home,
+      DATABASE_URL: world.databaseUrl,
+      SMTP_URL: server.url,
+      RECKONER_NOW: '2026-08-01T10:00:00Z',
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const worker = {
+    process: child,
+    sent: () => [...said.matchAll(/^(\S+) sent: /gm)].map((match) => match[1] as string),
+    ended: new Promise<number | null>((resolve) => child.on('close', resolve)),
+  };
+  workers.push(worker);
+  return worker;
+}
+
+async function until(happened: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!(await happened())) {
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within 60 seconds`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function closeJuly(invoices: number): Promise<void> {
+  const ids = Array.from({ length: invoices }, (_, index) => `p-${index + 1}`);
+  await world.partners(ids.map((partner_id) => partner({ partner_id })));
+  await world.rows(ids.map((partner_id) => quote({ partner_id })));
+  await world.close();
+}
+
+const count = async (status: string): Promise<number> =>
+  (await world.documents()).filter(({ email }) => email?.status === status).length;
+
+const letters = () => server.mails.filter(({ parsed }) => /INV-/.test(parsed.subject ?? ''));
+
+/** Who stands ready: each has a connection of its own that listens for jobs. */
+const standing = async (): Promise<number> => {
+  const [row] = await world.sql<{ standing: string }>(
+    `SELECT count(*) AS standing FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN "jobs:insert"%'
+     AND pid <> pg_backend_pid()`,
+  );
+  return Number(row?.standing);
+};
+
+test('three processes share a month: each has a part of it, and no letter is sent twice', async () => {
+  const three = [start(), start(), start()];
+  await until(async () => (await standing()) === 3, 'that all stand ready');
+  await closeJuly(150);
+  await until(async () => (await count('sent')) === 150, 'that all is sent');
+  for (const { process } of three) process.kill('SIGTERM');
+  expect(await Promise.all(three.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(150);
+  expect(letters()).toHaveLength(150);
+  const shares = three.map(({ sent }) => sent());
+  expect(shares.flat().sort()).toEqual((await world.documents()).map(({ number }) => number).sort());
+  // Nobody stood idle while others had work: what lies ready at one is no more than it has hands.
+  for (const share of shares) expect(share.length).toBeGreaterThan(10);
+});
+
+test('what a killed process had in hand is sent by another as soon as it starts', async () => {
+  server.behaviour = 'hang_before_data';
+  const first = start();
+  await until(async () => (await standing()) === 1, 'that it stands ready');
+  await closeJuly(30);
+  await until(async () => (await count('sending')) > 0, 'that it sends');
+  const locked = await world.sql<{ locked_by: string }>(
+    'SELECT DISTINCT locked_by FROM graphile_worker.jobs WHERE locked_by IS NOT NULL',
+  );
+  expect(locked).toHaveLength(1);
+  expect(locked[0]?.locked_by).toMatch(/^reckoner-\d+$/);
+  first.process.kill('SIGKILL');
+  await first.ended;
+  server.dropConnections();
+  server.behaviour = 'accept';
+  start();
+  await until(async () => (await count('sent')) === 30, 'that all is sent');
+  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(30);
+  // None had got as far as its text when the process was killed.
+  expect(letters()).toHaveLength(30);
+});
+
+test('a standing worker sends the seal to the auditor and the report of the close too', async () => {
+  await closeJuly(1);
+  start();
+  await until(() => server.mails.length === 3, 'that all three letters are sent');
+  expect(server.mails.map(({ to }) => to[0]).sort()).toEqual([
+    'ap@partner.example',
+    world.settings.auditor_email,
+    world.settings.finance_email,
+  ]);
+});

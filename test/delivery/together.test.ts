@@ -1,0 +1,114 @@
+/** Deliveries that ask the database together: each gets its own answer, and its own refusal. */
+import { beforeEach, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { newToken } from '../../src/delivery/link.ts';
+import { type DeliverySteps, stepsTogether } from '../../src/delivery/together.ts';
+import { hireCrew } from '../../src/delivery/workers.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+
+const INVOICES = 6;
+let ids: number[];
+let transactions: number;
+let steps: DeliverySteps;
+
+beforeEach(async () => {
+  const partners = Array.from({ length: INVOICES }, (_, index) => `p-${index + 1}`);
+  await world.partners(partners.map((partner_id) => partner({ partner_id })));
+  await world.rows(partners.map((partner_id) => quote({ partner_id })));
+  await world.close();
+  ids = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents ORDER BY 1')).map(({ id }) =>
+    Number(id),
+  );
+  transactions = 0;
+  const counted: Database = {
+    ...world.database,
+    reading: (work) => {
+      transactions += 1;
+      return world.database.reading(work);
+    },
+    transaction: (work) => {
+      transactions += 1;
+      return world.database.transaction(work);
+    },
+  };
+  steps = stepsTogether(counted);
+});
+
+/** Each document goes through this, all at once. */
+const each = <Result>(work: (id: number, index: number) => Promise<Result>): Promise<PromiseSettledResult<Result>[]> =>
+  Promise.allSettled(ids.map((id, index) => steps.through(() => work(id, index))));
+
+const link = (documentId: number, url: string) => ({
+  ...{ documentId, url, provider: 'page', token: newToken(), now: '2026-08-01T10:00:00Z' },
+});
+
+const values = <Result>(settled: readonly PromiseSettledResult<Result>[]) =>
+  settled.map((one) => (one.status === 'fulfilled' ? one.value : 'refused'));
+
+test('those who come at once are answered in one transaction a step, each with its own', async () => {
+  const answers = await each(async (id) => {
+    const { document } = await steps.look(id);
+    const url = await steps.keepLink(link(id, `https://pay.example/${id}`));
+    const rows = await steps.readRows({ id, entries: 1 });
+    return [document?.document_id, url, rows.map(({ partner_id }) => partner_id)];
+  });
+  expect(values(answers)).toEqual(ids.map((id, index) => [id, `https://pay.example/${id}`, [`p-${index + 1}`]]));
+  expect(transactions).toBe(3);
+  expect(server.mails).toEqual([]);
+});
+
+test('where one is refused, the others are done, and it alone is told', async () => {
+  const answers = await each((id, index) => steps.keepLink(link(index === 2 ? -1 : id, `https://pay.example/${id}`)));
+  expect(values(answers).filter((one) => one === 'refused')).toHaveLength(1);
+  expect(values(answers)[2]).toBe('refused');
+  expect(await world.sql('SELECT FROM payment_links')).toHaveLength(INVOICES - 1);
+});
+
+test('of those who claim one letter in the same transaction, one gets it', async () => {
+  const crew = await hireCrew(world.database.connection, INVOICES, () => {});
+  try {
+    const [sending] = await world.sql<{ id: string }>('SELECT min(sending_id) AS id FROM sendings');
+    const claims = await each((_, index) =>
+      steps.claim({
+        sendingId: Number(sending?.id),
+        attempts: 0,
+        worker: crew.numbers[index] as number,
+        recipients: ['ap@partner.example'],
+        envelopeFrom: 'billing@protection.example',
+        message: Buffer.from(`letter ${index}`),
+        sha256: String(index),
+        now: '2026-08-01T10:00:00Z',
+      }),
+    );
+    expect(transactions).toBe(1);
+    expect(values(claims).filter((claimed) => claimed === true)).toHaveLength(1);
+    const [claimed] = await world.sql<{ worker: string; letter: string }>(
+      `SELECT worker, convert_from(message, 'UTF8') AS letter FROM sendings WHERE status = 'sending'`,
+    );
+    const winner = values(claims).indexOf(true);
+    expect(claimed).toEqual({ worker: String(crew.numbers[winner]), letter: `letter ${winner}` });
+  } finally {
+    await crew.dismiss();
+  }
+});
+
+test('one that takes long keeps the others waiting for a while, and no longer', async () => {
+  let release: () => void = () => {};
+  const slow = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const slowest = steps.through(() => slow);
+  const began = performance.now();
+  await steps.through(() => steps.look(ids[0] as number));
+  expect(performance.now() - began).toBeLessThan(10_000);
+  release();
+  await slowest;
+});
