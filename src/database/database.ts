@@ -129,8 +129,10 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   return {
     reading: (work) => inTransaction(app, work, { readOnly: true }),
     transaction: never,
+    inOneTrip: never,
     preview: never,
     asOwner: never,
+    lockPatience: 0,
     connection: server.connection,
     migrations: { run: never },
     close,

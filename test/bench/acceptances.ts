@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+import { isProgram, type Measured, measured, median } from './measured.ts';
 
 export interface AcceptancesOptions {
   /** Acceptances in each of the rounds. */
@@ -24,15 +25,7 @@ export interface AcceptancesOptions {
   readonly progress?: (line: string) => void;
 }
 
-export interface Measured {
-  readonly measure: string;
-  /** Acceptances a second, median of the rounds; `floor` is that of the bare inserts. */
-  readonly ours: number;
-  readonly floor: number;
-  readonly unit: string;
-  readonly ratio: number;
-  readonly goal: string;
-  readonly met: boolean;
+export interface MeasuredAcceptances extends Measured {
   /** Milliseconds within which 99 of 100 acceptances were answered, median of the rounds. */
   readonly p99: number;
 }
@@ -42,7 +35,7 @@ const PARTNER = 'p-1';
 const POLICY = 'ticket-protection';
 
 /** Measures and cleans up after itself; needs the compiled program beside it. */
-export async function measureAcceptances(options: AcceptancesOptions = {}): Promise<Measured> {
+export async function measureAcceptances(options: AcceptancesOptions = {}): Promise<MeasuredAcceptances> {
   const { acceptances = 3000, rounds = 5, progress = () => {} } = options;
   const home = mkdtempSync(join(tmpdir(), 'reckoner-bench-acceptances-'));
   const env: NodeJS.ProcessEnv = { ...process.env, RECKONER_HOME: home };
@@ -102,16 +95,10 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
     const expected = (1 + rounds) * acceptances;
     if (rows[0]?.count !== BEFORE + expected)
       throw new Error(`${rows[0]?.count} acceptances are recorded, not ${BEFORE + expected}`);
-    const perSecond = (each: readonly Round[]) => Math.round(median(each.map((round) => round.perSecond)));
-    const ratio = perSecond(ours) / perSecond(floor);
+    const perSecond = (each: readonly Round[]) => median(each.map((round) => round.perSecond));
+    const figures = { ours: perSecond(ours), floor: perSecond(floor) };
     return {
-      measure: 'accept over HTTP, 16 connections',
-      ours: perSecond(ours),
-      floor: perSecond(floor),
-      unit: 'acceptances/s',
-      ratio: Math.round(ratio * 1000) / 1000,
-      goal: '≥ 0.5 of its rate',
-      met: ratio >= 0.5,
+      ...measured({ measure: 'acceptances', ...figures, unit: 'acceptances/s' }, { atLeast: 0.5 }),
       p99: Math.round(median(ours.map((round) => round.p99)) * 10) / 10,
     };
   } finally {
@@ -134,13 +121,6 @@ interface Round {
 }
 
 const line = ({ perSecond, p99 }: Round): string => `${Math.round(perSecond)}/s, p99 ${p99.toFixed(1)} ms`;
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  const middle = Math.floor(sorted.length / 2);
-  const [low, high] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
-}
 
 /** So many acts on all connections, each beginning the next when its last is answered. */
 async function timed(count: number, work: (nth: number, worker: number) => Promise<void>): Promise<Round> {
@@ -291,7 +271,7 @@ async function openCaller({ host, port }: Address, token: string): Promise<Calle
     });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const measured = await measureAcceptances({ progress: (text) => process.stderr.write(`${text}\n`) });
-  process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`);
+if (isProgram(import.meta.url)) {
+  const figures = await measureAcceptances({ progress: (text) => process.stderr.write(`${text}\n`) });
+  process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 }
