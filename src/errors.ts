@@ -215,6 +215,29 @@ const CATALOGUE = {
     (f) => `Sandbox mail goes only to sandbox_recipients in settings.json, and ${f.address} is not among them.`,
   ),
 
+  // Connected accounts
+  split_quote_unknown: entry<{ quote_id: string; partner_id: string | null }>(
+    EXIT.badInput,
+    (f) =>
+      `The ledger has no accepted quote ${f.quote_id}${f.partner_id === null ? '' : ` of ${f.partner_id}`}. ` +
+      'Check its id; a requote is planned with its quote.',
+  ),
+  split_partner_needed: entry<{ quote_id: string; partners: readonly string[] }>(
+    EXIT.badInput,
+    (f) => `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Say which one with --partner.`,
+  ),
+  split_not_connected: entry<{ quote_id: string; partner_id: string; month: string }>(
+    EXIT.refused,
+    (f) =>
+      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and its share comes by that invoice.`,
+  ),
+  split_impossible: entry<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}. ` +
+      "'reckoner split plan --help' tells what can be given.",
+  ),
+
   // Closing
   month_not_ended: entry<{ month: string; time_zone: string; ends_at: string }>(
     EXIT.refused,

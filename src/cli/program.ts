@@ -8,6 +8,7 @@ import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
+import type { SplitPlanOptions } from './commands/split.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
 // Each command loads what it works with when it runs: the libraries that draw and mail alone take 0.4 s to load.
@@ -18,6 +19,7 @@ const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
+const splitCommands = () => import('./commands/split.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const verifyCommands = () => import('./commands/verify.ts');
@@ -207,6 +209,24 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .action(
       act(async (output, number: string, options: DeliverOption) =>
         (await correctCommands()).invoiceRelease(output, number, options),
+      ),
+    );
+
+  const split = program.command('split').description('connected accounts: what a partner must ask the processor for');
+  split
+    .command('plan <quote>')
+    .description('the processor requests for an accepted quote and its requotes')
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option('--operator-account <id>', 'sequential: the account of the operator or event host, who charges')
+    .option('--platform-fee <amount>', "sequential: the platform's own fee, charged with the quote")
+    .option(
+      '--requote-form <form>',
+      'destination_charge (default), or as_documented, which routes our share to the platform',
+      choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
+    )
+    .action(
+      act(async (output, quote: string, options: SplitPlanOptions) =>
+        (await splitCommands()).splitPlan(output, quote, options),
       ),
     );
 

@@ -2,7 +2,7 @@
  * The processor requests by which a partner routes the service's share (service.md 7.2 to 7.5): for an accepted quote,
  * for a requote, and for a refund. Pure and without dependencies, so that a partner's program can import it:
  *
- *   import { planSplit } from 'reckoner/splits';
+ *   import { planRefund, planSplit } from 'reckoner/splits';
  *
  * Amounts come in as decimal texts in major units and go out in the currency's smallest unit, exactly (7.2.1).
  */
@@ -66,6 +66,18 @@ interface TransferParams {
   readonly metadata: Metadata;
 }
 
+interface RefundParams {
+  readonly amount: number;
+  /** Pulls the service's share back in proportion (7.3.5). */
+  readonly reverse_transfer?: true;
+  readonly metadata: Metadata;
+}
+
+interface TransferReversalParams {
+  readonly amount: number;
+  readonly metadata: Metadata;
+}
+
 interface Headers {
   /** The same for every repetition, so that a request sent twice is done once. */
   readonly 'Idempotency-Key': string;
@@ -91,6 +103,24 @@ export type ProcessorRequest =
       readonly path: '/v1/transfers';
       readonly headers: Headers;
       readonly params: TransferParams;
+    }
+  | {
+      readonly does: 'refund';
+      readonly method: 'POST';
+      readonly path: '/v1/refunds';
+      readonly headers: Headers;
+      /** The payment of the acceptance: `pi_…`. */
+      readonly add: readonly ['payment_intent'];
+      readonly params: RefundParams;
+    }
+  | {
+      /** By hand, since the operator's refund leaves the platform's transfer as it was (7.4.6). */
+      readonly does: 'transfer_reversal';
+      readonly method: 'POST';
+      /** With the id of the acceptance's transfer, `tr_…`, in the place of `{transfer}`. */
+      readonly path: '/v1/transfers/{transfer}/reversals';
+      readonly headers: Headers;
+      readonly params: TransferReversalParams;
     };
 
 export interface SplitPlan {
@@ -135,12 +165,7 @@ export function planSplit(accepted: Accepted, routing: Routing, options: PlanOpt
 }
 
 function realTime(accepted: Accepted, routing: Routing, options: PlanOptions): ProcessorRequest[] {
-  if (routing.merchant_of_record === 'third_party') {
-    throw new SplitImpossible(
-      'third_party_real_time',
-      'a real-time split needs the platform as Merchant of Record (7.3.1): use the sequential split',
-    );
-  }
+  if (routing.merchant_of_record === 'third_party') throw thirdParty();
   if (options.operator_account !== undefined || options.platform_fee !== undefined) {
     throw new SplitImpossible('operator_unused', 'a real-time split has neither an operator nor a platform fee');
   }
@@ -150,7 +175,7 @@ function realTime(accepted: Accepted, routing: Routing, options: PlanOptions): P
   const metadata = metadataOf(accepted);
   const payment = { amount, currency: accepted.currency.toLowerCase(), confirm: true, metadata } as const;
   if (accepted.requote_id !== undefined && options.requote_form === 'as_documented') {
-    return [paymentRequest(accepted, { ...payment, application_fee_amount: share }, routing.connected_account_id)];
+    return [paymentRequest(accepted, { ...payment, ...feeOf(share) }, routing.connected_account_id)];
   }
   // A share of zero is no transfer: the processor refuses one of nothing.
   if (share === 0) return [paymentRequest(accepted, payment)];
@@ -160,12 +185,7 @@ function realTime(accepted: Accepted, routing: Routing, options: PlanOptions): P
 
 function sequential(accepted: Accepted, routing: Routing, options: PlanOptions): ProcessorRequest[] {
   const { operator_account: operator, platform_fee: fee = '0' } = options;
-  if (operator === undefined) {
-    throw new SplitImpossible(
-      'operator_missing',
-      "a sequential split is charged on the operator's account (7.4.3): name it",
-    );
-  }
+  if (operator === undefined) throw operatorMissing();
   const { currency } = accepted;
   const amount = unitsOf(accepted.spotPrice, currency);
   const share = unitsOf(accepted.invoiceAmount, currency);
@@ -182,7 +202,7 @@ function sequential(accepted: Accepted, routing: Routing, options: PlanOptions):
     amount,
     currency: currency.toLowerCase(),
     confirm: true,
-    application_fee_amount,
+    ...feeOf(application_fee_amount),
     metadata,
   } as const;
   const requests = [paymentRequest(accepted, payment, operator)];
@@ -205,6 +225,68 @@ function sequential(accepted: Accepted, routing: Routing, options: PlanOptions):
   ];
 }
 
+/** The processor takes no fee of nothing: then there is none. */
+const feeOf = (units: number): { application_fee_amount?: number } =>
+  units === 0 ? {} : { application_fee_amount: units };
+
+/** What the Merchant of Record gives back of one acceptance: amounts above zero, of the price and of the share. */
+export interface Refunded extends Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'> {
+  /** Names this refund among others of the quote: the same refund asked for twice is made once. */
+  readonly reversal_id: string;
+  readonly spotPrice: string;
+  readonly invoiceAmount: string;
+}
+
+/**
+ * The requests for a refund, which the Merchant of Record makes (7.5). In real time the processor pulls the share back
+ * in proportion to the price and rounds by itself, so what counts is what it then says it has pulled back. In sequence
+ * the operator refunds, and the platform reverses its transfer by hand. Throws SplitImpossible.
+ */
+export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
+  const amount = unitsOf(refunded.spotPrice, refunded.currency);
+  const share = unitsOf(refunded.invoiceAmount, refunded.currency);
+  const metadata = { ...metadataOf(refunded), reversal_id: refunded.reversal_id };
+  const key = `reversal:${refunded.reversal_id}`;
+  const refund = (params: RefundParams, account?: string): ProcessorRequest => ({
+    does: 'refund',
+    method: 'POST',
+    path: '/v1/refunds',
+    headers: {
+      'Idempotency-Key': `${key}:refund`,
+      ...(account === undefined ? {} : { 'Stripe-Account': account }),
+    },
+    add: ['payment_intent'],
+    params,
+  });
+  if (amount === 0) return [];
+  if (routing.split === 'real_time') {
+    if (routing.merchant_of_record === 'third_party') throw thirdParty();
+    return [refund({ amount, ...(share === 0 ? {} : { reverse_transfer: true }), metadata })];
+  }
+  if (options.operator_account === undefined) throw operatorMissing();
+  const requests = [refund({ amount, metadata }, options.operator_account)];
+  if (share === 0) return requests;
+  return [
+    ...requests,
+    {
+      does: 'transfer_reversal',
+      method: 'POST',
+      path: '/v1/transfers/{transfer}/reversals',
+      headers: { 'Idempotency-Key': `${key}:transfer_reversal` },
+      params: { amount: share, metadata },
+    },
+  ];
+}
+
+const thirdParty = (): SplitImpossible =>
+  new SplitImpossible(
+    'third_party_real_time',
+    'a real-time split needs the platform as Merchant of Record (7.3.1): use the sequential split',
+  );
+
+const operatorMissing = (): SplitImpossible =>
+  new SplitImpossible('operator_missing', "a sequential split is charged on the operator's account (7.4.3): name it");
+
 function paymentRequest(accepted: Accepted, params: PaymentParams, account?: string): ProcessorRequest {
   return {
     does: 'payment',
@@ -224,7 +306,11 @@ const keyOf = ({ quote_id, requote_id }: Accepted): string =>
   requote_id === undefined ? `quote:${quote_id}` : `requote:${requote_id}`;
 
 /** What reconciliation finds the quote by (7.3.6, 7.4.7). */
-function metadataOf({ quote_id, requote_id, enrollment_id }: Accepted): Metadata {
+function metadataOf({
+  quote_id,
+  requote_id,
+  enrollment_id,
+}: Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id'>): Metadata {
   return {
     quote_id,
     ...(requote_id === undefined ? {} : { requote_id }),

@@ -26,6 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await world.end();
   await corrected?.end();
+  await splitting?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -88,6 +89,33 @@ async function correctedWorld(): Promise<World> {
   await own.rows([reversal(sold, { accepted_at: '2026-08-05T12:00:00Z' })]);
   await own.close();
   await own.deliver();
+  return own;
+}
+
+/** A world of its own for connected accounts: July's quote of a partner who splits, and others that have none. */
+let splitting: World | undefined;
+const inSplitting = async (...args: string[]): Promise<Ran> => {
+  splitting ??= await splittingWorld();
+  return reckoner(['--json', ...args], {
+    env: { RECKONER_HOME: splitting.home, DATABASE_URL: splitting.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
+  });
+};
+
+async function splittingWorld(): Promise<World> {
+  const own = await openWorld();
+  await own.partners([
+    partner(),
+    partner({
+      ...{ partner_id: 'p-split', arrangement: 'connected_account', connected_account_id: 'acct_split' },
+      ...{ merchant_of_record: 'third_party', split: 'sequential' },
+    }),
+  ]);
+  await own.rows([
+    quote({ quote_id: 'q-invoiced' }),
+    quote({ quote_id: 'q-both' }),
+    quote({ quote_id: 'q-both', partner_id: 'p-split' }),
+    quote({ quote_id: 'q-split', partner_id: 'p-split' }),
+  ]);
   return own;
 }
 
@@ -324,6 +352,30 @@ const CASES: Record<Exclude<RefusalCode, 'database_too_old'>, Case> = {
         await untouched.end();
       }
     },
+  },
+  split_quote_unknown: {
+    when: 'a quote is planned that nobody accepted',
+    exit: 2,
+    says: /no accepted quote q-none/,
+    run: () => inSplitting('split', 'plan', 'q-none'),
+  },
+  split_partner_needed: {
+    when: 'two partners have a quote of that id',
+    exit: 2,
+    says: /p-1, p-split\. Say which one with --partner/,
+    run: () => inSplitting('split', 'plan', 'q-both'),
+  },
+  split_not_connected: {
+    when: 'a quote is planned whose partner is invoiced',
+    exit: 3,
+    says: /p-1 was invoiced for 2026-07/,
+    run: () => inSplitting('split', 'plan', 'q-invoiced'),
+  },
+  split_impossible: {
+    when: 'a sequential split names no operator',
+    exit: 3,
+    says: /q-split cannot be split: .*operator's account \(7\.4\.3\)/,
+    run: () => inSplitting('split', 'plan', 'q-split'),
   },
   month_not_ended: {
     when: 'the month still runs in New York',

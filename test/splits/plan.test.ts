@@ -1,7 +1,7 @@
 /** The request that a partner must make for each acceptance: exactly the share, to the right account, findable. */
 import type Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { type Accepted, planSplit, type Routing, SplitImpossible } from '../../src/splits/plan.ts';
+import { type Accepted, planRefund, planSplit, type Routing, SplitImpossible } from '../../src/splits/plan.ts';
 
 const quote: Accepted = {
   quote_id: 'q-1',
@@ -151,6 +151,64 @@ describe('amounts', () => {
   });
 });
 
+describe('a share of nothing asks for no fee, which the processor would refuse', () => {
+  const nothing = { ...requote, invoiceAmount: '0.00', partnerCut: '11.00' };
+
+  test('in the documented form of a requote', () => {
+    const [request] = planSplit(nothing, realTime, { requote_form: 'as_documented' }).requests;
+    expect(request?.params).not.toHaveProperty('application_fee_amount');
+  });
+
+  test('in sequence, unless the platform has a fee of its own', () => {
+    const params = (platform_fee?: string) =>
+      planSplit(nothing, sequential, { operator_account: 'acct_host', platform_fee }).requests.map(
+        (request) => request.params,
+      );
+    expect(params()).toHaveLength(1);
+    expect(params()[0]).not.toHaveProperty('application_fee_amount');
+    expect(params('1.00')[0]).toMatchObject({ application_fee_amount: 100 });
+  });
+});
+
+describe('a refund', () => {
+  const refunded = { ...quote, reversal_id: 'rv-1', spotPrice: '27.50', invoiceAmount: '25.00' };
+
+  test('in real time pulls the share back with it', () => {
+    expect(planRefund(refunded, realTime)).toEqual([
+      {
+        does: 'refund',
+        method: 'POST',
+        path: '/v1/refunds',
+        headers: { 'Idempotency-Key': 'reversal:rv-1:refund' },
+        add: ['payment_intent'],
+        params: {
+          amount: 2750,
+          reverse_transfer: true,
+          metadata: { quote_id: 'q-1', enrollment_id: 'e-1', reversal_id: 'rv-1' },
+        },
+      },
+    ]);
+  });
+
+  test('in sequence is made by the operator, and the platform reverses its transfer by hand', () => {
+    const requests = planRefund(refunded, sequential, { operator_account: 'acct_host' });
+    expect(requests.map(({ does, headers, params }) => [does, headers['Stripe-Account'], params.amount])).toEqual([
+      ['refund', 'acct_host', 2750],
+      ['transfer_reversal', undefined, 2500],
+    ]);
+  });
+
+  test('of nothing is none, and one without our share leaves it alone', () => {
+    expect(planRefund({ ...refunded, spotPrice: '0', invoiceAmount: '0' }, realTime)).toEqual([]);
+    const [request] = planRefund({ ...refunded, invoiceAmount: '0' }, realTime);
+    expect(request?.params).not.toHaveProperty('reverse_transfer');
+  });
+
+  test('in sequence needs to know the operator', () => {
+    expect(() => planRefund(refunded, sequential)).toThrow(/7\.4\.3/);
+  });
+});
+
 test("the longest identifiers fit the processor's keys", () => {
   const id = 'q'.repeat(128);
   const [request] = planSplit({ ...requote, quote_id: id, requote_id: id }, realTime).requests;
@@ -162,9 +220,13 @@ test("the plans are what the processor's own types accept", () => {
     ...planSplit(quote, realTime).requests,
     ...planSplit(requote, realTime, { requote_form: 'as_documented' }).requests,
     ...planSplit(quote, sequential, { operator_account: 'acct_host' }).requests,
+    ...planRefund({ ...quote, reversal_id: 'rv-1' }, realTime),
+    ...planRefund({ ...quote, reversal_id: 'rv-1' }, sequential, { operator_account: 'acct_host' }),
   ]) {
     if (request.does === 'payment') request.params satisfies Stripe.PaymentIntentCreateParams;
-    else request.params satisfies Stripe.TransferCreateParams;
+    else if (request.does === 'transfer') request.params satisfies Stripe.TransferCreateParams;
+    else if (request.does === 'refund') request.params satisfies Stripe.RefundCreateParams;
+    else request.params satisfies Stripe.TransferCreateReversalParams;
     expect(request.params.amount).toBeGreaterThan(0);
   }
 });
