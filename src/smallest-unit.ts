@@ -25,7 +25,7 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
   if (TWO_ZEROS.includes(currency) && fraction !== '') {
     return { reason: `the processor takes ${currency} without decimals, and ${amount} has some` };
   }
-  const digits = NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;
+  const digits = decimalsOf(currency);
   if (fraction.length > digits) {
     return { reason: `the processor counts ${currency} with ${digits} decimals, and ${amount} has more` };
   }
@@ -36,3 +36,16 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
   }
   return { units };
 }
+
+/** The same backwards, for what the processor says: `-1250` → `-12.50`. Undefined for a currency that it does not have. */
+export function fromSmallestUnit(units: number, currency: string): string | undefined {
+  if (NOT_TAKEN.includes(currency) || !Number.isSafeInteger(units)) return undefined;
+  const digits = decimalsOf(currency);
+  const figures = String(Math.abs(units)).padStart(digits + 1, '0');
+  const text = digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`;
+  return units < 0 ? `-${text}` : text;
+}
+
+/** Decimals as the processor counts them, which are not always those of ISO 4217. */
+const decimalsOf = (currency: string): number =>
+  NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;

@@ -8,6 +8,7 @@ import type { CloseOptions } from './commands/close.ts';
 import type { DeliverOption, RerunArguments } from './commands/correct.ts';
 import type { InvoiceListOptions, InvoicePdfOptions } from './commands/invoice.ts';
 import type { LedgerImportOptions } from './commands/ledger.ts';
+import type { MatchOptions, ProcessorImportOptions, ReconcileOptions } from './commands/processor.ts';
 import type { SplitPlanOptions } from './commands/split.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
@@ -19,6 +20,7 @@ const closeCommands = () => import('./commands/close.ts');
 const deliverCommands = () => import('./commands/deliver.ts');
 const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
+const processorCommands = () => import('./commands/processor.ts');
 const splitCommands = () => import('./commands/split.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
@@ -227,6 +229,69 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .action(
       act(async (output, quote: string, options: SplitPlanOptions) =>
         (await splitCommands()).splitPlan(output, quote, options),
+      ),
+    );
+
+  const processor = program
+    .command('processor')
+    .description('connected accounts: what moved there, and what it was of');
+  processor
+    .command('import <file>')
+    .description("take in a partner's settlement file, or balance transactions as NDJSON; '-' is stdin")
+    .option('--partner <id>', 'of this partner: a settlement file (quote_id, transfer, payment, amount)')
+    .option('--account <id>', 'of this account of ours: balance transactions, with their source expanded')
+    .action(
+      act(async (output, file: string, options: ProcessorImportOptions) =>
+        (await processorCommands()).processorImport(output, file, options),
+      ),
+    );
+  const OF_QUOTE = ['--quote <id>', 'the quote'] as const;
+  const OF_ACCOUNT = ['--account <id>', 'where several accounts have a movement of that id'] as const;
+  processor
+    .command('match <movement>')
+    .description('say of which quote a movement is')
+    .requiredOption(...OF_QUOTE)
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option(...OF_ACCOUNT)
+    .option('--amount <amount>', 'a part of it; else all that no quote explains')
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, movement: string, options: MatchOptions) =>
+        (await processorCommands()).processorMatch(output, movement, options, 'match'),
+      ),
+    );
+  processor
+    .command('unmatch <movement>')
+    .description('take a match back')
+    .requiredOption(...OF_QUOTE)
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option(...OF_ACCOUNT)
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, movement: string, options: MatchOptions) =>
+        (await processorCommands()).processorMatch(output, movement, options, 'unmatch'),
+      ),
+    );
+  processor
+    .command('reverse <movement>')
+    .description('record a share that was pulled back as a reversal in the ledger')
+    .requiredOption('--spot-price <amount>', 'what the customer got back of the price')
+    .option(...OF_ACCOUNT)
+    .action(
+      act(async (output, movement: string, options: { account?: string; spotPrice: string }) =>
+        (await processorCommands()).processorReverse(output, movement, options),
+      ),
+    );
+  program
+    .command('reconcile')
+    .argument('<month>', 'YYYY-MM', monthArgument('month'))
+    .description('what the ledger expects against what the processor routed; exit 4 while anything is open')
+    .option('--reverse', 'record what was pulled back as reversals in the ledger, where its price is known')
+    .option('--bill-missing', 'issue invoices for what never came')
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, month: Month, options: ReconcileOptions) =>
+        (await processorCommands()).reconcile(output, month, options),
       ),
     );
 

@@ -10,6 +10,7 @@ import * as delivery from '../../migrations/005_delivery.ts';
 import * as corrections from '../../migrations/006_corrections.ts';
 import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
 import * as logos from '../../migrations/009_logos.ts';
+import * as processor from '../../migrations/013_processor.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '006_corrections', ...corrections },
   { name: '007_payment_link_objects', ...paymentLinkObjects },
   { name: '009_logos', ...logos },
+  { name: '013_processor', ...processor },
 ];
 
 /** Our migrations in their order. */
