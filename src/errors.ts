@@ -251,6 +251,18 @@ const CATALOGUE = {
     EXIT.badInput,
     (f) => `Nothing of ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
   ),
+  processor_unreachable: entry<{ account: string; reason: string }>(
+    EXIT.failed,
+    (f) =>
+      `The account ${f.account} cannot be read at the processor: ${f.reason}. What was read stays; ` +
+      'check its key and the way to it, then run again.',
+  ),
+  account_key_missing: entry<{ account: string }>(
+    EXIT.refused,
+    (f) =>
+      `There is no key to read ${f.account} with. Set STRIPE_SECRET_KEY_${f.account}, or take in the partner's ` +
+      "settlement files ('reckoner processor import FILE --partner ID').",
+  ),
   movement_unknown: entry<{ movement: string }>(
     EXIT.badInput,
     (f) => `No movement ${f.movement} was taken in. 'reckoner reconcile MONTH' names those that need a person.`,

@@ -245,6 +245,13 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
         (await processorCommands()).processorImport(output, file, options),
       ),
     );
+  processor
+    .command('poll')
+    .description('read our connected accounts at the processor, from a little before where the last reading ended')
+    .option('--account <id>', 'only this one; else all that STRIPE_SECRET_KEY_<account> gives a key for')
+    .action(
+      act(async (output, options: { account?: string }) => (await processorCommands()).processorPoll(output, options)),
+    );
   const OF_QUOTE = ['--quote <id>', 'the quote'] as const;
   const OF_ACCOUNT = ['--account <id>', 'where several accounts have a movement of that id'] as const;
   processor

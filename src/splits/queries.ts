@@ -587,6 +587,18 @@ export function readOtherMovements(
   );
 }
 
+/** The latest months that gave a statement, the oldest first. */
+export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
+  const rows = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM (
+       SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC LIMIT :months) AS latest
+     ORDER BY month`,
+    { months },
+  );
+  return rows.map((row) => row.month);
+}
+
 /** The statements of a month: what each of them says was to be routed. */
 export function readStatements(
   tx: Transaction,

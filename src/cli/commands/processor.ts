@@ -1,4 +1,4 @@
-/** `reckoner processor import|match|unmatch|reverse` and `reckoner reconcile`. */
+/** `reckoner processor import|poll|match|unmatch|reverse` and `reckoner reconcile`. */
 import { readFileSync } from 'node:fs';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { Amount } from '../../money.ts';
@@ -7,9 +7,11 @@ import { billMissingShares } from '../../splits/bill.ts';
 import { type Intake, importMovements, importSettlement } from '../../splits/intake.ts';
 import { type Matched, matchMovement, unmatchMovement } from '../../splits/match.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/month.ts';
+import { type AccountReading, accessTo, readAccount } from '../../splits/poll.ts';
+import { readConnectedPartners } from '../../splits/queries.ts';
 import { AGES } from '../../splits/reconcile.ts';
 import { type ReversalReport, recordReversals, reverseByPerson } from '../../splits/reverse.ts';
-import { withContext } from '../context.ts';
+import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
@@ -47,6 +49,31 @@ export async function processorImport(output: Output, name: string, options: Pro
 
 export const describedIntake = ({ read, recorded, duplicates, matched }: Intake): string =>
   `${read} read: ${recorded} recorded, ${duplicates} known already. The quotes of ${matched} share(s) were found.`;
+
+export async function processorPoll(output: Output, { account }: { account?: string }): Promise<number> {
+  return withContext(
+    async (context) => {
+      const { database, environment } = context;
+      const accounts = account === undefined ? await accountsToRead(context) : [account];
+      const readings: AccountReading[] = [];
+      for (const each of accounts) readings.push(await readAccount(database, context, accessTo(environment, each)));
+      output.print(readings, () =>
+        readings.length === 0
+          ? 'No account is read at the processor: none of a connected partner has a key.'
+          : readings.map((each) => `${each.account}: ${describedIntake(each)}`).join('\n'),
+      );
+      return EXIT.done;
+    },
+    { by: output.by },
+  );
+}
+
+/** The connected accounts that there is a key for. */
+export async function accountsToRead({ database, environment }: Context): Promise<string[]> {
+  const partners = await database.reading((tx) => readConnectedPartners(tx));
+  const accounts = new Set(partners.map(({ account }) => account));
+  return [...accounts].filter((account) => environment.connectedKeys.has(account)).sort();
+}
 
 export interface MatchOptions {
   readonly quote: string;
