@@ -11,8 +11,8 @@ const TWO_ZEROS = ['ISK', 'UGX'];
 /** Real currencies of four decimals, or with no unit to pay in: the processor has none of them. */
 const NOT_TAKEN = ['CLF', 'UYW', 'IQD', 'LYD'];
 
-/** A PaymentIntent's amount has at most eight digits. */
-const MOST = 99_999_999;
+/** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
+export const MOST_DIGITS = 8;
 
 export type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
@@ -22,15 +22,17 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
   if (NOT_TAKEN.includes(currency)) return { reason: `the processor takes no payments in ${currency}` };
   const fraction = (match[2] ?? '').replace(/0+$/, '');
-  if (TWO_ZEROS.includes(currency) && fraction !== '') {
+  const digits = decimalsOf(currency);
+  if ((TWO_ZEROS.includes(currency) || digits === 0) && fraction !== '') {
     return { reason: `the processor takes ${currency} without decimals, and ${amount} has some` };
   }
-  const digits = decimalsOf(currency);
   if (fraction.length > digits) {
     return { reason: `the processor counts ${currency} with ${digits} decimals, and ${amount} has more` };
   }
   const units = Number(`${match[1]}${fraction.padEnd(digits, '0')}`);
-  if (units > MOST) return { reason: `${amount} ${currency} is more than the processor takes at once (8 digits)` };
+  if (units >= 10 ** MOST_DIGITS) {
+    return { reason: `${amount} ${currency} is more than the processor takes at once (${MOST_DIGITS} digits)` };
+  }
   if (digits === 3 && units % 10 !== 0) {
     return { reason: `the processor takes ${currency} in steps of 0.010, and ${amount} is none` };
   }
@@ -45,6 +47,10 @@ export function fromSmallestUnit(units: number, currency: string): string | unde
   const text = digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`;
   return units < 0 ? `-${text}` : text;
 }
+
+/** Decimals of a currency as the processor counts them; undefined where it takes no payments in it. */
+export const processorDecimals = (currency: string): number | undefined =>
+  NOT_TAKEN.includes(currency) ? undefined : decimalsOf(currency);
 
 /** Decimals as the processor counts them, which are not always those of ISO 4217. */
 const decimalsOf = (currency: string): number =>
