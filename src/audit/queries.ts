@@ -134,6 +134,13 @@ const APPEND_ONLY = [
   'requote_acceptances',
   'idempotency_keys',
   'seals',
+  'settlement_files',
+  'settlement_lines',
+  'processor_movements',
+  'processor_readings',
+  'routed_shares',
+  'reversal_evidence',
+  'missing_shares',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
@@ -494,4 +501,77 @@ export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
      OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
      OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
      OR (why = 'void' AND NOT void)
+)`;
+
+/** What moved adds up, what a settlement file told is what its line says, and no share is more than what moved. */
+export const MOVEMENTS_ADD_UP = `inspected AS (
+  SELECT m.movement_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
+         l.amount AS told, l.currency AS told_currency, coalesce(r.amount, 0) AS matched, r.currencies
+  FROM processor_movements m
+  LEFT JOIN settlement_lines l ON m.told_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
+  LEFT JOIN LATERAL (
+    SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM routed_shares r
+    WHERE r.movement_id = m.movement_id) AS r ON true
+  WHERE CAST(:month AS text) IS NULL OR to_char(m.moved_at, 'YYYY-MM') = :month
+), differences AS (
+  SELECT format('movement %s of %s', id, account) AS subject,
+         format('%s less %s is %s %s; told as %s, matched to %s', amount, fee, net, currency,
+                coalesce(told::text, 'nothing else'), matched) AS detail
+  FROM inspected
+  WHERE net <> amount - fee OR (told, told_currency) <> (net, currency) OR currencies > 0
+     OR (matched <> 0 AND sign(matched) <> sign(net)) OR abs(matched) > abs(net)
+)`;
+
+/**
+ * A share is of an accepted quote of a partner whose account it came to, and what was pulled back and reversed in the
+ * ledger is a reversal of just that quote and amount.
+ */
+export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
+  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
+         e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
+         EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
+                 WHERE m.movement_id = r.movement_id AND a.partner_id = r.partner_id) AS own_account,
+         v.routed_share_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
+         x.invoice_amount AS reversal_amount
+  FROM routed_shares r
+  LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
+  LEFT JOIN reversal_evidence v USING (routed_share_id)
+  LEFT JOIN entries x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
+  WHERE CAST(:month AS text) IS NULL OR e.posted_month = :month
+), differences AS (
+  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+         format('%s %s, of a %s of quote %s%s', amount, currency, coalesce(kind, 'row that is not there'),
+                coalesce(entry_quote, 'none'), CASE WHEN reversed THEN format(', reversed by %s of quote %s',
+                coalesce(reversal_amount::text, 'nothing'), coalesce(reversal_quote, 'none')) ELSE '' END) AS detail
+  FROM inspected
+  WHERE kind IS DISTINCT FROM 'quote_accepted' OR (entry_quote, entry_currency) IS DISTINCT FROM (quote_id, currency)
+     OR NOT own_account
+     OR (reversed AND (reversal_kind, reversal_quote, reversal_amount) IS DISTINCT FROM ('reversal', quote_id, amount))
+)`;
+
+/** An invoice for missing shares is the sum of what its quotes lack, and bills no quote beyond what was accepted of it. */
+export const MISSING_SHARES_ARE_BILLED = `billed AS (
+  SELECT document_id, sum(amount) AS amount FROM missing_shares GROUP BY document_id
+), documents_of AS (
+  SELECT d.number AS subject, d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
+  FROM documents d
+  LEFT JOIN billed b USING (document_id)
+  CROSS JOIN LATERAL (SELECT coalesce(sum(invoice_amount), 0) AS amount FROM document_lines l WHERE l.document_id = d.document_id) AS l
+  WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), quotes AS (
+  SELECT format('quote %s of %s', b.quote_id, b.partner_id) AS subject, sum(b.amount) AS billed,
+         (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+          WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.kind <> 'reversal'
+            AND e.arrangement = 'connected_account') AS accepted
+  FROM missing_shares b
+  WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
+    AND (CAST(:month AS text) IS NULL OR b.month = :month)
+  GROUP BY b.partner_id, b.quote_id
+), inspected AS (
+  SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
+), differences AS (
+  SELECT subject, format('says %s where its quotes lack %s, and its lines %s', stated, summed, lines) AS detail
+  FROM documents_of WHERE stated <> summed OR stated <> lines
+  UNION ALL
+  SELECT subject, format('%s is billed as missing of %s accepted', billed, accepted) FROM quotes WHERE billed > accepted
 )`;

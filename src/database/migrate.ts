@@ -14,6 +14,7 @@ import * as logos from '../../migrations/009_logos.ts';
 import * as journal from '../../migrations/010_journal.ts';
 import * as quotes from '../../migrations/011_quotes.ts';
 import * as seals from '../../migrations/012_seals.ts';
+import * as processor from '../../migrations/013_processor.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -35,6 +36,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '010_journal', ...journal },
   { name: '011_quotes', ...quotes },
   { name: '012_seals', ...seals },
+  { name: '013_processor', ...processor },
 ];
 
 /** Our migrations in their order. */

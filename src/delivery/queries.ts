@@ -151,19 +151,30 @@ export function readDrawing(
   ).then((rows) => rows[0]);
 }
 
-/** Rows that a month's document bills, in ledger order; none of any other document. */
+/**
+ * Rows that a document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice for
+ * missing shares bills what did not come of quotes: their rows.
+ */
 export function readDocumentRows(tx: Transaction, documentId: number): Promise<Record<string, string | null>[]> {
   return query(
     tx,
     `SELECT e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency,
             e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
-            e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, d.month AS posted_month, e.recorded_at,
-            d.number AS document
-     FROM documents d
-     JOIN closed_months m ON m.month = d.month
-     JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
-       AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-     WHERE d.document_id = :documentId AND d.purpose = 'month'
+            e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, e.billed_month AS posted_month,
+            e.recorded_at, e.number AS document
+     FROM (
+       SELECT e.*, d.month AS billed_month, d.number
+       FROM documents d
+       JOIN closed_months m ON m.month = d.month
+       JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
+         AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
+       WHERE d.document_id = :documentId AND d.purpose = 'month'
+       UNION ALL
+       SELECT e.*, e.posted_month, d.number
+       FROM documents d
+       JOIN missing_shares b ON b.document_id = d.document_id
+       JOIN entries e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+       WHERE d.document_id = :documentId AND d.purpose = 'missing_shares') AS e
      ORDER BY e.entry_id`,
     { documentId },
   );

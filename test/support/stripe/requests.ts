@@ -8,6 +8,7 @@ export interface Requests {
   payment_link_list: Stripe.PaymentLinkListParams;
   checkout_session_retrieve: Stripe.Checkout.SessionRetrieveParams;
   checkout_session_list: Stripe.Checkout.SessionListParams;
+  balance_transaction_list: Stripe.BalanceTransactionListParams;
   checkout_session_expire: Stripe.Checkout.SessionExpireParams;
 }
 

@@ -6,12 +6,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import qs from 'qs';
+import { balanceTransactionRoutes } from './balance-transactions.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
 import { requestProblem } from './schemas.ts';
 import { newState, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
-const ROUTES: readonly Route[] = [...paymentLinkRoutes, ...checkoutSessionRoutes];
+const ROUTES: readonly Route[] = [...paymentLinkRoutes, ...checkoutSessionRoutes, ...balanceTransactionRoutes];
 
 /** Stripe forgets a key after about a day. */
 const KEY_LIVES_MILLISECONDS = 24 * 3600 * 1000;
@@ -216,6 +217,7 @@ export async function startStripe(
       remembered.clear();
       state.paymentLinks.clear();
       state.sessions.clear();
+      state.balanceTransactions.clear();
     },
     activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
     visit: (linkId) => visit(state, linkId),

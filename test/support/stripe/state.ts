@@ -12,6 +12,8 @@ export interface State {
   /** Objects by id, in the order in which they were made. */
   readonly paymentLinks: Map<string, StripeObject>;
   readonly sessions: Map<string, StripeObject>;
+  /** With their source expanded, in the order in which they were made. */
+  readonly balanceTransactions: Map<string, StripeObject>;
   /** An id that no object has yet: `plink_1…`. */
   readonly newId: (prefix: string) => string;
 }
@@ -23,6 +25,7 @@ export function newState(now: () => Date): State {
     url: '',
     paymentLinks: new Map(),
     sessions: new Map(),
+    balanceTransactions: new Map(),
     newId: (prefix) => {
       made += 1;
       return `${prefix}_standin${String(made).padStart(8, '0')}`;

@@ -1,0 +1,81 @@
+/**
+ * The plan of a quote that the ledger has: what its partner must ask the processor for, for the quote and for each of
+ * its requotes. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { Amount } from '../money.ts';
+import { type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';
+import { type AcceptedRow, readAcceptances } from './queries.ts';
+
+export interface QuotePlan extends Routing {
+  readonly quote_id: string;
+  readonly partner_id: string;
+  readonly enrollment_id: string | null;
+  readonly currency: string;
+  /** Of the quote, then of each requote, in the order in which they were accepted. */
+  readonly plans: readonly SplitPlan[];
+}
+
+export interface QuotePlanRequest extends PlanOptions {
+  readonly quoteId: string;
+  /** Needed only where several partners have a quote of that id. */
+  readonly partnerId?: string | undefined;
+}
+
+/**
+ * Plans the acceptances of a quote that were accepted under a connected account; those from before its time were
+ * invoiced. The platform's own fee is charged with the quote, and not again with each requote.
+ */
+export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
+  const { quoteId, partnerId, platform_fee, ...options } = request;
+  const found = await readAcceptances(tx, { quoteId, partnerId });
+  const partners = [...new Set(found.map((row) => row.partner_id))];
+  if (partners.length > 1) throw refuse('split_partner_needed', { quote_id: quoteId, partners });
+  const rows = found.filter((row) => row.arrangement === 'connected_account');
+  const [first] = rows;
+  if (first === undefined) {
+    const [other] = found;
+    throw other === undefined
+      ? refuse('split_quote_unknown', { quote_id: quoteId, partner_id: partnerId ?? null })
+      : refuse('split_not_connected', { quote_id: quoteId, partner_id: other.partner_id, month: other.month });
+  }
+  return {
+    quote_id: quoteId,
+    partner_id: first.partner_id,
+    enrollment_id: first.enrollment_id,
+    currency: first.currency,
+    ...routingOf(first),
+    plans: rows.map((row) =>
+      planRow(row, row.requote_id === null && platform_fee !== undefined ? { ...options, platform_fee } : options),
+    ),
+  };
+}
+
+function planRow(row: AcceptedRow, options: PlanOptions): SplitPlan {
+  const text = (amount: string) => Amount.of(amount, row.currency).toString();
+  const accepted = {
+    quote_id: row.quote_id,
+    requote_id: row.requote_id ?? undefined,
+    enrollment_id: row.enrollment_id,
+    currency: row.currency,
+    spotPrice: text(row.spot_price),
+    partnerCut: text(row.partner_cut),
+    invoiceAmount: text(row.invoice_amount),
+  };
+  try {
+    return planSplit(accepted, routingOf(row), options);
+  } catch (error) {
+    if (!(error instanceof SplitImpossible)) throw error;
+    const { quote_id, requote_id } = row;
+    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
+  }
+}
+
+/** The database keeps the three together: a connected account is complete. */
+function routingOf({ split, merchant_of_record, connected_account_id }: AcceptedRow): Routing {
+  if (split === null || merchant_of_record === null || connected_account_id === null) {
+    throw new Error('a row of a connected account has no account');
+  }
+  return { split, merchant_of_record, connected_account_id };
+}
