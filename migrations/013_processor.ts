@@ -1,8 +1,11 @@
 /**
  * What the processor routed to us under connected accounts: how each account was set up, what moved on it, the partners'
  * settlement files, which quote each movement is of and who found that, the ledger's reversal that a pulled-back share
- * became, and what never came and was billed. All of it is added to and never changed: a match that was wrong is undone
- * by another of the opposite amount.
+ * became, what never came and was billed, and what of a share came after that and pays the invoice. All of it is added to
+ * and never changed: a match that was wrong is undone by another of the opposite amount.
+ *
+ * A share is an entry of the journal: the processor's money against what the partner's quotes were to bring. Of what pays
+ * an invoice the payment is the entry instead.
  */
 import type { Knex } from 'knex';
 
@@ -23,6 +26,8 @@ export async function up(knex: Knex): Promise<void> {
   await movements(knex);
   await routedShares(knex);
   await missingShares(knex);
+  await sharePayments(knex);
+  await journal(knex);
 }
 
 async function onboarding(knex: Knex): Promise<void> {
@@ -167,6 +172,7 @@ async function routedShares(knex: Knex): Promise<void> {
       ${RECORDED},
       CONSTRAINT routed_share_of_a_movement FOREIGN KEY (movement_id, currency)
         REFERENCES processor_movements (movement_id, currency),
+      CONSTRAINT routed_share_currency_stays UNIQUE (routed_share_id, currency),
       CONSTRAINT routed_share_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES entries,
       CONSTRAINT routed_share_settlement_named CHECK ((found_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
       CONSTRAINT routed_share_person_says_why CHECK (found_by <> 'person' OR btrim(reason) <> ''),
@@ -179,6 +185,10 @@ async function routedShares(knex: Knex): Promise<void> {
       WHERE found_by <> 'person'`);
   await knex.raw(`CREATE INDEX routed_shares_of_quote ON routed_shares (partner_id, quote_id)`);
   await knex.raw(`CREATE INDEX routed_shares_of_movement ON routed_shares (movement_id)`);
+  await knex.raw(`CREATE INDEX routed_shares_of_event ON routed_shares (event_id)`);
+  await knex.raw(`
+    CREATE TRIGGER entry_month_open AFTER INSERT ON routed_shares REFERENCING NEW TABLE AS added
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()`);
   await knex.raw(`CALL make_append_only('routed_shares')`);
   await knex.raw(`CALL make_fact('routed_shares')`);
 
@@ -226,4 +236,52 @@ async function missingShares(knex: Knex): Promise<void> {
   await knex.raw(`
     ALTER TABLE documents ADD CONSTRAINT document_missing_shares_are_invoiced CHECK (
       purpose <> 'missing_shares' OR (document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0))`);
+}
+
+async function sharePayments(knex: Knex): Promise<void> {
+  // What of a share came after it was billed, and is a payment of the partner instead; what of it was pulled back, or was
+  // matched by mistake, takes that payment back, and what of that was a mistake gives it back again.
+  await knex.raw(`
+    CREATE TABLE share_payments (
+      routed_share_id bigint NOT NULL,
+      payment_id bigint NOT NULL,
+      payment_reversal_id bigint REFERENCES payment_reversals,
+      currency text COLLATE "C" NOT NULL,
+      -- Of the share's own sign.
+      amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
+      ${RECORDED},
+      PRIMARY KEY (routed_share_id, payment_id),
+      CONSTRAINT share_payment_of_a_share FOREIGN KEY (routed_share_id, currency)
+        REFERENCES routed_shares (routed_share_id, currency),
+      CONSTRAINT share_payment_in_its_currency FOREIGN KEY (payment_id, currency)
+        REFERENCES payments (payment_id, currency),
+      CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0 OR payment_reversal_id IS NOT NULL)
+    )`);
+  await knex.raw(`CREATE INDEX share_payments_of_payment ON share_payments (payment_id)`);
+  await knex.raw(`CALL make_append_only('share_payments')`);
+  await knex.raw(`CALL make_fact('share_payments')`);
+}
+
+/** Adds the shares to the facts that the journal is of (migration 010). Pulled back, a share's entry is the reverse. */
+async function journal(knex: Knex): Promise<void> {
+  const came = 'r.amount > 0';
+  const side = (debit: boolean) => ({
+    control: `CASE WHEN (${came}) = ${debit} THEN 'assets:processor' ELSE 'assets:receivable:processor' END`,
+    detail: `CASE WHEN (${came}) = ${debit} THEN NULL ELSE r.partner_id END`,
+  });
+  const { rows } = (await knex.raw(`SELECT rtrim(pg_get_viewdef('journal_entries'), ';') AS definition`)) as {
+    rows: { definition: string }[];
+  };
+  // The definition has quoted texts, in which knex would look for bindings.
+  const definition = `${rows[0]?.definition}
+    UNION ALL
+    SELECT CASE WHEN ${came} THEN 'share_routed' ELSE 'share_pulled_back' END::text, r.routed_share_id, r.entry_on, r.moved_on,
+           ${side(true).control}, CAST(${side(true).detail} AS text), CAST(r.partner_id AS text),
+           ${side(false).control}, CAST(${side(false).detail} AS text), CAST(r.partner_id AS text),
+           r.currency, CAST(abs(r.amount - coalesce(p.amount, 0)) AS numeric), NULL::text, CAST(m.id AS text)
+    FROM routed_shares r JOIN processor_movements m USING (movement_id)
+    LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
+      USING (routed_share_id)
+    WHERE r.amount <> coalesce(p.amount, 0)`;
+  await knex.raw(`CREATE OR REPLACE VIEW journal_entries AS ${definition.replaceAll('?', '\\?')}`);
 }

@@ -33,6 +33,7 @@ export const FAILPOINTS = [
   'processor.read',
   'processor.reversed',
   'shares.billed',
+  'shares.paid',
   'delivery.linked',
   'delivery.link_intended',
   'delivery.link_made',

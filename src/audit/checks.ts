@@ -81,6 +81,8 @@ export const CHECKS: readonly Check[] = [
   { name: 'movements_add_up', invariant: 8, run: fromQuery(sql.MOVEMENTS_ADD_UP) },
   { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(sql.SHARES_ARE_OF_THEIR_QUOTES) },
   { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(sql.MISSING_SHARES_ARE_BILLED) },
+  { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },
+  { name: 'processor_ties', invariant: 8, run: fromQuery(sql.PROCESSOR_TIES) },
   { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
   { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
   { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },

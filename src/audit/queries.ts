@@ -5,6 +5,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { currenciesByMinorDigits } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
+import { POSITIONS } from '../splits/queries.ts';
 import type { Finding, Scope } from './checks.ts';
 
 // The month that bills a row: its posting month, and for rows before the first month that one. NULL while it is open.
@@ -141,6 +142,7 @@ const APPEND_ONLY = [
   'routed_shares',
   'reversal_evidence',
   'missing_shares',
+  'share_payments',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
@@ -574,4 +576,55 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
   FROM documents_of WHERE stated <> summed OR stated <> lines
   UNION ALL
   SELECT subject, format('%s is billed as missing of %s accepted', billed, accepted) FROM quotes WHERE billed > accepted
+)`;
+
+/** What of a share pays an invoice is a payment of that partner and amount, and what takes it back a reversal. */
+export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
+  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,
+         p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
+         t.payment_id AS taken_of, i.payment_reversal_id IS NOT NULL AS given_back,
+         sum(s.amount) OVER (PARTITION BY s.routed_share_id) AS of_share,
+         EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id) AS billed
+  FROM share_payments s JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+  JOIN payments p ON p.payment_id = s.payment_id
+  LEFT JOIN payment_reversals t ON t.payment_reversal_id = s.payment_reversal_id
+  LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
+  WHERE CAST(:month AS text) IS NULL OR to_char(r.entry_on, 'YYYY-MM') = :month
+), differences AS (
+  SELECT format('payment %s', p.payment_id) AS subject, format('came as %s, and no share says so', p.identity) AS detail
+  FROM payments p
+  WHERE p.identity ~ '^processor[|].+[|]share [0-9]+$'
+    AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id AND s.payment_reversal_id IS NULL)
+  UNION ALL
+  SELECT format('reversal %s', t.payment_reversal_id), format('was taken back as %s, and no share says so', t.identity)
+  FROM payment_reversals t
+  WHERE t.identity ~ '^processor[|].+[|]share [0-9]+[|][0-9]+$'
+    AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_reversal_id = t.payment_reversal_id AND s.amount < 0)
+  UNION ALL
+  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+         format('%s of %s %s is payment %s over %s of %s, %s taken back', amount, share, currency, payment_id, paid,
+                coalesce(payer, 'nobody'), coalesce(taken, 0)) AS detail
+  FROM inspected
+  WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to <> account
+     OR sign(of_share) <> sign(share) OR abs(of_share) > abs(share)
+     OR CASE WHEN taken IS NULL THEN paid <> amount
+             WHEN amount < 0 THEN (taken, taken_of) <> (-amount, payment_id)
+             ELSE (taken, taken_of) <> (amount, payment_id) OR NOT given_back END
+)`;
+
+/**
+ * What the journal says is to come by the processor is what reconciling finds open, by partner and currency. Over
+ * everything, whatever month is asked for.
+ */
+export const PROCESSOR_TIES = `${POSITIONS.replaceAll(':month', 'CAST(NULL AS text)').replaceAll(':lateAfterDays', '0')}, inspected AS (
+  SELECT partner_id, currency, sum(open) AS open, sum(posted) AS posted
+  FROM (SELECT partner_id, currency, accepted - reversed - (came - pulled_back - paid) - billed AS open, 0 AS posted
+        FROM positions
+        UNION ALL
+        SELECT partner_id, currency, 0, amount FROM journal_months WHERE control = 'assets:receivable:processor') AS both_ways
+  GROUP BY partner_id, currency
+), differences AS (
+  SELECT format('assets:receivable:processor of %s', partner_id) AS subject,
+         format('reconciling finds %s %s open, the journal has %s', open, currency, posted) AS detail
+  FROM inspected WHERE open <> posted
 )`;

@@ -170,6 +170,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
        settlement_line_id reason moved_on entry_on recorded_at event_id`,
   ),
   sealedSince2('reversal_evidence', 'routed_share_id partner_id posted_month entry_id price_from recorded_at event_id'),
+  sealedSince2('share_payments', 'routed_share_id payment_id payment_reversal_id currency amount recorded_at event_id'),
   sealedSince2('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
   // Who may call.
   sealed('api_clients', 'client_id partner_id created_at event_id'),

@@ -14,6 +14,7 @@ import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
+import { payWhatWasBilled } from './meanwhile.ts';
 import { type Movement, readMovement } from './movement.ts';
 import {
   type ConnectedPartner,
@@ -77,7 +78,7 @@ export async function importMovements(
     read: movements.length,
     recorded,
     duplicates: movements.length - recorded,
-    matched: await insertFoundShares(tx, taking),
+    matched: await findShares(tx, acting, taking),
   };
 }
 
@@ -149,8 +150,15 @@ export async function importSettlement(
     read: lines.length,
     recorded,
     duplicates: lines.length - recorded,
-    matched: await insertFoundShares(tx, taking),
+    matched: await findShares(tx, acting, taking),
   };
+}
+
+/** Finds the quotes of what moved, and gives how many shares were found; one that was billed meanwhile pays for that. */
+export async function findShares(tx: Transaction, acting: Issuing, taking: Taking): Promise<number> {
+  const found = await insertFoundShares(tx, taking);
+  if (found > 0) await payWhatWasBilled(tx, acting, taking);
+  return found;
 }
 
 async function connectedPartner(tx: Transaction, partnerId: string): Promise<ConnectedPartner> {

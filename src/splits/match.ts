@@ -7,6 +7,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { beginTaking } from './intake.ts';
+import { payWhatWasBilled } from './meanwhile.ts';
 import { insertShareByPerson, type MovementState, readAcceptances, readMovements, readShareOf } from './queries.ts';
 
 export interface MatchRequest {
@@ -35,7 +36,7 @@ export async function matchMovement(tx: Transaction, acting: Issuing, request: M
   const unexplained = Amount.of(movement.unexplained, movement.currency);
   if (unexplained.isZero()) throw refuse('movement_explained', { movement: movement.id });
   const amount = partOf(request.amount, unexplained);
-  return insert(tx, taking, { request, movement, partnerId, amount });
+  return insert(tx, acting, taking, { request, movement, partnerId, amount });
 }
 
 /** Takes a match back, whoever made it: by another of the opposite amount. */
@@ -51,7 +52,7 @@ export async function unmatchMovement(
     const reason = `has nothing of ${movement.id}, so there is nothing to take back`;
     throw refuse('argument_invalid', { argument: '--quote', value: request.quoteId, reason });
   }
-  return insert(tx, taking, { request, movement, partnerId, amount: amount.negated() });
+  return insert(tx, acting, taking, { request, movement, partnerId, amount: amount.negated() });
 }
 
 async function begin(tx: Transaction, acting: Issuing, request: MatchRequest, action: string) {
@@ -94,6 +95,7 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
 
 async function insert(
   tx: Transaction,
+  acting: Issuing,
   taking: Awaited<ReturnType<typeof beginTaking>>,
   {
     request,
@@ -108,6 +110,7 @@ async function insert(
     const why = `is no quote whose share comes to ${movement.account} in ${movement.currency}`;
     throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason: why });
   }
+  await payWhatWasBilled(tx, acting, taking);
   return {
     movement: movement.id,
     account: movement.account,

@@ -29,7 +29,9 @@ export interface Exception {
   readonly routed: string;
   readonly pulled_back: string;
   readonly billed: string;
-  /** Expected less routed and billed: zero where nothing is left to do. */
+  /** Of what was routed, what came after it was billed and pays the invoice. */
+  readonly paid: string;
+  /** Expected less billed, and less what was routed and pays no invoice: zero where nothing is left to do. */
   readonly open: string;
   readonly since: string;
   readonly age_days: number;
@@ -54,6 +56,8 @@ export interface PartnerSums {
   /** What came, less what was pulled back. */
   readonly routed: string;
   readonly billed: string;
+  /** Of what was routed, what came after it was billed and pays the invoice. */
+  readonly paid: string;
   readonly open: string;
 }
 
@@ -138,6 +142,7 @@ function quoteException({ position, status, open }: Judged, now: DateTime<true>)
       routed: routed.toString(),
       pulled_back: Amount.of(position.pulled_back, currency).toString(),
       billed: Amount.of(position.billed, currency).toString(),
+      paid: Amount.of(position.paid, currency).toString(),
       open: open.toString(),
       since,
       age_days: days,
@@ -163,6 +168,7 @@ function unknownException(movement: UnknownMovement, now: DateTime<true>): Excep
     routed: amount.toString(),
     pulled_back: (amount.isNegative() ? amount.negated() : zero).toString(),
     billed: zero.toString(),
+    paid: zero.toString(),
     open: amount.negated().toString(),
     since,
     age_days: days,
@@ -173,14 +179,15 @@ function unknownException(movement: UnknownMovement, now: DateTime<true>): Excep
   };
 }
 
-type Sums = Pick<QuotePosition, 'currency' | 'accepted' | 'reversed' | 'came' | 'pulled_back' | 'billed'>;
+type Sums = Pick<QuotePosition, 'currency' | 'accepted' | 'reversed' | 'came' | 'pulled_back' | 'billed' | 'paid'>;
 
-function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount; billed: Amount } {
+function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount; billed: Amount; paid: Amount } {
   const amount = (text: string) => Amount.of(text, currency);
   return {
     expected: amount(sums.accepted).minus(amount(sums.reversed)),
     routed: amount(sums.came).minus(amount(sums.pulled_back)),
     billed: amount(sums.billed),
+    paid: amount(sums.paid),
   };
 }
 
@@ -192,7 +199,7 @@ function sumsByPartner(
   const gathered = new Map<string, PartnerSums>();
   const add = (partner_id: string, sums: Sums, counts: { quotes: number; matched: number; awaited: number }) => {
     const { currency } = sums;
-    const { expected, routed, billed } = sumsOf(sums);
+    const { expected, routed, billed, paid } = sumsOf(sums);
     const key = `${partner_id} ${currency}`;
     const before = gathered.get(key);
     const plus = (text: string | undefined, more: Amount) =>
@@ -212,10 +219,13 @@ function sumsByPartner(
       expected: plus(before?.expected, expected),
       routed: plus(before?.routed, routed),
       billed: plus(before?.billed, billed),
-      open: plus(before?.open, expected.minus(routed).minus(billed)),
+      paid: plus(before?.paid, paid),
+      open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };
-  for (const each of matched) add(each.partner_id, each, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
+  // What is plainly as expected was never billed.
+  for (const each of matched)
+    add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
   for (const { position, status } of judged) {
     const counts = { quotes: 1, matched: Number(status === 'matched'), awaited: Number(status === 'awaited') };
     add(position.partner_id, position, counts);

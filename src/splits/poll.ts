@@ -12,9 +12,9 @@ import type { Database } from '../database/database.ts';
 import { reasonOf, refuse } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
-import { beginTaking, type Intake, keepMovements } from './intake.ts';
+import { beginTaking, findShares, type Intake, keepMovements } from './intake.ts';
 import { type Movement, readMovement } from './movement.ts';
-import { insertFoundShares, insertReading, readAccountOwners, readCursor } from './queries.ts';
+import { insertReading, readAccountOwners, readCursor } from './queries.ts';
 
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
@@ -71,7 +71,7 @@ export async function readAccount(
         const total = { movements: sum.read, fresh: sum.recorded + recorded };
         await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, taking);
       }
-      return { recorded, matched: await insertFoundShares(tx, taking) };
+      return { recorded, matched: await findShares(tx, acting, taking) };
     });
     sum.recorded += kept.recorded;
     sum.matched += kept.matched;

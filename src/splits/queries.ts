@@ -374,6 +374,148 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   return byLine + byMetadata + byEnrollment + bySettlement + byPayment;
 }
 
+// --- What came after it was billed ------------------------------------------------------------------------------------
+
+export interface ShareOfBilled {
+  readonly routed_share_id: number;
+  readonly account: string;
+  /** The processor's id of what moved. */
+  readonly movement: string;
+  readonly movement_id: number;
+  /** What moved was pulled back; a share above zero of it takes a match back. */
+  readonly below: boolean;
+  /** The payment on our account that it was pulled back from. */
+  readonly of_payment: string | null;
+  readonly disputed: boolean;
+  /** With its sign. */
+  readonly amount: string;
+  /** Of it, what pays an invoice, or takes that back. */
+  readonly paid: string;
+  readonly moved_on: string;
+}
+
+/** What of a share became a payment. */
+export interface SharePayment {
+  readonly payment_id: number;
+  readonly movement_id: number;
+  readonly payment: string | null;
+  /** Of it, what nothing has taken back. */
+  readonly left: string;
+  /** What took it back and was not taken back itself, above zero. */
+  readonly taken_by: readonly {
+    readonly payment_reversal_id: number;
+    readonly movement_id: number;
+    readonly amount: string;
+  }[];
+}
+
+/** A quote that was billed as missing, with the shares that one act has found of it. */
+export interface BilledQuote {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Before these: what is to come and was not billed; below zero where too much came. */
+  readonly owed: string;
+  /** Billed by live invoices, and not paid by a share yet. */
+  readonly uncovered: string;
+  /** Before these: what came and is a share, less what was pulled back. */
+  readonly as_shares: string;
+  readonly shares: readonly ShareOfBilled[];
+  readonly payments: readonly SharePayment[];
+  /** Of the live invoices, the oldest first. */
+  readonly numbers: readonly string[];
+}
+
+/** Of the shares that an act has found, those of quotes that were billed as missing, by quote. */
+export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
+  return query(
+    tx,
+    `WITH of_act AS MATERIALIZED (
+       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.moved_at
+       FROM routed_shares r JOIN processor_movements m USING (movement_id)
+       WHERE r.event_id = CAST(:eventId AS bigint)
+         AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
+     ), quotes AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id, currency FROM of_act
+     ), sums AS (
+       SELECT q.*,
+              (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
+              (SELECT coalesce(sum(b.amount), 0) FROM missing_shares b
+               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
+                 AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
+              (SELECT coalesce(sum(r.amount), 0) FROM routed_shares r
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS came,
+              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS paid_before,
+              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
+       FROM quotes q
+     )
+     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.came - s.paid_before) - s.billed)::text AS owed,
+            (s.billed - s.paid)::text AS uncovered, (s.came - s.paid_before)::text AS as_shares,
+            (SELECT json_agg(json_build_object(
+                      'routed_share_id', r.routed_share_id, 'account', r.account, 'movement', r.id,
+                      'movement_id', r.movement_id, 'below', r.net < 0, 'of_payment', r.of_payment,
+                      'amount', r.amount::text, 'moved_on', r.moved_on,
+                      'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
+                               WHERE p.routed_share_id = r.routed_share_id),
+                      'disputed', r.kind = 'dispute' OR EXISTS (
+                        SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                          AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
+                    ORDER BY r.moved_at, r.routed_share_id)
+             FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
+            coalesce((
+              SELECT json_agg(json_build_object(
+                       'payment_id', p.payment_id, 'movement_id', m.movement_id, 'payment', m.payment,
+                       'left', (b.amount - b.reversed)::text,
+                       'taken_by', coalesce((
+                         SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
+                                  'movement_id', o.movement_id, 'amount', (-t.amount)::text))
+                         FROM share_payments t JOIN routed_shares o USING (routed_share_id)
+                         WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
+                           SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
+                     ORDER BY p.payment_id)
+              FROM share_payments p JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+              JOIN payment_balances b USING (payment_id)
+              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
+            coalesce((
+              SELECT json_agg(d.number ORDER BY d.document_id)
+              FROM missing_shares b JOIN documents d USING (document_id)
+              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id
+                AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)), '[]') AS numbers
+     FROM sums s ORDER BY s.partner_id, s.quote_id`,
+    { eventId },
+  );
+}
+
+export interface NewSharePayment {
+  readonly routed_share_id: number;
+  readonly payment_id: number;
+  /** Null: it is the payment itself. */
+  readonly payment_reversal_id: number | null;
+  readonly currency: string;
+  /** Of the share's sign. */
+  readonly amount: string;
+}
+
+export async function insertSharePayments(
+  { tx, now, eventId }: { tx: Transaction; now: string; eventId: number },
+  rows: readonly NewSharePayment[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    tx,
+    `INSERT INTO share_payments (
+       routed_share_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
+     SELECT routed_share_id, payment_id, payment_reversal_id, currency, trim_scale(amount), CAST(:now AS timestamptz),
+            CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       routed_share_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
+    { rows: JSON.stringify(rows), now, eventId },
+  );
+}
+
 // --- Reconciling ------------------------------------------------------------------------------------------------------
 
 /** What the ledger expects of one quote and what came of it, over all its life. Amounts are sums of its own currency. */
@@ -390,6 +532,8 @@ export interface QuotePosition {
   readonly pulled_back: string;
   /** On live invoices for missing shares. */
   readonly billed: string;
+  /** Of what came less what was pulled back, what came after it was billed and pays the invoice. */
+  readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
   /** A share came later after its acceptance than it should. */
@@ -417,9 +561,10 @@ export interface PositionQuestion {
   readonly lateAfterDays: number;
 }
 
-const POSITIONS = `scope AS MATERIALIZED (
+/** Of the quotes with a row of a month, or of all where `:month` is null. Inside of a WITH. */
+export const POSITIONS = `scope AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id FROM entries
-       WHERE posted_month = :month AND arrangement = 'connected_account'
+       WHERE (CAST(:month AS text) IS NULL OR posted_month = :month) AND arrangement = 'connected_account'
      ), ledger_rows AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.requote_id, e.kind, e.currency, e.accepted_at, e.invoice_amount
        FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
@@ -438,13 +583,14 @@ const POSITIONS = `scope AS MATERIALIZED (
               max(accepted_at) FILTER (WHERE kind <> 'reversal') AS last_accepted_at
        FROM ledger_rows GROUP BY partner_id, quote_id, currency
      ), moved AS MATERIALIZED (
-       -- What a person matched and took back again is nothing. What came for a share that was billed meanwhile pays the
-       -- invoice and is no share any more.
+       -- What a person matched and took back again is nothing.
        SELECT r.partner_id, r.quote_id, r.requote_id, m.movement_id, m.id, m.kind, m.payment, m.moved_at,
-              sum(r.amount) AS amount
+              sum(r.amount) AS amount, coalesce(sum(p.amount), 0) AS paid
        FROM scope s
        JOIN routed_shares r ON r.partner_id = s.partner_id AND r.quote_id = s.quote_id
        JOIN processor_movements m USING (movement_id)
+       LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
+         USING (routed_share_id)
        GROUP BY r.partner_id, r.quote_id, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
      ), arrived AS (
        SELECT m.*,
@@ -458,7 +604,7 @@ const POSITIONS = `scope AS MATERIALIZED (
        FROM moved m
      ), routed AS (
        SELECT partner_id, quote_id, coalesce(sum(amount) FILTER (WHERE amount > 0), 0) AS came,
-              coalesce(-sum(amount) FILTER (WHERE amount < 0), 0) AS pulled_back, bool_or(kind = 'misrouted') AS misrouted,
+              coalesce(-sum(amount) FILTER (WHERE amount < 0), 0) AS pulled_back, sum(paid) AS paid, bool_or(kind = 'misrouted') AS misrouted,
               -- A dispute is the platform's, and our account sees a share pulled back: that it was one, its file tells.
               bool_or(kind = 'dispute' OR (amount < 0 AND EXISTS (
                 SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = arrived.partner_id
@@ -473,10 +619,11 @@ const POSITIONS = `scope AS MATERIALIZED (
      ), positions AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, e.accepted, e.reversed, e.first_accepted_at, e.last_accepted_at,
               coalesce(r.came, 0) AS came, coalesce(r.pulled_back, 0) AS pulled_back, coalesce(b.billed, 0) AS billed,
+              coalesce(r.paid, 0) AS paid,
               coalesce(r.misrouted, false) AS misrouted, coalesce(r.disputed, false) AS disputed,
               coalesce(r.late, false) AS late, coalesce(r.movements, '[]') AS movements,
               e.accepted - e.reversed = coalesce(r.came, 0) AND b.billed IS NULL
-                AND coalesce(r.pulled_back = 0 AND NOT r.misrouted AND NOT r.late, true) AS plain
+                AND coalesce(r.pulled_back = 0 AND r.paid = 0 AND NOT r.misrouted AND NOT r.late, true) AS plain
        FROM expected e
        LEFT JOIN routed r USING (partner_id, quote_id)
        LEFT JOIN billed b USING (partner_id, quote_id)
@@ -499,7 +646,7 @@ export async function readPositions(
             coalesce((
               SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
                 SELECT partner_id, quote_id, currency, accepted::text, reversed::text, came::text, pulled_back::text,
-                       billed::text, misrouted, disputed, late, first_accepted_at, last_accepted_at, movements
+                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at, movements
                 FROM positions WHERE NOT plain) AS o), '[]') AS others`,
     { ...question },
   );
@@ -686,9 +833,10 @@ export function readPulledBack(
        ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.pulled_back > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.routed_share_id = r.routed_share_id)
+       -- A match is taken back whole: what was said before that is nothing.
        AND NOT EXISTS (
          SELECT FROM routed_shares back WHERE back.movement_id = r.movement_id AND back.partner_id = r.partner_id
-           AND back.quote_id = r.quote_id AND back.amount = -r.amount)
+           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.routed_share_id > r.routed_share_id)
        AND (CAST(:account AS text) IS NULL OR (m.account = :account AND m.id = :id))
      ORDER BY r.partner_id, r.quote_id, m.moved_at, r.routed_share_id`,
     { month: month ?? null, account: movement?.account ?? null, id: movement?.id ?? null },

@@ -45,7 +45,9 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const pulledBack = amount(position.pulled_back);
   const came = amount(position.came);
   const expected = amount(position.accepted).minus(amount(position.reversed));
-  const open = expected.minus(came.minus(pulledBack)).minus(amount(position.billed));
+  const billed = amount(position.billed);
+  const paid = amount(position.paid);
+  const open = expected.minus(came.minus(pulledBack).minus(paid)).minus(billed);
   // What was pulled back and the ledger does not have as reversed yet.
   const beyondLedger = pulledBack.minus(amount(position.reversed));
   const unreversed = beyondLedger.isPositive() ? beyondLedger : zero;
@@ -56,8 +58,8 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   function statusOf(): QuoteStatus {
     if (position.misrouted) return 'misrouted';
     const takenBack = position.disputed ? 'disputed' : 'reversed';
-    // Billed counts as open here: that it was billed does not say what happened.
-    const difference = open.plus(amount(position.billed));
+    // That it was billed, or came after that, does not say what happened.
+    const difference = open.plus(billed).minus(paid);
     if (difference.isZero()) return pulledBack.isPositive() ? takenBack : position.late ? 'late' : 'matched';
     if (pulledBack.isPositive() && difference.equals(unreversed)) return takenBack;
     if (difference.isNegative()) return 'over';

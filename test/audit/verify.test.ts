@@ -201,6 +201,31 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
   ],
   ['a missing share taken away', 'missing_shares_are_billed', 'DELETE FROM missing_shares'],
   [
+    'a share that pays more than came of it',
+    'shares_pay_their_invoices',
+    'UPDATE share_payments SET amount = amount + 1',
+  ],
+  [
+    'a share that pays by a payment of another',
+    'shares_pay_their_invoices',
+    `ALTER TABLE payments DROP CONSTRAINT payment_minor_digits`,
+    `UPDATE payments SET partner_id = 'p-1'
+     WHERE payment_id IN (SELECT payment_id FROM share_payments)`,
+  ],
+  ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
+  [
+    'a share taken off its quote in the journal',
+    'processor_ties',
+    `CREATE OR REPLACE VIEW journal_months AS
+     SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
+     WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`,
+  ],
+  [
+    'a share entered in a closed month',
+    'entries_in_open_months',
+    `UPDATE routed_shares SET entry_on = '2026-08-01', moved_on = '2026-08-01'`,
+  ],
+  [
     'a row moved to another instant',
     'rows_in_their_months',
     `UPDATE entries SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,

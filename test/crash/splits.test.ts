@@ -13,6 +13,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 const AT = '2026-07-10T12:00:00Z';
 const pulled = share(700, AT, { quote_id: 'q-pulled' });
 const MOVED = ndjson([pulled, pulledBack(pulled, 700, AT)]);
+const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
 const READ = share(700, AT, { quote_id: 'q-read' });
 
 const COMMANDS = {
@@ -20,6 +21,8 @@ const COMMANDS = {
   poll: ['processor', 'poll'],
   reverse: ['reconcile', '2026-07', '--reverse'],
   bill: ['reconcile', '2026-07', '--bill-missing'],
+  pay: ['processor', 'import', 'late.ndjson', '--account', 'acct_1'],
+  reconcile: ['reconcile', '2026-07'],
 } as const;
 type Command = keyof typeof COMMANDS;
 
@@ -28,6 +31,7 @@ const KILLED: Partial<Record<Failpoint, Command>> = {
   'processor.read': 'poll',
   'processor.reversed': 'reverse',
   'shares.billed': 'bill',
+  'shares.paid': 'pay',
 };
 
 /** Goes through the commands, one of them killed and run again, and gives what they came to. */
@@ -47,6 +51,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     );
     await world.close();
     writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
+    writeFileSync(join(world.home, 'late.ndjson'), ndjson([LATE]));
     const reckon = (command: Command, env: Record<string, string> = {}): Promise<Ran> =>
       reckoner(['--json', ...COMMANDS[command]], {
         cwd: world.home,
@@ -69,7 +74,8 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     const found = { ...(last?.json() as object), invoices: undefined };
     const counts = await world.sql(
       `SELECT (SELECT count(*)::int FROM processor_movements) AS movements, (SELECT count(*)::int FROM routed_shares) AS shares,
-              (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed`,
+              (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
+              (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
     );
     return { found, counts };
   } finally {
@@ -88,7 +94,9 @@ test('every failpoint of connected accounts is killed here', () => {
 for (const failpoint of Object.keys(KILLED) as Failpoint[]) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     undisturbed ??= run();
-    expect(await undisturbed).toMatchObject({ counts: [{ movements: 3, shares: 3, reversals: 1, billed: 1 }] });
+    expect(await undisturbed).toMatchObject({
+      counts: [{ movements: 4, shares: 4, reversals: 1, billed: 1, paid: 1, applied: 1 }],
+    });
     expect(await run(failpoint)).toEqual(await undisturbed);
     survived += 1;
   }, 120_000);

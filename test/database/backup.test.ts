@@ -154,7 +154,7 @@ const FILLED = [
   ...['api_clients', 'client_secrets', 'client_revocations', 'signing_keys', 'idempotency_keys'],
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'processor_movements', 'processor_readings', 'routed_shares'],
-  ...['reversal_evidence', 'missing_shares'],
+  ...['reversal_evidence', 'missing_shares', 'share_payments'],
 ];
 
 let files = 0;

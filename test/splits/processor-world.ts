@@ -28,6 +28,12 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   );
 }
 
-/** Bills the quote that never came; its month is closed. */
-export const billThroughProcessor = (world: World, month: string): Promise<string[]> =>
-  world.database.transaction((tx) => billMissingShares(tx, world, month as Month));
+/** Bills the quote that never came, half of whose share comes then and pays for it; its month is closed. */
+export async function billThroughProcessor(world: World, month: string): Promise<string[]> {
+  const numbers = await world.database.transaction((tx) => billMissingShares(tx, world, month as Month));
+  const late = share(350, world.environment.now().toISO(), { quote_id: 'split-missing' });
+  await world.database.transaction((tx) =>
+    importMovements(tx, world, { name: 'late.ndjson', text: ndjson([late]) }, 'acct_split'),
+  );
+  return numbers;
+}
