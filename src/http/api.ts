@@ -14,15 +14,17 @@ import { clientLives } from '../partners/client-queries.ts';
 import { type Accepted, acceptedQuote, acceptQuote, acceptRequote, incrementsOf } from '../quotes/accept.ts';
 import { type Caller, keepAnswer, type QuoteState, readKeptAnswer } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf } from '../quotes/quote.ts';
+import { type AcceptancePlan, planAcceptance } from '../splits/accepted.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
 import type { Shared } from './server.ts';
 
-interface Call<Params, Body> {
+interface Call<Params, Body, Query> {
   readonly caller: Caller;
   readonly now: DateTime<true>;
   readonly params: Params;
   readonly body: Body;
+  readonly query: Query;
 }
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
@@ -35,10 +37,10 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.readQuote, async (tx, { params, ...asked }) =>
     quoteAnswer(await quoteOf(tx, params.quote_id, asked)),
   );
-  serve(app, shared, operations.acceptQuote, async (tx, { params, ...asked }) => {
+  serve(app, shared, operations.acceptQuote, async (tx, { params, query, ...asked }) => {
     const accepted = await acceptQuote(tx, params.quote_id, asked);
     metrics.acceptances.inc({ kind: 'quote' });
-    return acceptanceAnswer(accepted);
+    return acceptanceAnswer(accepted, await planOf(tx, accepted, asked.caller, query));
   });
   serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
     const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount };
@@ -53,10 +55,10 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
       requoted_at: requote.requoted_at,
     };
   });
-  serve(app, shared, operations.acceptRequote, async (tx, { params, ...asked }) => {
+  serve(app, shared, operations.acceptRequote, async (tx, { params, query, ...asked }) => {
     const accepted = await acceptRequote(tx, params.requote_id, asked);
     metrics.acceptances.inc({ kind: 'requote' });
-    return acceptanceAnswer(accepted);
+    return acceptanceAnswer(accepted, await planOf(tx, accepted, asked.caller, query));
   });
   serve(app, shared, operations.listInvoices, async (tx, { caller }) =>
     (await readDocuments(tx, { partnerId: caller.partnerId })).map(documentJson),
@@ -99,13 +101,22 @@ function quoteAnswer(quote: QuoteState): object {
   };
 }
 
-/** The payment values of 2.2, or those of 2.3 for a requote. What a connected account's partner must split goes beside. */
-function acceptanceAnswer(accepted: Accepted): object {
+/** What the partner of a connected account must ask its processor for (service.md 7). */
+const planOf = (
+  tx: Transaction,
+  { quoteId, requoteId }: Accepted,
+  { partnerId }: Caller,
+  query: operations.SplitQuery,
+) => planAcceptance(tx, { partnerId, quoteId, requoteId }, query);
+
+/** The payment values of 2.2, or those of 2.3 for a requote; beside them the plan of a connected account's split. */
+function acceptanceAnswer(accepted: Accepted, plan: AcceptancePlan | undefined): object {
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
   const facts = { quote_id: quoteId, enrollment_id: enrollmentId, currency, accepted_at: acceptedAt };
+  const split = plan && { split: { ...plan, share: exact(plan.share, currency) } };
   return requoteId === null
-    ? { ...facts, ...prices(accepted, currency) }
-    : { requote_id: requoteId, ...facts, ...increments(accepted, currency) };
+    ? { ...facts, ...prices(accepted, currency), ...split }
+    : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
 }
 
 // --- What every call passes -------------------------------------------------------------------------------------------
@@ -115,16 +126,16 @@ interface Answer {
   readonly text: string;
 }
 
-type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined> = (
+type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
   tx: Transaction,
-  call: Call<z.output<Params>, Body extends z.ZodType ? z.output<Body> : undefined>,
+  call: Call<z.output<Params>, Body extends z.ZodType ? z.output<Body> : undefined, z.output<Query>>,
 ) => Promise<unknown>;
 
-function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
+function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
-  operation: Operation<Params, Body>,
-  work: Handler<Params, Body>,
+  operation: Operation<Params, Body, Query>,
+  work: Handler<Params, Body, Query>,
 ): void {
   const { environment, settings, limits } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
@@ -137,7 +148,8 @@ function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
     const params = readParams(operation, request);
     const body = operation.body === undefined ? undefined : readBody(operation.body, request);
     const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
-    const call = { caller, now: environment.now(), params, body } as Parameters<Handler<Params, Body>>[1];
+    const query = readQuery(operation, request);
+    const call = { caller, now: environment.now(), params, body, query } as Parameters<Handler<Params, Body, Query>>[1];
     const answer = await insideTransaction(shared, operation, async (tx) => {
       if (!(await clientLives(tx, caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
       const answering = async () => ({ status: operation.status, text: writeExactJson(await work(tx, call)) });
@@ -253,6 +265,12 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
   throw requoteId === undefined
     ? refuse('quote_unknown', { quote_id: quoteId ?? '' })
     : refuse('requote_unknown', { requote_id: requoteId });
+}
+
+function readQuery(operation: Operation, request: FastifyRequest): unknown {
+  const parsed = operation.query.safeParse(request.query);
+  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  return parsed.data;
 }
 
 function readBody(schema: z.ZodType, request: FastifyRequest): unknown {

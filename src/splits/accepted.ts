@@ -5,8 +5,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { Amount } from '../money.ts';
-import { type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';
-import { type AcceptedRow, readAcceptances } from './queries.ts';
+import { type Accepted, type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';
+import { type AcceptedRow, readAcceptances, readConnectedAcceptance } from './queries.ts';
 
 export interface QuotePlan extends Routing {
   readonly quote_id: string;
@@ -52,9 +52,51 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
   };
 }
 
+export interface AcceptancePlan extends Routing {
+  /** What comes to the service, in major units. */
+  readonly share: string;
+  /** Null where there is no plan: then `problem` says why. */
+  readonly requests: SplitPlan['requests'] | null;
+  readonly problem: { readonly code: string; readonly reason: string } | null;
+}
+
+/**
+ * The plan of what was just accepted; undefined where it is not under a connected account. It is accepted all the same
+ * where it cannot be planned: then the plan says what stands in its way.
+ */
+export async function planAcceptance(
+  tx: Transaction,
+  accepted: { partnerId: string; quoteId: string; requoteId: string | null },
+  options: PlanOptions,
+): Promise<AcceptancePlan | undefined> {
+  const row = await readConnectedAcceptance(tx, accepted);
+  if (row === undefined) return undefined;
+  const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
+    ...routingOf(row),
+    share: Amount.of(row.invoice_amount, row.currency).toString(),
+    ...found,
+  });
+  try {
+    return plan({ requests: planSplit(acceptedOf(row), routingOf(row), options).requests, problem: null });
+  } catch (error) {
+    if (!(error instanceof SplitImpossible)) throw error;
+    return plan({ requests: null, problem: { code: error.code, reason: error.message } });
+  }
+}
+
 function planRow(row: AcceptedRow, options: PlanOptions): SplitPlan {
+  try {
+    return planSplit(acceptedOf(row), routingOf(row), options);
+  } catch (error) {
+    if (!(error instanceof SplitImpossible)) throw error;
+    const { quote_id, requote_id } = row;
+    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
+  }
+}
+
+function acceptedOf(row: AcceptedRow): Accepted {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
-  const accepted = {
+  return {
     quote_id: row.quote_id,
     requote_id: row.requote_id ?? undefined,
     enrollment_id: row.enrollment_id,
@@ -63,13 +105,6 @@ function planRow(row: AcceptedRow, options: PlanOptions): SplitPlan {
     partnerCut: text(row.partner_cut),
     invoiceAmount: text(row.invoice_amount),
   };
-  try {
-    return planSplit(accepted, routingOf(row), options);
-  } catch (error) {
-    if (!(error instanceof SplitImpossible)) throw error;
-    const { quote_id, requote_id } = row;
-    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
-  }
 }
 
 /** The database keeps the three together: a connected account is complete. */

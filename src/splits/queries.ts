@@ -23,6 +23,16 @@ export interface AcceptedRow {
   readonly connected_account_id: string | null;
 }
 
+const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
+            e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
+            a.split, a.merchant_of_record, a.connected_account_id`;
+
+/** The arrangement of a row's own month. */
+const ARRANGED = `LEFT JOIN LATERAL (
+       SELECT * FROM partner_arrangements a
+       WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
+       ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
+
 /** The acceptances of a quote, its own before those of its requotes; of one partner or of every partner that has such an id. */
 export function readAcceptances(
   tx: Transaction,
@@ -36,18 +46,31 @@ export function readAcceptances(
        UNION ALL
        SELECT * FROM entries WHERE kind = 'requote_accepted' AND quote_id = :quoteId
      )
-     SELECT e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
-            e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
-            a.split, a.merchant_of_record, a.connected_account_id
-     FROM rows e
-     LEFT JOIN LATERAL (
-       SELECT * FROM partner_arrangements a
-       WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
-       ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'
+     SELECT ${ACCEPTED}
+     FROM rows e ${ARRANGED}
      WHERE CAST(:partnerId AS text) IS NULL OR e.partner_id = :partnerId
      ORDER BY e.partner_id, e.kind = 'requote_accepted', e.entry_id`,
     { quoteId, partnerId: partnerId ?? null },
   );
+}
+
+/** One acceptance, of a quote or requote; undefined where it is not under a connected account. */
+export async function readConnectedAcceptance(
+  tx: Transaction,
+  { partnerId, quoteId, requoteId }: { partnerId: string; quoteId: string; requoteId: string | null },
+): Promise<AcceptedRow | undefined> {
+  // Most partners have no connected account, and then no row is looked for.
+  const rows = await query<AcceptedRow>(
+    tx,
+    `SELECT ${ACCEPTED}
+     FROM entries e ${ARRANGED}
+     WHERE EXISTS (SELECT FROM partner_arrangements p
+                   WHERE p.partner_id = :partnerId AND p.arrangement = 'connected_account')
+       AND e.partner_id = :partnerId AND e.kind = :kind AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = :id
+       AND e.arrangement = 'connected_account'`,
+    { partnerId, kind: requoteId === null ? 'quote_accepted' : 'requote_accepted', id: requoteId ?? quoteId },
+  );
+  return rows[0];
 }
 
 // --- Taking in --------------------------------------------------------------------------------------------------------
