@@ -24,6 +24,23 @@ try {
 }
 `;
 
+const EXECUTING = `import { planSplit } from 'reckoner/splits';
+import { executeRequests, SplitUnfinished } from 'reckoner/splits/execute';
+import Stripe from 'stripe';
+
+const stripe = new Stripe('sk_test_platform');
+const { requests } = planSplit(
+  { quote_id: 'q-1', currency: 'USD', spotPrice: '55.00', partnerCut: '5.00', invoiceAmount: '50.00' },
+  { split: 'real_time', merchant_of_record: 'platform', connected_account_id: 'acct_1' },
+);
+try {
+  const [payment] = await executeRequests(stripe, requests, {});
+  console.log(payment?.id);
+} catch (error) {
+  if (error instanceof SplitUnfinished) console.log(error.code, error.done.length);
+}
+`;
+
 let folder: string;
 
 beforeAll(() => {
@@ -31,23 +48,34 @@ beforeAll(() => {
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(packageRoot, join(folder, 'node_modules/reckoner'));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  symlinkSync(join(packageRoot, 'node_modules/stripe'), join(folder, 'node_modules/stripe'));
   writeFileSync(join(folder, 'checkout.ts'), PROGRAM);
+  writeFileSync(join(folder, 'executing.ts'), EXECUTING);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a partner's program compiles against the built package and runs", async () => {
-  // TypeScript's own options only: nothing of ours is set up there.
+/** Compiles a program with TypeScript's own options, nothing of ours being set up there, and gives what it prints. */
+async function compiled(name: string, ...options: string[]): Promise<string> {
   await run(
     process.execPath,
     [
       join(packageRoot, 'node_modules/typescript/bin/tsc'),
       ...['--strict', '--module', 'nodenext', '--target', 'es2023', '--lib', 'es2023,dom', '--types', ''],
-      join(folder, 'checkout.ts'),
+      ...options,
+      join(folder, `${name}.ts`),
     ],
     { cwd: folder },
   );
-  const { stdout } = await run(process.execPath, [join(folder, 'checkout.js')], { cwd: folder });
-  expect(stdout).toBe('5500 5000\noperator_missing\n');
+  return (await run(process.execPath, [join(folder, `${name}.js`)], { cwd: folder })).stdout;
+}
+
+test("a partner's program compiles against the built package and runs", async () => {
+  expect(await compiled('checkout')).toBe('5500 5000\noperator_missing\n');
+});
+
+test('one that makes the requests too gives its own client of the processor', async () => {
+  // The client's own types want those of Node.
+  expect(await compiled('executing', '--skipLibCheck')).toBe('input_missing 0\n');
 });
 
 test('the module that it imports depends on nothing outside of itself', () => {
@@ -57,4 +85,5 @@ test('the module that it imports depends on nothing outside of itself', () => {
   expect(imports(read('splits/plan.js'))).toEqual(['../smallest-unit.js']);
   expect(imports(read('smallest-unit.js'))).toEqual([]);
   expect(imports(read('splits/plan.d.ts'))).toEqual([]);
+  expect(imports(read('splits/execute.js'))).toEqual([]);
 });
