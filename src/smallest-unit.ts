@@ -20,21 +20,21 @@ export type SmallestUnit = { readonly units: number } | { readonly reason: strin
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
-  if (NOT_TAKEN.includes(currency)) return { reason: `the processor takes no payments in ${currency}` };
+  if (NOT_TAKEN.includes(currency)) return { reason: `Stripe takes no payments in ${currency}` };
   const fraction = (match[2] ?? '').replace(/0+$/, '');
   const digits = decimalsOf(currency);
   if ((TWO_ZEROS.includes(currency) || digits === 0) && fraction !== '') {
-    return { reason: `the processor takes ${currency} without decimals, and ${amount} has some` };
+    return { reason: `Stripe takes ${currency} without decimals, and ${amount} has some` };
   }
   if (fraction.length > digits) {
-    return { reason: `the processor counts ${currency} with ${digits} decimals, and ${amount} has more` };
+    return { reason: `Stripe counts ${currency} with ${digits} decimals, and ${amount} has more` };
   }
   const units = Number(`${match[1]}${fraction.padEnd(digits, '0')}`);
   if (units >= 10 ** MOST_DIGITS) {
-    return { reason: `${amount} ${currency} is more than the processor takes at once (${MOST_DIGITS} digits)` };
+    return { reason: `${amount} ${currency} is more than Stripe takes at once (${MOST_DIGITS} digits)` };
   }
   if (digits === 3 && units % 10 !== 0) {
-    return { reason: `the processor takes ${currency} in steps of 0.010, and ${amount} is none` };
+    return { reason: `Stripe takes ${currency} in steps of 0.010, and ${amount} is none` };
   }
   return { units };
 }
@@ -48,10 +48,10 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
   return `${sign}${digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`}`;
 }
 
-/** Decimals of a currency as the processor counts them; undefined where it takes no payments in it. */
+/** Decimals of a currency as Stripe counts them; undefined where it takes no payments in it. */
 export const processorDecimals = (currency: string): number | undefined =>
   NOT_TAKEN.includes(currency) ? undefined : decimalsOf(currency);
 
-/** Decimals as the processor counts them, which are not always those of ISO 4217. */
+/** Decimals as Stripe counts them, which are not always those of ISO 4217. */
 const decimalsOf = (currency: string): number =>
   NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;

@@ -33,8 +33,8 @@ export interface Service {
   readonly log: FastifyBaseLogger;
   /** Where the processor's events go; without it none are taken. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** Told when events were stored, for whoever works them off. */
-  readonly onEventsStored?: (() => void) | undefined;
+  /** Told when events were stored, for whoever works them off, and of which connected accounts of ours. */
+  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }
 
 /** What the routes share. */

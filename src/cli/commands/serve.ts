@@ -4,8 +4,11 @@ import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { thisProcess } from '../../events.ts';
 import { buildServer } from '../../http/server.ts';
 import { processEvents, storeEvents } from '../../payments/inbox.ts';
+import { whenHinted } from '../../splits/hints.ts';
+import { accessTo, readAccount } from '../../splits/poll.ts';
 import { withContext } from '../context.ts';
 import type { Output } from '../output.ts';
+import { accountsToRead } from './processor.ts';
 
 /** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
@@ -41,7 +44,20 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
             log.error({ reason: reasonOf(error) }, 'events wait: payment events takes them up'),
           );
       };
-      const app = await buildServer({ ...context, log, storeEvents, onEventsStored: workOff });
+      // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
+      const hints = whenHinted(
+        async (account) => {
+          if (!(await accountsToRead(context)).includes(account)) return;
+          const acting = { ...context, actor: thisProcess('http') };
+          log.info(await readAccount(context.database, acting, accessTo(context.environment, account)), 'account read');
+        },
+        (account, error) => log.error({ account, reason: reasonOf(error) }, 'not read: the job reconcile will'),
+      );
+      const onEventsStored = (accounts: readonly string[]) => {
+        workOff();
+        hints.take(accounts);
+      };
+      const app = await buildServer({ ...context, log, storeEvents, onEventsStored });
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
@@ -54,6 +70,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
       // Takes no new requests and finishes those it has begun.
       await app.close();
       await working;
+      await hints.stop();
       return EXIT.done;
     },
     { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
