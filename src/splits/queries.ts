@@ -588,68 +588,60 @@ export interface PositionQuestion {
 export const POSITIONS = `scope AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id FROM entries
        WHERE (CAST(:month AS text) IS NULL OR posted_month = :month) AND arrangement = 'connected_account'
-     ), ledger_rows AS MATERIALIZED (
-       SELECT e.partner_id, e.quote_id, e.requote_id, e.kind, e.currency, e.accepted_at, e.invoice_amount
+     ), facts AS (
+       -- All that is known of each quote in one column of time: these are sorted and summed, never joined to each other.
+       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
+              0 AS paid, CAST(NULL AS text) AS id, false AS misrouted, false AS disputed
        FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
        WHERE e.arrangement = 'connected_account'
        UNION ALL
-       SELECT e.partner_id, e.quote_id, e.requote_id, e.kind, e.currency, e.accepted_at, e.invoice_amount
+       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at, e.invoice_amount, 0, NULL, false, false
        FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.quote_id = s.quote_id
          AND e.kind <> 'quote_accepted'
        WHERE e.arrangement = 'connected_account'
-     ), expected AS (
-       SELECT partner_id, quote_id, currency,
-              coalesce(sum(invoice_amount) FILTER (WHERE kind <> 'reversal'), 0) AS accepted,
-              coalesce(-sum(invoice_amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
-              min(accepted_at) FILTER (WHERE kind <> 'reversal') AS first_accepted_at,
-              max(accepted_at) FILTER (WHERE kind <> 'reversal') AS last_accepted_at
-       FROM ledger_rows GROUP BY partner_id, quote_id, currency
-     ), moved AS MATERIALIZED (
-       -- What a person matched and took back again is nothing.
-       SELECT r.partner_id, r.quote_id, r.requote_id, m.movement_id, m.id, m.kind, m.payment, m.moved_at,
-              sum(r.amount) AS amount, coalesce(sum(p.amount), 0) AS paid
+       UNION ALL
+       -- What a person matched and took back again is nothing. A dispute is the platform's, and our account sees a share
+       -- pulled back: that it was one, the partner's file tells.
+       SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
+              coalesce(sum(p.amount), 0), m.id, m.kind = 'misrouted',
+              m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
+                SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                  AND l.quote_id = r.quote_id AND l.payment = m.payment))
        FROM scope s
        JOIN routed_shares r ON r.partner_id = s.partner_id AND r.quote_id = s.quote_id
        JOIN processor_movements m USING (movement_id)
        LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
          USING (routed_share_id)
-       GROUP BY r.partner_id, r.quote_id, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
-     ), arrived AS (
-       SELECT m.*,
-              -- Measured from its own acceptance where it names it, else from the last one before it came.
-              amount > 0 AND moved_at > :lateAfterDays * interval '1 day' + (
-                SELECT coalesce(max(l.accepted_at) FILTER (WHERE l.requote_id IS NOT DISTINCT FROM m.requote_id AND m.requote_id IS NOT NULL),
-                                max(l.accepted_at))
-                FROM ledger_rows l
-                WHERE l.partner_id = m.partner_id AND l.quote_id = m.quote_id AND l.kind <> 'reversal'
-                  AND l.accepted_at <= m.moved_at) AS late
-       FROM moved m
-     ), routed AS (
-       SELECT partner_id, quote_id, coalesce(sum(amount) FILTER (WHERE amount > 0), 0) AS came,
-              coalesce(-sum(amount) FILTER (WHERE amount < 0), 0) AS pulled_back, sum(paid) AS paid, bool_or(kind = 'misrouted') AS misrouted,
-              -- A dispute is the platform's, and our account sees a share pulled back: that it was one, its file tells.
-              bool_or(kind = 'dispute' OR (amount < 0 AND EXISTS (
-                SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = arrived.partner_id
-                  AND l.quote_id = arrived.quote_id AND l.payment = arrived.payment))) AS disputed, coalesce(bool_or(late), false) AS late,
-              json_agg(id ORDER BY moved_at, id) AS movements
-       FROM arrived GROUP BY partner_id, quote_id
-     ), billed AS (
-       SELECT b.partner_id, b.quote_id, sum(b.amount) AS billed
+       GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
+       UNION ALL
+       SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
        FROM scope s JOIN missing_shares b ON b.partner_id = s.partner_id AND b.quote_id = s.quote_id
        WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
-       GROUP BY b.partner_id, b.quote_id
+     ), measured AS (
+       -- How long a share took: from its own acceptance where it names it, else from the last one before it came.
+       SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
+              max(at) FILTER (WHERE kind LIKE '%\\_accepted') OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
+              max(at) FILTER (WHERE kind = 'requote_accepted')
+                OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
+       FROM facts
      ), positions AS MATERIALIZED (
-       SELECT e.partner_id, e.quote_id, e.currency, e.accepted, e.reversed, e.first_accepted_at, e.last_accepted_at,
-              coalesce(r.came, 0) AS came, coalesce(r.pulled_back, 0) AS pulled_back, coalesce(b.billed, 0) AS billed,
-              coalesce(r.paid, 0) AS paid,
-              coalesce(r.misrouted, false) AS misrouted, coalesce(r.disputed, false) AS disputed,
-              coalesce(r.late, false) AS late, coalesce(r.movements, '[]') AS movements,
-              e.accepted - e.reversed = coalesce(r.came, 0) AND b.billed IS NULL
-                AND coalesce(r.pulled_back = 0 AND r.paid = 0 AND NOT r.misrouted AND NOT r.late, true) AS plain
-       FROM expected e
-       LEFT JOIN routed r USING (partner_id, quote_id)
-       LEFT JOIN billed b USING (partner_id, quote_id)
+       SELECT sums.*, accepted - reversed = came AND NOT was_billed AND pulled_back = 0 AND paid = 0
+                      AND NOT misrouted AND NOT late AS plain
+       FROM (
+         SELECT partner_id, quote_id, currency,
+                coalesce(sum(amount) FILTER (WHERE accepts), 0) AS accepted,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
+                min(at) FILTER (WHERE accepts) AS first_accepted_at, max(at) FILTER (WHERE accepts) AS last_accepted_at,
+                coalesce(sum(amount) FILTER (WHERE kind = 'share' AND amount > 0), 0) AS came,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'share' AND amount < 0), 0) AS pulled_back,
+                sum(paid) AS paid, coalesce(sum(amount) FILTER (WHERE kind = 'billed'), 0) AS billed,
+                bool_or(kind = 'billed') AS was_billed, bool_or(misrouted) AS misrouted, bool_or(disputed) AS disputed,
+                coalesce(bool_or(kind = 'share' AND amount > 0
+                  AND at > :lateAfterDays * interval '1 day' + coalesce(own_accepted, last_accepted)), false) AS late,
+                coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS movements
+         FROM measured GROUP BY partner_id, quote_id, currency
+         HAVING bool_or(kind NOT IN ('share', 'billed'))) AS sums
      )`;
 
 /** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
