@@ -16,6 +16,7 @@ import { readSealsOf } from '../seals/queries.ts';
 import { needsWork, reconcileMonth } from '../splits/month.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
 import { readStatementMonths } from '../splits/queries.ts';
+import { RECONCILED_MONTHS } from '../splits/standing.ts';
 import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor.ts';
 import { describeStatus } from './commands/status.ts';
@@ -135,9 +136,6 @@ export function runVerify(): Promise<number> {
     return found.differences > 0 ? EXIT.attention : EXIT.done;
   });
 }
-
-/** Of the latest statements' months, so many are looked at: what comes late comes within them. */
-const RECONCILED_MONTHS = 3;
 
 /** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
 export function runReconcile(): Promise<number> {

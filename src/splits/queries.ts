@@ -749,6 +749,48 @@ export function readOtherMovements(
   );
 }
 
+/** Movements of which nobody knows the quote, of the whole or of a part. */
+export async function countUnknownMovements(tx: Transaction): Promise<number> {
+  const { unknown } = await queryOne<{ unknown: number }>(
+    tx,
+    `WITH ${WAITING}
+     SELECT (SELECT count(*) FROM waiting)
+            + (SELECT count(*) FROM (
+                 SELECT FROM processor_movements m JOIN routed_shares r USING (movement_id)
+                 GROUP BY m.movement_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
+  );
+  return unknown;
+}
+
+export interface AccountCursor {
+  readonly account: string;
+  readonly partners: readonly string[];
+  readonly movements_from: 'processor' | 'settlement_file';
+  readonly read_to: string | null;
+  /** Something was accepted under it. */
+  readonly sold: boolean;
+}
+
+/** The connected accounts by the latest arrangements, with how far each was read. */
+export function readAccountCursors(tx: Transaction): Promise<AccountCursor[]> {
+  return query(
+    tx,
+    `WITH latest AS (
+       SELECT DISTINCT ON (partner_id) partner_id, connected_account_id AS account,
+              coalesce(movements_from, 'processor') AS movements_from
+       FROM partner_arrangements WHERE connected_account_id IS NOT NULL ORDER BY partner_id, from_month DESC
+     )
+     SELECT account, json_agg(partner_id ORDER BY partner_id) AS partners, min(movements_from) AS movements_from,
+            CASE min(movements_from)
+              WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = latest.account)
+              ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (array_agg(latest.partner_id)))
+            END AS read_to,
+            bool_or(EXISTS (SELECT FROM entries e WHERE e.partner_id = latest.partner_id
+                              AND e.arrangement = 'connected_account')) AS sold
+     FROM latest GROUP BY account ORDER BY account`,
+  );
+}
+
 /** The latest months that gave a statement, the oldest first. */
 export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
   const rows = await query<{ month: Month }>(

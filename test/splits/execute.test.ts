@@ -143,9 +143,15 @@ test('a declined card is refused as the processor says it, and another may be tr
 
 test('what the plan leaves to the platform must be given', async () => {
   const { requests } = planSplit(ACCEPTED, REAL);
-  expect(await unfinished(run(requests, {}))).toMatchObject({ code: 'input_missing', message: /payment_method/ });
+  expect(await unfinished(run(requests, {}))).toMatchObject({
+    code: 'input_missing',
+    message: expect.stringMatching(/payment_method/),
+  });
   const refund = planRefund({ ...ACCEPTED, reversal_id: 'rv-1' }, REAL);
-  expect(await unfinished(run(refund, {}))).toMatchObject({ code: 'input_missing', message: /payment_intent/ });
+  expect(await unfinished(run(refund, {}))).toMatchObject({
+    code: 'input_missing',
+    message: expect.stringMatching(/payment_intent/),
+  });
   expect(standIn.requests).toEqual([]);
 });
 
