@@ -18,6 +18,7 @@ import type { RefusalCode } from '../../src/errors.ts';
 import type { Month } from '../../src/month.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { SPLIT_ACTS } from '../splits/acts.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import { partner, type World } from '../support/world.ts';
 
@@ -234,6 +235,7 @@ export const ACTS: readonly Act[] = [
       return true;
     },
   },
+  ...SPLIT_ACTS,
 ];
 
 /** One of all acts, by their weights. */

@@ -79,7 +79,11 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
   for (const document of documents) {
     const zero = document.balance.replace(/[1-9]/g, '0');
     if (document.status === 'void' || document.document === 'statement') expect(document.balance).toBe(zero);
-    else add(document, document.balance, document.invoiceAmount, document.document === 'invoice' ? 1n : -1n);
+    else {
+      const sign = document.document === 'invoice' ? 1n : -1n;
+      add(document, document.balance, document.invoiceAmount, sign);
+      add(document, zero, document.amount_paid, -sign);
+    }
   }
   const writtenOff = await world.sql<{ number: string; amount: string }>(
     `SELECT d.number, w.amount::text FROM write_offs w JOIN documents d USING (document_id)`,
