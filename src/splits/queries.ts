@@ -284,6 +284,11 @@ const WAITING = `waiting AS MATERIALIZED (
            WHERE told.told_by = 'settlement_file' AND told.account = m.account AND told.payment = m.payment))
      )`;
 
+const STILL_WAITING = `waiting AS (
+       SELECT w.* FROM pg_temp.waiting_movements w
+       WHERE NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = w.movement_id)
+     )`;
+
 const OWNERS = `owners AS (
        SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
        WHERE connected_account_id IS NOT NULL
@@ -313,6 +318,10 @@ const INSERT_SHARES = `
  * which is matched. Never by its amount. Gives how many shares were found. Needs the ledger's lock.
  */
 export async function insertFoundShares(tx: Transaction, taking: Taking): Promise<number> {
+  // Looked for once among all that ever moved; each way of finding then looks at what those before it left.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.waiting_movements`);
+  await execute(tx, `CREATE TEMPORARY TABLE waiting_movements ON COMMIT DROP AS WITH ${WAITING} SELECT * FROM waiting`);
+  await execute(tx, `ANALYZE pg_temp.waiting_movements`);
   const byLine = await execute(
     tx,
     `WITH found AS (
@@ -328,7 +337,7 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   );
   const byMetadata = await execute(
     tx,
-    `WITH ${WAITING}, ${OWNERS}, found AS (
+    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
        SELECT * FROM (
          SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
                 w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
@@ -342,7 +351,7 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   );
   const byEnrollment = await execute(
     tx,
-    `WITH ${WAITING}, ${OWNERS}, found AS (
+    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
        SELECT * FROM (
          SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
                 w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
@@ -357,7 +366,7 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   );
   const bySettlement = await execute(
     tx,
-    `WITH ${WAITING}, ${OWNERS}, named AS (
+    `WITH ${STILL_WAITING}, ${OWNERS}, named AS (
        SELECT w.movement_id, w.moved_at, w.net, w.currency, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id,
               l.amount, sum(l.amount) OVER (PARTITION BY w.movement_id) AS told,
               count(*) OVER (PARTITION BY w.movement_id) AS lines
@@ -378,7 +387,7 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   );
   const byPayment = await execute(
     tx,
-    `WITH ${WAITING}, found AS (
+    `WITH ${STILL_WAITING}, found AS (
        SELECT * FROM (
          SELECT w.movement_id, w.moved_at, r.partner_id, r.posted_month, r.entry_id, r.quote_id, r.requote_id, w.currency,
                 w.net AS amount, 'payment' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
