@@ -29,6 +29,8 @@ export interface Environment {
   readonly smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY, of the mode that fits this environment: a test key in sandbox, a live one in production. */
   readonly stripeKey: string | undefined;
+  /** STRIPE_SECRET_KEY_<account>: by connected account, the key to read it with. */
+  readonly connectedKeys: ReadonlyMap<string, string>;
   /** STRIPE_API_BASE: a stand-in in Stripe's place, in sandbox only. */
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
@@ -55,7 +57,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     databaseReadUrl: url(variables, 'DATABASE_URL_READ', ['postgres:', 'postgresql:']),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
-    stripeKey: stripeKey(name, variables['STRIPE_SECRET_KEY']),
+    stripeKey: stripeKey(name, 'STRIPE_SECRET_KEY', variables['STRIPE_SECRET_KEY']),
+    connectedKeys: connectedKeys(name, variables),
     stripeBase: stripeBase(name, variables),
     linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
     webhookSecrets: (variables['STRIPE_WEBHOOK_SECRET'] ?? '').split(',').filter((secret) => secret.trim() !== ''),
@@ -76,7 +79,7 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
 }
 
 /** Test money in production and real money in a sandbox are both refused before anything else happens. */
-function stripeKey(environment: EnvironmentName, key: string | undefined): string | undefined {
+function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
   if (!key) return undefined;
   const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
   const wanted = environment === 'production' ? 'live' : 'test';
@@ -85,7 +88,18 @@ function stripeKey(environment: EnvironmentName, key: string | undefined): strin
     mode === undefined
       ? `must be a secret or restricted key of Stripe, such as sk_${wanted}_…`
       : `is a ${mode} key, and this is ${environment}: it needs a ${wanted} key (sk_${wanted}_… or rk_${wanted}_…)`;
-  throw refuse('environment_invalid', { variable: 'STRIPE_SECRET_KEY', reason });
+  throw refuse('environment_invalid', { variable, reason });
+}
+
+/** STRIPE_SECRET_KEY_acct_1 is the key of the account acct_1. */
+function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
+  const prefix = 'STRIPE_SECRET_KEY_';
+  return new Map(
+    Object.entries(variables).flatMap(([variable, value]): [string, string][] => {
+      const key = variable.startsWith(prefix) ? stripeKey(environment, variable, value) : undefined;
+      return key === undefined ? [] : [[variable.slice(prefix.length), key]];
+    }),
+  );
 }
 
 function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {

@@ -101,7 +101,9 @@ export const PAYMENTS_KNOWN_ONCE = `inspected AS (
          (SELECT count(*) FROM payment_sightings s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
          (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o JOIN payment_balances b USING (payment_id)
           WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
-            AND o.currency = p.currency AND b.status <> 'reversed') AS twins,
+            AND o.currency = p.currency AND b.status <> 'reversed'
+            -- A movement of several quotes brings a payment of each that was billed.
+            AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS twins,
          (SELECT count(*) FROM payment_sightings s JOIN bank_lines l USING (bank_line_id)
           WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS strange
   FROM payments p WHERE ${IN_SCOPE('p.entry_on')}
@@ -139,6 +141,7 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
+  UNION ALL SELECT 'share ' || routed_share_id, moved_on, entry_on, recorded_at FROM routed_shares
   UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at FROM credit_refund_returns
 ), inspected AS (
   SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed

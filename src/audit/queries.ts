@@ -3,6 +3,7 @@
  * subject and a detail for each that is not as it must be. `:month` is null for everything.
  */
 import { currenciesByMinorDigits } from '../money.ts';
+import { POSITIONS } from '../splits/queries.ts';
 
 const LIVE = `NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)`;
 
@@ -131,6 +132,14 @@ const APPEND_ONLY = [
   'requote_acceptances',
   'idempotency_keys',
   'seals',
+  'settlement_files',
+  'settlement_lines',
+  'processor_movements',
+  'processor_readings',
+  'routed_shares',
+  'reversal_evidence',
+  'missing_shares',
+  'share_payments',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
@@ -376,4 +385,128 @@ export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
      OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
      OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
      OR (why = 'void' AND NOT void)
+)`;
+
+/** What moved adds up, what a settlement file told is what its line says, and no share is more than what moved. */
+export const MOVEMENTS_ADD_UP = `inspected AS (
+  SELECT m.movement_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
+         l.amount AS told, l.currency AS told_currency, coalesce(r.amount, 0) AS matched, r.currencies
+  FROM processor_movements m
+  LEFT JOIN settlement_lines l ON m.told_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
+  LEFT JOIN LATERAL (
+    SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM routed_shares r
+    WHERE r.movement_id = m.movement_id) AS r ON true
+  WHERE CAST(:month AS text) IS NULL OR to_char(m.moved_at, 'YYYY-MM') = :month
+), differences AS (
+  SELECT format('movement %s of %s', id, account) AS subject,
+         format('%s less %s is %s %s; told as %s, matched to %s', amount, fee, net, currency,
+                coalesce(told::text, 'nothing else'), matched) AS detail
+  FROM inspected
+  WHERE net <> amount - fee OR (told, told_currency) <> (net, currency) OR currencies > 0
+     OR (matched <> 0 AND sign(matched) <> sign(net)) OR abs(matched) > abs(net)
+)`;
+
+/**
+ * A share is of an accepted quote of a partner whose account it came to, and what was pulled back and reversed in the
+ * ledger is a reversal of just that quote and amount.
+ */
+export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
+  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
+         e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
+         EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
+                 WHERE m.movement_id = r.movement_id AND a.partner_id = r.partner_id) AS own_account,
+         v.routed_share_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
+         x.invoice_amount AS reversal_amount
+  FROM routed_shares r
+  LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
+  LEFT JOIN reversal_evidence v USING (routed_share_id)
+  LEFT JOIN entries x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
+  WHERE CAST(:month AS text) IS NULL OR e.posted_month = :month
+), differences AS (
+  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+         format('%s %s, of a %s of quote %s%s', amount, currency, coalesce(kind, 'row that is not there'),
+                coalesce(entry_quote, 'none'), CASE WHEN reversed THEN format(', reversed by %s of quote %s',
+                coalesce(reversal_amount::text, 'nothing'), coalesce(reversal_quote, 'none')) ELSE '' END) AS detail
+  FROM inspected
+  WHERE kind IS DISTINCT FROM 'quote_accepted' OR (entry_quote, entry_currency) IS DISTINCT FROM (quote_id, currency)
+     OR NOT own_account
+     OR (reversed AND (reversal_kind, reversal_quote, reversal_amount) IS DISTINCT FROM ('reversal', quote_id, amount))
+)`;
+
+/** An invoice for missing shares is the sum of what its quotes lack, and bills no quote beyond what was accepted of it. */
+export const MISSING_SHARES_ARE_BILLED = `billed AS (
+  SELECT document_id, sum(amount) AS amount FROM missing_shares GROUP BY document_id
+), documents_of AS (
+  SELECT d.number AS subject, d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
+  FROM documents d
+  LEFT JOIN billed b USING (document_id)
+  CROSS JOIN LATERAL (SELECT coalesce(sum(invoice_amount), 0) AS amount FROM document_lines l WHERE l.document_id = d.document_id) AS l
+  WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND (CAST(:month AS text) IS NULL OR d.month = :month)
+), quotes AS (
+  SELECT format('quote %s of %s', b.quote_id, b.partner_id) AS subject, sum(b.amount) AS billed,
+         (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+          WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.kind <> 'reversal'
+            AND e.arrangement = 'connected_account') AS accepted
+  FROM missing_shares b
+  WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
+    AND (CAST(:month AS text) IS NULL OR b.month = :month)
+  GROUP BY b.partner_id, b.quote_id
+), inspected AS (
+  SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
+), differences AS (
+  SELECT subject, format('says %s where its quotes lack %s, and its lines %s', stated, summed, lines) AS detail
+  FROM documents_of WHERE stated <> summed OR stated <> lines
+  UNION ALL
+  SELECT subject, format('%s is billed as missing of %s accepted', billed, accepted) FROM quotes WHERE billed > accepted
+)`;
+
+/** What of a share pays an invoice is a payment of that partner and amount, and what takes it back a reversal. */
+export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
+  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,
+         p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
+         t.payment_id AS taken_of, i.payment_reversal_id IS NOT NULL AS given_back,
+         sum(s.amount) OVER (PARTITION BY s.routed_share_id) AS of_share,
+         EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id) AS billed
+  FROM share_payments s JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+  JOIN payments p ON p.payment_id = s.payment_id
+  LEFT JOIN payment_reversals t ON t.payment_reversal_id = s.payment_reversal_id
+  LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
+  WHERE CAST(:month AS text) IS NULL OR to_char(r.entry_on, 'YYYY-MM') = :month
+), differences AS (
+  SELECT format('payment %s', p.payment_id) AS subject, format('came as %s, and no share says so', p.identity) AS detail
+  FROM payments p
+  WHERE p.identity ~ '^processor[|].+[|]share [0-9]+$'
+    AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id AND s.payment_reversal_id IS NULL)
+  UNION ALL
+  SELECT format('reversal %s', t.payment_reversal_id), format('was taken back as %s, and no share says so', t.identity)
+  FROM payment_reversals t
+  WHERE t.identity ~ '^processor[|].+[|]share [0-9]+[|][0-9]+$'
+    AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_reversal_id = t.payment_reversal_id AND s.amount < 0)
+  UNION ALL
+  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+         format('%s of %s %s is payment %s over %s of %s, %s taken back', amount, share, currency, payment_id, paid,
+                coalesce(payer, 'nobody'), coalesce(taken, 0)) AS detail
+  FROM inspected
+  WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to <> account
+     OR sign(of_share) <> sign(share) OR abs(of_share) > abs(share)
+     OR CASE WHEN taken IS NULL THEN paid <> amount
+             WHEN amount < 0 THEN (taken, taken_of) <> (-amount, payment_id)
+             ELSE (taken, taken_of) <> (amount, payment_id) OR NOT given_back END
+)`;
+
+/**
+ * What the journal says is to come by the processor is what reconciling finds open, by partner and currency. Over
+ * everything, whatever month is asked for.
+ */
+export const PROCESSOR_TIES = `${POSITIONS.replaceAll(':month', 'CAST(NULL AS text)').replaceAll(':lateAfterDays', '0')}, inspected AS (
+  SELECT partner_id, currency, sum(open) AS open, sum(posted) AS posted
+  FROM (SELECT partner_id, currency, accepted - reversed - (came - pulled_back - paid) - billed AS open, 0 AS posted
+        FROM positions
+        UNION ALL
+        SELECT partner_id, currency, 0, amount FROM journal_months WHERE control = 'assets:receivable:processor') AS both_ways
+  GROUP BY partner_id, currency
+), differences AS (
+  SELECT format('assets:receivable:processor of %s', partner_id) AS subject,
+         format('reconciling finds %s %s open, the journal has %s', open, currency, posted) AS detail
+  FROM inspected WHERE open <> posted
 )`;

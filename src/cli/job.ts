@@ -14,7 +14,12 @@ import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { mailStatus } from '../reports/watch.ts';
 import { readSealsOf } from '../seals/queries.ts';
+import { needsWork, reconcileMonth } from '../splits/month.ts';
+import { accessTo, readAccount } from '../splits/poll.ts';
+import { readStatementMonths } from '../splits/queries.ts';
+import { RECONCILED_MONTHS } from '../splits/standing.ts';
 import { monthJson } from './commands/close.ts';
+import { accountsToRead } from './commands/processor.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
 import { recordDeliveries } from './deliveries.ts';
@@ -133,6 +138,32 @@ export function runVerify(): Promise<number> {
       }),
     );
     return found.differences > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+/** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
+export function runReconcile(): Promise<number> {
+  return runJob('reconcile', async (job) => {
+    const { environment, settings, database, log } = job;
+    let failed: number = EXIT.done;
+    // One account that cannot be read keeps no other from being read.
+    for (const account of await accountsToRead(job)) {
+      try {
+        log.info(await readAccount(database, job, accessTo(environment, account)), 'account read');
+      } catch (error) {
+        logFailure(log, error);
+        failed = exitOf(error);
+      }
+    }
+    const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
+    let open = 0;
+    for (const month of months) {
+      const found = await database.reading((tx) => reconcileMonth(tx, { settings, now: environment.now() }, month));
+      for (const partner of found.partners) log.info({ month, ...partner }, 'reconciled');
+      for (const exception of found.exceptions.filter(needsWork)) log.warn({ month, ...exception }, 'open');
+      open += found.open;
+    }
+    return failed === EXIT.done && open > 0 ? EXIT.attention : failed;
   });
 }
 

@@ -26,8 +26,10 @@ import type {
   PaymentRecordOptions,
   PaymentReverseOptions,
 } from './commands/payment.ts';
+import type { MatchOptions, ProcessorImportOptions, ReconcileOptions } from './commands/processor.ts';
 import type { ReportOptions, StatementOptions } from './commands/report.ts';
 import type { ServeOptions } from './commands/serve.ts';
+import type { SplitPlanOptions } from './commands/split.ts';
 import { type Output, openOutput, reportError } from './output.ts';
 
 // Each command loads what it works with when it runs: the libraries that draw and mail alone take 0.4 s to load.
@@ -40,6 +42,8 @@ const invoiceCommands = () => import('./commands/invoice.ts');
 const correctCommands = () => import('./commands/correct.ts');
 const paymentCommands = () => import('./commands/payment.ts');
 const remindCommands = () => import('./commands/remind.ts');
+const processorCommands = () => import('./commands/processor.ts');
+const splitCommands = () => import('./commands/split.ts');
 const reportCommands = () => import('./commands/report.ts');
 const backupCommands = () => import('./commands/backup.ts');
 const exportCommands = () => import('./commands/export.ts');
@@ -397,6 +401,94 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
         (await reportCommands()).reportClose(output, month, options),
       ),
     );
+  const split = program.command('split').description('connected accounts: what a partner must ask the processor for');
+  split
+    .command('plan <quote>')
+    .description('the processor requests for an accepted quote and its requotes')
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option('--operator-account <id>', 'sequential: the account of the operator or event host, who charges')
+    .option('--platform-fee <amount>', "sequential: the platform's own fee, charged with the quote")
+    .option(
+      '--requote-form <form>',
+      'destination_charge (default), or as_documented, which routes our share to the platform',
+      choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
+    )
+    .action(
+      act(async (output, quote: string, options: SplitPlanOptions) =>
+        (await splitCommands()).splitPlan(output, quote, options),
+      ),
+    );
+
+  const processor = program
+    .command('processor')
+    .description('connected accounts: what moved there, and what it was of');
+  processor
+    .command('import <file>')
+    .description("take in a partner's settlement file, or balance transactions as NDJSON; '-' is stdin")
+    .option('--partner <id>', 'of this partner: a settlement file (quote_id, transfer, payment, amount)')
+    .option('--account <id>', 'of this account of ours: balance transactions, with their source expanded')
+    .action(
+      act(async (output, file: string, options: ProcessorImportOptions) =>
+        (await processorCommands()).processorImport(output, file, options),
+      ),
+    );
+  processor
+    .command('poll')
+    .description('read our connected accounts at the processor, from a little before where the last reading ended')
+    .option('--account <id>', 'only this one; else all that STRIPE_SECRET_KEY_<account> gives a key for')
+    .action(
+      act(async (output, options: { account?: string }) => (await processorCommands()).processorPoll(output, options)),
+    );
+  const OF_QUOTE = ['--quote <id>', 'the quote'] as const;
+  const OF_ACCOUNT = ['--account <id>', 'where several accounts have a movement of that id'] as const;
+  processor
+    .command('match <movement>')
+    .description('say of which quote a movement is')
+    .requiredOption(...OF_QUOTE)
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option(...OF_ACCOUNT)
+    .option('--amount <amount>', 'a part of it; else all that no quote explains')
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, movement: string, options: MatchOptions) =>
+        (await processorCommands()).processorMatch(output, movement, options, 'match'),
+      ),
+    );
+  processor
+    .command('unmatch <movement>')
+    .description('take a match back')
+    .requiredOption(...OF_QUOTE)
+    .option('--partner <id>', 'whose quote, where several partners have one of that id')
+    .option(...OF_ACCOUNT)
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, movement: string, options: MatchOptions) =>
+        (await processorCommands()).processorMatch(output, movement, options, 'unmatch'),
+      ),
+    );
+  processor
+    .command('reverse <movement>')
+    .description('record a share that was pulled back as a reversal in the ledger')
+    .requiredOption('--spot-price <amount>', 'what the customer got back of the price')
+    .option(...OF_ACCOUNT)
+    .action(
+      act(async (output, movement: string, options: { account?: string; spotPrice: string }) =>
+        (await processorCommands()).processorReverse(output, movement, options),
+      ),
+    );
+  program
+    .command('reconcile')
+    .argument('<month>', 'YYYY-MM', monthArgument('month'))
+    .description('what the ledger expects against what the processor routed; exit 4 while anything is open')
+    .option('--reverse', 'record what was pulled back as reversals in the ledger, where its price is known')
+    .option('--bill-missing', 'issue invoices for what never came')
+    .option(...NO_DELIVER)
+    .action(
+      act(async (output, month: Month, options: ReconcileOptions) =>
+        (await processorCommands()).reconcile(output, month, options),
+      ),
+    );
+
   report
     .command('coverage')
     .description('partner by closed month: a document, no activity, or a gap; exit 4 where there is a gap')

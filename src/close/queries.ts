@@ -171,7 +171,7 @@ export interface Issue {
   readonly sandbox: boolean;
   /** ISO instant. */
   readonly now: string;
-  readonly askedFor: 'close' | 'rerun';
+  readonly askedFor: 'close' | 'rerun' | 'missing_shares';
   readonly eventId: number;
   /** The right-hand side of the Message-IDs. */
   readonly mailDomain: string;

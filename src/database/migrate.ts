@@ -14,6 +14,7 @@ import * as logos from '../../migrations/009_logos.ts';
 import * as journal from '../../migrations/010_journal.ts';
 import * as quotes from '../../migrations/011_quotes.ts';
 import * as seals from '../../migrations/012_seals.ts';
+import * as processor from '../../migrations/013_processor.ts';
 import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
@@ -36,6 +37,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '010_journal', ...journal },
   { name: '011_quotes', ...quotes },
   { name: '012_seals', ...seals },
+  { name: '013_processor', ...processor },
   { name: '014_policies_of_rows', ...policiesOfRows },
 ];
 

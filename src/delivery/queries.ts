@@ -215,23 +215,34 @@ export async function readDrawings(
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** Rows that each month's document bills, in ledger order; none of any other document. */
+/**
+ * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
+ * for missing shares bills what did not come of quotes: their rows.
+ */
 export async function readRowsOfDocuments(
   tx: Transaction,
   documentIds: readonly number[],
 ): Promise<ReadonlyMap<number, Record<string, string | null>[]>> {
   const rows = await query<Record<string, string | null> & { document_id: number }>(
     tx,
-    `SELECT d.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
+    `SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
             e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
-            e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, d.month AS posted_month, e.recorded_at,
-            d.number AS document
-     FROM documents d
-     JOIN closed_months m ON m.month = d.month
-     JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
-       AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-     WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'month'
-     ORDER BY d.document_id, e.entry_id`,
+            e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, e.billed_month AS posted_month,
+            e.recorded_at, e.number AS document
+     FROM (
+       SELECT e.*, d.document_id, d.month AS billed_month, d.number
+       FROM documents d
+       JOIN closed_months m ON m.month = d.month
+       JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
+         AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
+       WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'month'
+       UNION ALL
+       SELECT e.*, d.document_id, e.posted_month, d.number
+       FROM documents d
+       JOIN missing_shares b ON b.document_id = d.document_id
+       JOIN entries e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+       WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'missing_shares') AS e
+     ORDER BY e.document_id, e.entry_id`,
     { documentIds },
   );
   const byDocument = new Map<number, Record<string, string | null>[]>();
@@ -243,7 +254,7 @@ export async function readRowsOfDocuments(
   return byDocument;
 }
 
-/** Rows that a month's document bills, in ledger order; none of any other document. */
+/** Rows that a document bills, in ledger order. */
 export const readDocumentRows = async (tx: Transaction, id: number): Promise<Record<string, string | null>[]> =>
   (await readRowsOfDocuments(tx, [id])).get(id) ?? [];
 

@@ -118,6 +118,7 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
        UNION ALL
        SELECT 6, queued_at, 'sending_asked',
               jsonb_build_object('asked_for', CASE asked_for WHEN 'resend' THEN 'a person' WHEN 'credit' THEN 'its issue'
+                                              WHEN 'missing_shares' THEN 'its issue'
                                               WHEN 'rerun' THEN 'the rerun' ELSE 'the close' END,
                                  'to', addressed_to, 'message_id', message_id), event_id
        FROM sendings WHERE document_id = :documentId

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import { fieldProblems } from '../config.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { readDocuments } from '../documents/queries.ts';
 import { reasonOf, refuse } from '../errors.ts';
@@ -14,15 +14,17 @@ import { doesClientLive } from '../partners/client-queries.ts';
 import { type Accepted, accept, acceptedQuote, incrementsOf, type Wanted } from '../quotes/accept.ts';
 import { type Caller, keepAnswer, type QuoteState, readKeptAnswer } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf } from '../quotes/quote.ts';
+import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
 import type { Shared } from './server.ts';
 
-interface Call<Params, Body> {
+interface Call<Params, Body, Query> {
   readonly caller: Caller;
   readonly now: DateTime<true>;
   readonly params: Params;
   readonly body: Body;
+  readonly query: Query;
 }
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
@@ -93,18 +95,16 @@ function quoteAnswer(quote: QuoteState): object {
   };
 }
 
-/** The answers of acceptances, each at its own place; what they need beside them is read here, once for all. */
-export async function acceptanceAnswers(accepted: readonly Accepted[]): Promise<string[]> {
-  return accepted.map((each) => writeExactJson(acceptanceAnswer(each)));
-}
-
-/** The payment values of 2.2, or those of 2.3 for a requote. What a connected account's partner must split goes beside. */
-function acceptanceAnswer(accepted: Accepted): object {
+/** The payment values of 2.2, or those of 2.3 for a requote; beside them the plan of a connected account's split. */
+function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
+  // What the partner of a connected account must ask its processor for (service.md 7).
+  const plan = routed && planAcceptance(routed, query);
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
   const facts = { quote_id: quoteId, enrollment_id: enrollmentId, currency, accepted_at: acceptedAt };
+  const split = plan && { split: { ...plan, share: exact(plan.share, currency) } };
   return requoteId === null
-    ? { ...facts, ...prices(accepted, currency) }
-    : { requote_id: requoteId, ...facts, ...increments(accepted, currency) };
+    ? { ...facts, ...prices(accepted, currency), ...split }
+    : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
 }
 
 // --- What every call passes -------------------------------------------------------------------------------------------
@@ -120,22 +120,23 @@ interface RequestKey {
   readonly sha256: string;
 }
 
-type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined> = Call<
+type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = Call<
   z.output<Params>,
-  Body extends z.ZodType ? z.output<Body> : undefined
+  Body extends z.ZodType ? z.output<Body> : undefined,
+  z.output<Query>
 >;
 
-type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined> = (
+type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
   tx: Transaction,
-  call: CallOf<Params, Body>,
+  call: CallOf<Params, Body, Query>,
 ) => Promise<unknown>;
 
 /** A call that does one act in a transaction of its own. */
-function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
+function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
-  operation: Operation<Params, Body>,
-  work: Handler<Params, Body>,
+  operation: Operation<Params, Body, Query>,
+  work: Handler<Params, Body, Query>,
 ): void {
   route(app, shared, operation, (call, key) =>
     insideTransaction(shared, operation, async (tx) => {
@@ -153,19 +154,23 @@ function serve<Params extends z.ZodType, Body extends z.ZodType | undefined>(
 function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
-  operation: Operation<Params, undefined>,
-  wantedBy: (call: CallOf<Params, undefined>) => Wanted,
+  operation: Operation<Params, undefined, typeof operations.splitQuery>,
+  wantedBy: (call: CallOf<Params, undefined, typeof operations.splitQuery>) => Wanted,
 ): void {
   const { metrics, acceptances } = shared;
   route(app, shared, operation, async (call, key) => {
     const wanted = wantedBy(call);
+    const answerWith = (found: RoutedAcceptance) => ({
+      status: operation.status,
+      text: writeExactJson(acceptanceAnswer(found, call.query)),
+    });
     const alone = async (tx: Transaction) => {
-      const [text = ''] = await acceptanceAnswers([await accept(tx, wanted)]);
-      return { status: operation.status, text };
+      const [found] = await readRouted([await accept(tx, wanted)], (work) => work(sendWithin(tx)));
+      return answerWith(found as RoutedAcceptance);
     };
     const answer =
       key === undefined
-        ? { status: operation.status, text: await acceptances(wanted) }
+        ? answerWith(await acceptances(wanted))
         : await insideTransaction(shared, operation, (tx) => onceByKey(tx, { ...call, ...key }, () => alone(tx)));
     metrics.acceptances.inc({ kind: wanted.kind });
     return answer;
@@ -173,11 +178,11 @@ function serveAcceptances<Params extends z.ZodType>(
 }
 
 /** What every call passes before its act: whose it is, how often they ask, and what they ask for. */
-function route<Params extends z.ZodType, Body extends z.ZodType | undefined>(
+function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
-  operation: Operation<Params, Body>,
-  act: (call: CallOf<Params, Body>, key: RequestKey | undefined) => Promise<Answer>,
+  operation: Operation<Params, Body, Query>,
+  act: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
 ): void {
   const { environment, settings, limits } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
@@ -190,7 +195,8 @@ function route<Params extends z.ZodType, Body extends z.ZodType | undefined>(
     const params = readParams(operation, request);
     const body = operation.body === undefined ? undefined : readBody(operation.body, request);
     const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
-    const call = { caller, now: environment.now(), params, body } as CallOf<Params, Body>;
+    const query = readQuery(operation, request);
+    const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
     const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
@@ -301,6 +307,12 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
   throw requoteId === undefined
     ? refuse('quote_unknown', { quote_id: quoteId ?? '' })
     : refuse('requote_unknown', { requote_id: requoteId });
+}
+
+function readQuery(operation: Operation, request: FastifyRequest): unknown {
+  const parsed = operation.query.safeParse(request.query);
+  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  return parsed.data;
 }
 
 function readBody(schema: z.ZodType, request: FastifyRequest): unknown {

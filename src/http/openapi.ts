@@ -94,6 +94,7 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
         description: 'Your partner id: that of the token',
         schema: { type: 'string' },
       },
+      ...queryParameters(operation),
       ...(method === 'POST'
         ? [
             {
@@ -122,6 +123,18 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
       ...problems(operation, method),
     },
   };
+}
+
+/** What may stand behind the `?`. */
+function queryParameters({ query }: Operation): Json[] {
+  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
+    properties?: Record<string, Json>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    ...{ name, in: 'query', required: required.includes(name), schema },
+    ...(description === undefined ? {} : { description }),
+  }));
 }
 
 /** The refusals of an operation by their status, each with its codes. */

@@ -10,6 +10,7 @@ import { IDENTIFIER } from '../partners/file.ts';
 export interface Operation<
   Params extends z.ZodType = z.ZodType,
   Body extends z.ZodType | undefined = z.ZodType | undefined,
+  Query extends z.ZodType = z.ZodType,
 > {
   readonly id: string;
   readonly methods: readonly ('GET' | 'POST')[];
@@ -23,6 +24,8 @@ export interface Operation<
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
+  /** What may stand behind the `?`; anything else there is not looked at. */
+  readonly query: Query;
   readonly status: 200 | 201;
   readonly answer: z.ZodType;
   readonly example: unknown;
@@ -83,12 +86,45 @@ const requoteAnswer = z.object({
   requoted_at: instant,
 });
 
+/** As src/splits/plan.ts plans it, and `split plan` prints it. */
+const split = z
+  .object({
+    split: z.enum(['real_time', 'sequential']),
+    merchant_of_record: z.enum(['platform', 'third_party']),
+    connected_account_id: z.string(),
+    share: amount('What must reach us: the invoiceAmount, or the incrementalInvoiceAmount'),
+    requests: z
+      .array(
+        z.object({
+          does: z.enum(['payment', 'transfer']),
+          method: z.literal('POST'),
+          path: z.string(),
+          headers: z
+            .record(z.string(), z.string())
+            .meta({ description: 'Stripe-Account: on whose account; else yours' }),
+          add: z.array(z.string()).optional().meta({ description: 'Parameters that only your checkout knows' }),
+          params: z
+            .record(z.string(), z.unknown())
+            .meta({ description: 'Amounts are whole numbers of the smallest unit' }),
+        }),
+      )
+      .nullable()
+      .meta({ description: 'What to ask the processor for, in this order; null where it cannot be planned' }),
+    problem: z
+      .object({ code: z.string(), reason: z.string() })
+      .nullable()
+      .meta({ description: 'Why it cannot be planned; the acceptance stands all the same' }),
+  })
+  .optional()
+  .meta({ description: 'Only under a connected account: how the share is routed to us (docs/connected-accounts.md)' });
+
 const acceptance = z.object({
   quote_id: identifier,
   enrollment_id: identifier,
   currency,
   accepted_at: instant,
   ...prices,
+  split,
 });
 
 const requoteAcceptance = z.object({
@@ -98,6 +134,7 @@ const requoteAcceptance = z.object({
   currency,
   accepted_at: instant,
   ...increments,
+  split,
 });
 
 const text = z.string();
@@ -135,11 +172,26 @@ const documentAnswer = z.object({
 
 // --- Operations -------------------------------------------------------------------------------------------------------
 
-const operation = <Params extends z.ZodType, Body extends z.ZodType | undefined>(
-  given: Operation<Params, Body>,
-): Operation<Params, Body> => given;
-
 const none = z.object({});
+
+const operation = <Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType = typeof none>(
+  given: Omit<Operation<Params, Body, Query>, 'query'> & { readonly query?: Query },
+): Operation<Params, Body, Query> => ({ ...given, query: given.query ?? (none as unknown as Query) });
+
+/** Inputs of a sequential split's plan (service.md 7.4.3). */
+export const splitQuery = z.object({
+  operator_account: z
+    .string()
+    .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
+    .optional()
+    .meta({ description: 'In a sequential split: the account of the operator or event host, who charges' }),
+  platform_fee: z
+    .string()
+    .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be a plain decimal such as 1.50')
+    .optional()
+    .meta({ description: 'In a sequential split: your own fee in major units, charged with what is accepted' }),
+});
+export type SplitQuery = z.output<typeof splitQuery>;
 const ofQuote = z.object({ quote_id: identifier });
 const ofRequote = z.object({ requote_id: identifier });
 
@@ -219,6 +271,7 @@ export const acceptQuote = operation({
   partnerHeader: 'required',
   params: ofQuote,
   body: undefined,
+  query: splitQuery,
   status: 200,
   answer: acceptance,
   example: {
@@ -231,6 +284,7 @@ export const acceptQuote = operation({
   refusals: [
     ...(['quote_unknown', 'partner_inactive', 'policy_inactive', 'recorded_otherwise', 'prefetch_refused'] as const),
     'ledger_busy',
+    'request_invalid',
   ],
 });
 
@@ -273,6 +327,7 @@ export const acceptRequote = operation({
   partnerHeader: 'required',
   params: ofRequote,
   body: undefined,
+  query: splitQuery,
   status: 200,
   answer: requoteAcceptance,
   example: {
@@ -286,6 +341,7 @@ export const acceptRequote = operation({
   refusals: [
     ...(['requote_unknown', 'requote_stale', 'quote_reversed', 'recorded_otherwise', 'prefetch_refused'] as const),
     'ledger_busy',
+    'request_invalid',
   ],
 });
 

@@ -7,7 +7,8 @@ import type { Database } from '../database/database.ts';
 import { refuse } from '../errors.ts';
 import type { Wanted } from '../quotes/accept.ts';
 import { openAcceptances } from '../quotes/acceptances.ts';
-import { acceptanceAnswers, addApi } from './api.ts';
+import { type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
+import { addApi } from './api.ts';
 import { type Keyring, openKeyring } from './keys.ts';
 import { type Limits, openLimits } from './limits.ts';
 import { type Metrics, openMetrics } from './metrics.ts';
@@ -35,8 +36,8 @@ export interface Service {
   readonly log: FastifyBaseLogger;
   /** Where the processor's events go; without it none are taken. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** Told when events were stored, for whoever works them off. */
-  readonly onEventsStored?: (() => void) | undefined;
+  /** Told when events were stored, for whoever works them off, and of which connected accounts of ours. */
+  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }
 
 /** What the routes share. */
@@ -45,8 +46,8 @@ export interface Shared extends Service {
   readonly tokens: TokenOffice;
   readonly limits: Limits;
   readonly metrics: Metrics;
-  /** Accepts a quote or a requote, with others that arrive at the same time, and gives the text of its answer. */
-  readonly acceptances: (wanted: Wanted) => Promise<string>;
+  /** Accepts a quote or a requote, with others that arrive at the same time, with what its split follows from. */
+  readonly acceptances: (wanted: Wanted) => Promise<RoutedAcceptance>;
 }
 
 /** No body of the API needs a tenth of it. */
@@ -145,7 +146,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   });
   app.setErrorHandler(sendProblem);
 
-  const acceptances = openAcceptances(database, acceptanceAnswers);
+  const acceptances = openAcceptances(database, readRouted);
   const shared: Shared = { ...service, keyring, tokens, limits, metrics, acceptances };
   addTokenExchange(app, shared);
   addDiscovery(app, shared);

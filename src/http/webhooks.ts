@@ -14,8 +14,8 @@ import type { Shared } from './server.ts';
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
-  file: { name: string; text: string },
-) => Promise<unknown>;
+  file: { name: string; text: string; account?: string | undefined },
+) => Promise<{ readonly accounts: readonly string[] }>;
 
 const LARGEST_EVENT = 1024 * 1024;
 /** How old, or how far ahead, a signature may be. */
@@ -25,14 +25,15 @@ export function addWebhooks(
   app: FastifyInstance,
   { database, environment, storeEvents, onEventsStored }: Shared,
 ): void {
-  app.post('/webhooks/stripe', { bodyLimit: LARGEST_EVENT }, async (request) => {
+  app.post<{ Querystring: { account?: string } }>('/webhooks/stripe', { bodyLimit: LARGEST_EVENT }, async (request) => {
     const secrets = environment.webhookSecrets;
     if (secrets.length === 0 || storeEvents === undefined) throw refuse('webhook_not_configured', {});
     const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
     const now = environment.now();
     checkSignature(body, request.headers['stripe-signature'], secrets, now.toSeconds());
-    await database.transaction((tx) => storeEvents(tx, { environment }, { name: 'webhook', text: oneLine(body) }));
-    onEventsStored?.();
+    const file = { name: 'webhook', text: oneLine(body), account: accountOf(request.query.account) };
+    const { accounts } = await database.transaction((tx) => storeEvents(tx, { environment }, file));
+    onEventsStored?.(accounts);
     return { received: true };
   });
 }
@@ -63,6 +64,16 @@ export function checkSignature(
   if (Math.abs(nowSeconds - Number(time)) > TOLERANCE_SECONDS) {
     throw invalid(`its signature is more than ${TOLERANCE_SECONDS} seconds from our clock`);
   }
+}
+
+/**
+ * `?account=acct_…` stands behind the address that a connected account of ours tells its own events to, which don't name
+ * it. Signed for us, they are believed.
+ */
+function accountOf(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'string' && /^[\x21-\x7e]{1,255}$/.test(given)) return given;
+  throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
 /** The event as one line, as the inbox takes it: line breaks stand only between the tokens of JSON. */

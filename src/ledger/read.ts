@@ -3,6 +3,7 @@
  * that can't be read is a record with a problem, never an exception: the import reports it with all others.
  */
 import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { reasonOf, refuse } from '../errors.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
@@ -14,6 +15,8 @@ export interface SourceFile {
   /** As reports name it; `-` is standard input. */
   readonly name: string;
   readonly format: RowFormat;
+  /** Rows that this program itself has made, in the place of a file's. */
+  readonly text?: string;
 }
 
 export interface SourceRecord {
@@ -33,7 +36,12 @@ const LONGEST_RECORD = 1_000_000;
 
 /** The records of a file in batches, one for each chunk read, so that memory stays constant. */
 export async function* readRecords(file: SourceFile, onBytes: (bytes: number) => void): AsyncGenerator<SourceRecord[]> {
-  const chunks = file.name === '-' ? process.stdin : createReadStream(file.name, { highWaterMark: 256 * 1024 });
+  const chunks =
+    file.text !== undefined
+      ? Readable.from([Buffer.from(file.text)])
+      : file.name === '-'
+        ? process.stdin
+        : createReadStream(file.name, { highWaterMark: 256 * 1024 });
   // A transaction that the server undid is tried again, but what came through a pipe is gone.
   if (chunks.readableEnded) {
     throw refuse('file_unreadable', {

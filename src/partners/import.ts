@@ -106,6 +106,9 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     connected_account_id: partner.connected_account_id ?? null,
     merchant_of_record: partner.merchant_of_record ?? null,
     split: partner.split ?? null,
+    connected_account_type: partner.connected_account_type ?? null,
+    connected_account_state: partner.connected_account_state ?? null,
+    movements_from: partner.movements_from ?? null,
   };
 }
 
@@ -126,6 +129,9 @@ function sameArrangement(one: Arrangement, other: Arrangement | undefined): bool
     one.arrangement === other.arrangement &&
     one.connected_account_id === other.connected_account_id &&
     one.merchant_of_record === other.merchant_of_record &&
-    one.split === other.split
+    one.split === other.split &&
+    one.connected_account_type === other.connected_account_type &&
+    one.connected_account_state === other.connected_account_state &&
+    one.movements_from === other.movements_from
   );
 }

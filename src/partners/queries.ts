@@ -10,6 +10,10 @@ export interface Arrangement {
   readonly connected_account_id: string | null;
   readonly merchant_of_record: 'platform' | 'third_party' | null;
   readonly split: 'real_time' | 'sequential' | null;
+  readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
+  readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
+  /** Null: from the processor itself. */
+  readonly movements_from: 'processor' | 'settlement_file' | null;
 }
 
 /** Records partners as the file has them; says of each whether it is new. Partners that did not change are left out. */
@@ -96,7 +100,8 @@ export async function upsertPolicies(
 export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
   return query(
     tx,
-    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split
+    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split,
+            connected_account_type, connected_account_state, movements_from
      FROM partner_arrangements
      WHERE partner_id = ANY (CAST(:ids AS text[]))
      ORDER BY partner_id, from_month DESC`,
@@ -120,12 +125,16 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
   await execute(
     tx,
     `INSERT INTO partner_arrangements (
-       partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split)
+       partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split, connected_account_type,
+       connected_account_state, movements_from)
      SELECT * FROM json_to_recordset(CAST(:arrangements AS json)) AS a (
-       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text, split text)
+       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text, split text,
+       connected_account_type text, connected_account_state text, movements_from text)
      ON CONFLICT (partner_id, from_month) DO UPDATE SET
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
-       merchant_of_record = excluded.merchant_of_record, split = excluded.split`,
+       merchant_of_record = excluded.merchant_of_record, split = excluded.split,
+       connected_account_type = excluded.connected_account_type,
+       connected_account_state = excluded.connected_account_state, movements_from = excluded.movements_from`,
     { arrangements: JSON.stringify(arrangements) },
   );
 }
@@ -141,7 +150,8 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
             p.currency, p.time_zone, p.payment_terms_days, p.inactive_since IS NULL AS active,
             p.tax_id, p.purchase_order, p.legal_note, a.arrangement,
             nullif(a.from_month, '0001-01') AS arrangement_from,
-            a.connected_account_id, a.merchant_of_record, a.split,
+            a.connected_account_id, a.merchant_of_record, a.split, a.connected_account_type,
+            a.connected_account_state, a.movements_from,
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,

@@ -38,13 +38,18 @@ const eventSchema = z.object({
 export interface StoredEvents {
   readonly stored: number;
   readonly known: number;
+  /** Connected accounts on which something new happened. */
+  readonly accounts: readonly string[];
 }
 
-/** Stores events from NDJSON, all or none. The door for webhooks gives one line. */
+/**
+ * Stores events from NDJSON, all or none. The door for webhooks gives one line, and the account where the event itself
+ * names none: Stripe leaves it out of what it tells an account of itself.
+ */
 export async function storeEvents(
   tx: Transaction,
   acting: Pick<Acting, 'environment'>,
-  file: { name: string; text: string },
+  file: { name: string; text: string; account?: string | undefined },
 ): Promise<StoredEvents> {
   const problems: FieldProblem[] = [];
   const rows = file.text.split('\n').flatMap((line, index) => {
@@ -64,7 +69,7 @@ export async function storeEvents(
     }
     const { id, type, created, livemode, account } = parsed.data;
     const at = DateTime.fromSeconds(Number(created), { zone: 'utc' }).toISO();
-    return [{ account: account ?? '', id, type, created: at, livemode, payload: line, place: index }];
+    return [{ account: account ?? file.account ?? '', id, type, created: at, livemode, payload: line, place: index }];
   });
   if (problems.length > 0)
     throw refuse('processor_events_invalid', { file: file.name, problems: problems.slice(0, 20) });
@@ -77,17 +82,19 @@ export async function storeEvents(
       environment: acting.environment.name,
     });
   }
-  const stored = await execute(
+  const stored = await query<{ account: string }>(
     tx,
     `INSERT INTO processor_events (account, id, type, livemode, created, payload, received_at)
      SELECT r.account, r.id, r.type, r.livemode, r.created, CAST(r.payload AS jsonb), CAST(:now AS timestamptz)
      FROM json_to_recordset(CAST(:rows AS json)) AS r (
        account text, id text, type text, livemode boolean, created timestamptz, payload text, place bigint)
      ORDER BY r.place
-     ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING`,
+     ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
+     RETURNING account`,
     { rows: JSON.stringify(rows), now: acting.environment.now().toISO() },
   );
-  return { stored, known: rows.length - stored };
+  const accounts = [...new Set(stored.map(({ account }) => account))].filter((account) => account !== '').sort();
+  return { stored: stored.length, known: rows.length - stored.length, accounts };
 }
 
 interface WaitingEvent {
@@ -195,7 +202,7 @@ async function processEvent(
 ): Promise<Outcome> {
   const nothing = (reason: string): Outcome => ({ outcome: 'nothing', payment_id: null, reason });
   if (event.account !== '')
-    return nothing(`of the connected account ${event.account}, whose money is no payment of an invoice`);
+    return nothing(`a hint to read the connected account ${event.account}: what moved there is told by its balance`);
   const payload = parseExactJson(event.payload) as { data: { object: unknown } };
   const reading = readEvent(event.type, payload.data.object);
   if ('nothing' in reading) return nothing(reading.nothing);

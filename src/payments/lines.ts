@@ -216,7 +216,10 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
   );
 }
 
-/** Link money that no payout has brought yet, the oldest first, less what was refunded or is disputed. */
+/**
+ * Link money that no payout has brought yet, the oldest first, less what was refunded or is disputed. What came to a
+ * connected account is paid out from there.
+ */
 export function readWithProcessor(
   tx: Transaction,
   currency: string,
@@ -225,7 +228,7 @@ export function readWithProcessor(
     tx,
     `SELECT p.payment_id, p.amount - b.reversed AS amount, p.received_on
      FROM payments p JOIN payment_balances b USING (payment_id)
-     WHERE p.method = 'link' AND p.currency = :currency AND b.status <> 'reversed'
+     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency AND b.status <> 'reversed'
        AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)
      ORDER BY p.received_on, p.payment_id`,
     { currency },

@@ -3,8 +3,8 @@
  * its object says by itself: paid, refunded so much in all, disputed. Pure.
  */
 import { z } from 'zod';
-import { stripeDigits } from '../delivery/links/stripe-amounts.ts';
 import { Amount, isCurrency, minorDigits } from '../money.ts';
+import { fromSmallestUnit } from '../smallest-unit.ts';
 
 export type Fact =
   | {
@@ -83,12 +83,10 @@ const disputeSchema = z.object({
 });
 
 /** An integer of the smallest unit as an exact amount; undefined where the currency can't have it. */
-export function fromSmallestUnit(units: string, currency: string): Amount | undefined {
+export function amountOfUnits(units: string, currency: string): Amount | undefined {
   const code = currency.toUpperCase();
-  if (!isCurrency(code)) return undefined;
-  const digits = stripeDigits(code) as number;
-  const padded = units.padStart(digits + 1, '0');
-  const written = digits === 0 ? padded : `${padded.slice(0, -digits)}.${padded.slice(-digits)}`;
+  const written = isCurrency(code) ? fromSmallestUnit(units, code) : undefined;
+  if (written === undefined) return undefined;
   const exact = written.includes('.') ? written.replace(/0+$/, '').replace(/\.$/, '') : written;
   const decimals = exact.split('.')[1]?.length ?? 0;
   return decimals > (minorDigits(code) as number) ? undefined : Amount.of(exact, code);
@@ -144,7 +142,7 @@ function session(object: unknown): Reading {
   const { data } = parsed;
   // ACH debit: completed means ordered, and paid is told days later.
   if (data.payment_status !== 'paid') return { nothing: `the session is ${data.payment_status}, not paid` };
-  const amount = fromSmallestUnit(data.amount_total ?? '0', data.currency ?? '');
+  const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
   if (amount === undefined || !amount.isPositive()) return { person: 'it says paid, and names no amount' };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, data.metadata, data.customer_details?.name)] };
@@ -154,7 +152,7 @@ function intent(object: unknown): Reading {
   const parsed = intentSchema.safeParse(object);
   if (!parsed.success || parsed.data.status !== 'succeeded') return { person: UNREADABLE };
   const { data } = parsed;
-  const amount = fromSmallestUnit(data.amount_received ?? '0', data.currency);
+  const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
   if (amount === undefined || !amount.isPositive()) return { person: 'it says succeeded, and names no amount' };
   const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, data.metadata, undefined)] };
@@ -166,8 +164,8 @@ function charge(object: unknown): Reading {
   const { data } = parsed;
   if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
-  const amount = fromSmallestUnit(data.amount_captured ?? data.amount, data.currency);
-  const total = fromSmallestUnit(data.amount_refunded, data.currency);
+  const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
+  const total = amountOfUnits(data.amount_refunded, data.currency);
   if (amount === undefined || total === undefined || !amount.isPositive()) return { person: UNREADABLE };
   const paid = received(ids, amount, data.metadata, data.billing_details?.name);
   return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
@@ -178,7 +176,7 @@ function dispute(object: unknown): Reading {
   if (!parsed.success) return { person: UNREADABLE };
   const { data } = parsed;
   const state = DISPUTE_STATES[data.status];
-  const amount = fromSmallestUnit(data.amount, data.currency);
+  const amount = amountOfUnits(data.amount, data.currency);
   const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
   if (state === undefined) return { person: `a dispute that is ${data.status} is not known` };
   if (amount === undefined || !amount.isPositive() || ids.length === 0) return { person: UNREADABLE };

@@ -11,7 +11,7 @@
  */
 import type { Database } from '../database/database.ts';
 import { type Gathering, gather } from '../database/gather.ts';
-import { isFaultOfOne, LOCK_TIMEOUT, sqlstate } from '../database/transaction.ts';
+import { isFaultOfOne, LOCK_TIMEOUT, type Send, sqlstate } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerFor } from '../ledger/lock.ts';
 import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
@@ -20,7 +20,7 @@ import { isOvertaken } from './queries.ts';
 /** Turns what is accepted into answers; what they need beside it is read once for all of them. */
 export type Answering<Answer> = (
   accepted: readonly Accepted[],
-  reading: Database['reading'],
+  reading: <Result>(work: (send: Send) => Promise<Result>) => Promise<Result>,
 ) => Promise<readonly Answer[]>;
 
 interface Request<Answer> {
@@ -113,7 +113,7 @@ export function openAcceptances<Answer>(
   }
 
   const answersTo = async (accepted: readonly Accepted[]): Promise<readonly Answer[]> =>
-    accepted.length === 0 ? [] : answering(accepted, database.reading);
+    accepted.length === 0 ? [] : answering(accepted, (work) => database.inOneTrip(work, { readOnly: true }));
 
   function lookAgain(request: Request<Answer>): void {
     request.looks += 1;

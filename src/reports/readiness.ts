@@ -8,13 +8,14 @@ import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors.ts';
 import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';
+import { readAccountCursors } from '../splits/queries.ts';
 
 export interface Gap {
-  readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner';
+  readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
   /** The setting's path, the variable, the file, the currency or the partner. */
   readonly id: string;
   readonly lacks: string;
-  /** Of a currency: the active partners who are invoiced in it. */
+  /** Of a currency: the active partners who are invoiced in it; of a connected account: those who route to it. */
   readonly partners?: readonly string[];
 }
 
@@ -60,6 +61,7 @@ export async function readReadiness(
         ),
       ),
       ...partners.flatMap(partnerGaps),
+      ...accountGaps(environment, await readAccountCursors(tx)),
     ],
     link_limits:
       settings.payment_link.provider === 'stripe'
@@ -129,6 +131,20 @@ function currencyGaps(settings: Settings, currency: string): string[] {
     }
   }
   return lacks;
+}
+
+/** Connected accounts that are to be read at the processor, and for which there is no key or not yet a reading. */
+function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
+  return accounts
+    .filter(({ movements_from }) => movements_from === 'processor')
+    .flatMap(({ account, partners, read_to }): Gap[] => {
+      if (!connectedKeys.has(account)) {
+        const lacks = `a key: ${account} cannot be read. A partner without one has movements_from settlement_file`;
+        return [{ scope: 'environment', id: `STRIPE_SECRET_KEY_${account}`, lacks, partners }];
+      }
+      const lacks = "a first reading: 'reckoner processor poll' shows that its key is good";
+      return read_to === null ? [{ scope: 'account', id: account, lacks, partners }] : [];
+    });
 }
 
 function partnerGaps(partner: ActivePartner): Gap[] {

@@ -7,6 +7,7 @@ import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts
 import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
+import { readStanding, STALE_HOURS, type Standing } from '../splits/standing.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
 export const OVERDUE_HOURS = 24;
@@ -37,6 +38,8 @@ export interface Status {
   readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   /** Links at the processor that are not as they should be; an amount that it does not take is no trouble. */
   readonly links: readonly LinkTrouble[];
+  /** Connected accounts: how far each was read, and what is open on the latest statements. */
+  readonly connected: Standing;
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** One sentence for each thing that needs a person; empty when all is well. */
   readonly attention: readonly string[];
@@ -90,6 +93,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
      ORDER BY d.series, d.sequence`,
   );
   const links = await readLinkTroubles(tx);
+  const connected = await readStanding(tx, now);
   const jobs = await query<Status['jobs'][number]>(
     tx,
     `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`,
@@ -105,11 +109,13 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     waiting,
     gaps,
     links: links.slice(0, LISTED),
+    connected,
     jobs,
     attention: [
       ...attentionOf(overdue, deliveries, delayed, gaps, jobs),
       ...attentionToLinks(links),
       ...attentionToNotices(notices),
+      ...attentionToConnected(connected),
     ],
   };
 }
@@ -202,6 +208,31 @@ function attentionToNotices({ held, failed, uncertain }: Status['notices']): str
     ...(held > 0 ? [`${emails(held)} held: supply what is missing, then run 'reckoner deliver'.`] : []),
     ...(failed > 0 ? [`${emails(failed)} refused by the mail server for good: correct the address.`] : []),
     ...(uncertain > 0 ? [`${emails(uncertain)} may or may not have arrived.`] : []),
+  ];
+}
+
+function attentionToConnected({ accounts, stale, open, unknown }: Standing): string[] {
+  const ofAccount = (account: string) => accounts.find((each) => each.account === account);
+  return [
+    ...stale.map((account) => {
+      const { partners = [], read_to = null } = ofAccount(account) ?? {};
+      const last =
+        read_to === null ? 'was never read' : `was last read up to ${read_to}, more than ${STALE_HOURS} hours ago`;
+      return (
+        `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'; ` +
+        `without a key (STRIPE_SECRET_KEY_${account}) take in settlement files, and say so by movements_from.`
+      );
+    }),
+    ...Object.entries(open).map(
+      ([month, quotes]) =>
+        `${quotes} quote${quotes === 1 ? '' : 's'} of ${month} not routed as expected. 'reckoner reconcile ${month}' shows which.`,
+    ),
+    ...(unknown > 0
+      ? [
+          `${unknown} movement${unknown === 1 ? '' : 's'} on connected accounts of no known quote. ` +
+            "'reckoner reconcile' of their months names them.",
+        ]
+      : []),
   ];
 }
 

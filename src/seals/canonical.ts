@@ -8,7 +8,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 
 /** Which form a seal was made in: its first line says it. Raised when a table or column below is added or changed. */
-export const FORM = 1;
+export const FORM = 2;
 
 /** A ledger row. These lines are the leaves of a month's tree. */
 export const ENTRY_COLUMNS = [
@@ -44,12 +44,15 @@ export interface SealedTable {
 const AMOUNTS = 'spot_price partner_cut invoice_amount';
 const ADDRESS = 'address_line1 address_line2 address_city address_region address_postal_code address_country';
 
-const sealed = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable => ({
+const sealed = (name: string, columns: string, leftOut?: Record<string, string>, since = 1): SealedTable => ({
   name,
-  since: 1,
+  since,
   columns: ['fact_id', ...columns.split(/\s+/)],
   ...(leftOut && { leftOut }),
 });
+
+const sealedSince2 = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable =>
+  sealed(name, columns, leftOut, 2);
 
 /**
  * The tables of facts. Every row of theirs has a number, `fact_id`, in the order of recording over all of them; a seal
@@ -144,6 +147,31 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
+  // What the processor routed.
+  sealedSince2('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),
+  sealedSince2(
+    'settlement_lines',
+    `settlement_line_id settlement_file_id line partner_id quote_id requote_id reversal_id transfer payment kind currency
+       amount refunded moved_at`,
+  ),
+  sealedSince2(
+    'processor_movements',
+    `movement_id account id told_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
+       requote_id enrollment_id recorded_at event_id`,
+    { payload: 'as the processor sent it, with what is personal; what was read of it is sealed' },
+  ),
+  sealedSince2(
+    'processor_readings',
+    'processor_reading_id account read_from read_to movements new_movements recorded_at event_id',
+  ),
+  sealedSince2(
+    'routed_shares',
+    `routed_share_id movement_id partner_id posted_month entry_id quote_id requote_id currency amount found_by
+       settlement_line_id reason moved_on entry_on recorded_at event_id`,
+  ),
+  sealedSince2('reversal_evidence', 'routed_share_id partner_id posted_month entry_id price_from recorded_at event_id'),
+  sealedSince2('share_payments', 'routed_share_id payment_id payment_reversal_id currency amount recorded_at event_id'),
+  sealedSince2('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
   // Who may call.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),

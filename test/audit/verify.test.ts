@@ -8,6 +8,7 @@ import type { Month } from '../../src/month.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
+import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
@@ -45,9 +46,11 @@ beforeAll(async () => {
   await world.close();
   world.at('2026-10-01T10:00:00Z');
   await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z' })]);
+  await sellThroughProcessor(world, '2026-09-02');
   await world.close();
   await world.deliver();
   await correctSome();
+  await billThroughProcessor(world, '2026-09');
   await world.deliver();
   await payInEveryWay(booksOf(world));
   // Rows of an open month: neither billed nor missing.
@@ -179,6 +182,63 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'the clock of a row',
     'seals_recomputed',
     `UPDATE entries SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  [
+    'a share that is more than what moved',
+    'movements_add_up',
+    `UPDATE routed_shares SET amount = 7.01 WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'a movement that was changed',
+    'movements_add_up',
+    'ALTER TABLE processor_movements DROP CONSTRAINT movement_adds_up',
+    `UPDATE processor_movements SET net = net + 1 WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'a share moved to another quote',
+    'shares_are_of_their_quotes',
+    `UPDATE routed_shares SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'a share on the account of another',
+    'shares_are_of_their_quotes',
+    `UPDATE processor_movements SET account = 'acct_other' WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'evidence of another reversal',
+    'shares_are_of_their_quotes',
+    `UPDATE routed_shares SET amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
+  ],
+  [
+    'a missing share raised after it was billed',
+    'missing_shares_are_billed',
+    `UPDATE missing_shares SET amount = amount + 1`,
+  ],
+  ['a missing share taken away', 'missing_shares_are_billed', 'DELETE FROM missing_shares'],
+  [
+    'a share that pays more than came of it',
+    'shares_pay_their_invoices',
+    'UPDATE share_payments SET amount = amount + 1',
+  ],
+  [
+    'a share that pays by a payment of another',
+    'shares_pay_their_invoices',
+    `ALTER TABLE payments DROP CONSTRAINT payment_minor_digits`,
+    `UPDATE payments SET partner_id = 'p-1'
+     WHERE payment_id IN (SELECT payment_id FROM share_payments)`,
+  ],
+  ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
+  [
+    'a share taken off its quote in the journal',
+    'processor_ties',
+    `CREATE OR REPLACE VIEW journal_months AS
+     SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
+     WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`,
+  ],
+  [
+    'a share entered in a closed month',
+    'entries_in_open_months',
+    `UPDATE routed_shares SET entry_on = '2026-08-01', moved_on = '2026-08-01'`,
   ],
   [
     'a row moved to another instant',

@@ -16,6 +16,8 @@ import {
   Refusal,
   type RefusalCode,
 } from '../../src/errors.ts';
+import { importMovements } from '../../src/splits/intake.ts';
+import { ndjson, share } from '../splits/movements.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -34,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await world.end();
   await corrected?.end();
+  await splitting?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -102,6 +105,47 @@ async function correctedWorld(): Promise<World> {
   await own.rows([reversal(sold, { accepted_at: '2026-08-05T12:00:00Z' })]);
   await own.close();
   await own.deliver();
+  return own;
+}
+
+/** A world of its own for connected accounts: July's quote of a partner who splits, and others that have none. */
+let splitting: World | undefined;
+const inSplitting = async (...args: string[]): Promise<Ran> => {
+  splitting ??= await splittingWorld();
+  return reckoner(['--json', ...args], {
+    env: { RECKONER_HOME: splitting.home, DATABASE_URL: splitting.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
+  });
+};
+
+const SETTLED = 'quote_id,transfer,payment,amount\nq-split,tr_1,py_1,7.00\n';
+const matching = (movement: string) => ['processor', 'match', movement, '--quote', 'q-split', '--reason', 'as told'];
+
+async function splittingWorld(): Promise<World> {
+  const own = await openWorld();
+  await own.partners([
+    partner(),
+    partner({
+      ...{ partner_id: 'p-split', arrangement: 'connected_account', connected_account_id: 'acct_split' },
+      ...{ merchant_of_record: 'third_party', split: 'sequential' },
+    }),
+  ]);
+  await own.rows([
+    quote({ quote_id: 'q-invoiced' }),
+    quote({ quote_id: 'q-both' }),
+    quote({ quote_id: 'q-both', partner_id: 'p-split' }),
+    quote({ quote_id: 'q-split', partner_id: 'p-split' }),
+  ]);
+  const moved = (net: number) => ({ ...share(net, '2026-07-15T12:00:00Z', { quote_id: 'q-split' }), id: 'txn_moved' });
+  for (const account of ['acct_split', 'acct_twin']) {
+    await own.partners([
+      partner({
+        ...{ partner_id: account.replace('acct', 'p').replace('_', '-'), arrangement: 'connected_account' },
+        ...{ connected_account_id: account, merchant_of_record: 'third_party', split: 'sequential' },
+      }),
+    ]);
+    const text = ndjson(account === 'acct_twin' ? [moved(700)] : [moved(700), { ...moved(700), id: 'txn_alone' }]);
+    await own.database.transaction((tx) => importMovements(tx, own, { name: 'moved', text }, account));
+  }
   return own;
 }
 
@@ -444,6 +488,103 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
         await untouched.end();
       }
     },
+  },
+  split_quote_unknown: {
+    when: 'a quote is planned that nobody accepted',
+    exit: 2,
+    says: /no accepted quote q-none/,
+    run: () => inSplitting('split', 'plan', 'q-none'),
+  },
+  split_partner_needed: {
+    when: 'two partners have a quote of that id',
+    exit: 2,
+    says: /p-1, p-split\. Say which one with --partner/,
+    run: () => inSplitting('split', 'plan', 'q-both'),
+  },
+  split_not_connected: {
+    when: 'a quote is planned whose partner is invoiced',
+    exit: 3,
+    says: /p-1 was invoiced for 2026-07/,
+    run: () => inSplitting('split', 'plan', 'q-invoiced'),
+  },
+  partner_not_connected: {
+    when: 'a settlement file comes of a partner who is invoiced',
+    exit: 3,
+    says: /p-1 has no connected account/,
+    run: () => inSplitting('processor', 'import', written('settled.csv', SETTLED), '--partner', 'p-1'),
+  },
+  account_unknown: {
+    when: "movements are of an account that is no partner's",
+    exit: 2,
+    says: /connected account is acct_nobody/,
+    run: () => inSplitting('processor', 'import', written('moved.ndjson', ''), '--account', 'acct_nobody'),
+  },
+  movements_invalid: {
+    when: 'a line is no balance transaction',
+    exit: 2,
+    says: /line 2: is no balance transaction: type/,
+    run: () =>
+      inSplitting(
+        ...['processor', 'import', written('moved.ndjson', '\n{"id":"txn_1","object":"balance_transaction"}\n')],
+        ...['--account', 'acct_split'],
+      ),
+  },
+  settlement_invalid: {
+    when: 'a settlement file has an amount that its currency cannot have',
+    exit: 2,
+    says: /line 2: amount '7\.005' has 3 decimals/,
+    run: () => {
+      const file = written('settled.csv', SETTLED.replace('7.00', '7.005'));
+      return inSplitting('processor', 'import', file, '--partner', 'p-split');
+    },
+  },
+  processor_unreachable: {
+    when: 'nothing listens in the place of the processor',
+    exit: 1,
+    says: /acct_split cannot be read at the processor/,
+    run: async () => {
+      splitting ??= await splittingWorld();
+      return inWorld(['processor', 'poll', '--account', 'acct_split'], {
+        ...{ RECKONER_HOME: splitting.home, DATABASE_URL: splitting.databaseUrl },
+        ...{ STRIPE_SECRET_KEY_acct_split: 'sk_test_split', STRIPE_API_BASE: 'http://127.0.0.1:1' },
+      });
+    },
+  },
+  account_key_missing: {
+    when: 'an account is to be read that there is no key for',
+    exit: 3,
+    says: /Set STRIPE_SECRET_KEY_acct_split/,
+    run: () => inSplitting('processor', 'poll', '--account', 'acct_split'),
+  },
+  movement_unknown: {
+    when: 'a movement is matched that was never taken in',
+    exit: 2,
+    says: /No movement txn_none/,
+    run: () => inSplitting(...matching('txn_none')),
+  },
+  account_needed: {
+    when: 'two accounts have a movement of that id',
+    exit: 2,
+    says: /acct_split, acct_twin\. Say which one with --account/,
+    run: () => inSplitting(...matching('txn_moved')),
+  },
+  movement_explained: {
+    when: 'a movement is matched that a quote explains already',
+    exit: 3,
+    says: /txn_alone is matched already/,
+    run: () => inSplitting(...matching('txn_alone')),
+  },
+  movement_not_reversible: {
+    when: 'a share that came is to become a reversal',
+    exit: 3,
+    says: /txn_alone becomes no reversal: it pulls nothing back/,
+    run: () => inSplitting('processor', 'reverse', 'txn_alone', '--spot-price', '1.00'),
+  },
+  split_impossible: {
+    when: 'a sequential split names no operator',
+    exit: 3,
+    says: /q-split cannot be split: .*operator's account \(7\.4\.3\)/,
+    run: () => inSplitting('split', 'plan', 'q-split'),
   },
   month_not_ended: {
     when: 'the month still runs in New York',

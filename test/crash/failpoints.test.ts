@@ -27,8 +27,8 @@ const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
 /** Repeated after their commits, a credit and a void are refused: a person looks, and goes on. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
 
-/** Acceptances are not a command's; they have tests of their own, in acceptances.test.ts. */
-const OF_ACCEPTANCES = /^accept[.]/;
+/** Those of acceptances and of connected accounts have stories of their own: acceptances.test.ts, splits.test.ts. */
+const TOLD_ELSEWHERE = /^(accept|processor|shares)[.]/;
 
 /** The command that passes a failpoint, by the first word of its name; links come to an end when it is run again. */
 const commandOf = (failpoint: Failpoint): Command => {
@@ -54,7 +54,7 @@ beforeAll(async () => {
   }
 }, 300_000);
 
-for (const failpoint of FAILPOINTS.filter((each) => !OF_ACCEPTANCES.test(each))) {
+for (const failpoint of FAILPOINTS.filter((each) => !TOLD_ELSEWHERE.test(each))) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     const story = await beginStory();
     const commands = commandsFor(failpoint);

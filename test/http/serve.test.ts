@@ -1,13 +1,16 @@
 /** `reckoner serve` as operations runs it: a process that listens, tells how it is, and stops without losing anything. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/inbox.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
+import { share } from '../splits/movements.ts';
 import { job, reckoner } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
+import { startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -23,10 +26,12 @@ afterAll(() => world.end());
 
 const env = () => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
 
-async function serve(...args: string[]) {
+const serve = (...args: string[]) => serveWith({}, ...args);
+
+async function serveWith(more: Record<string, string>, ...args: string[]) {
   const program = fileURLToPath(new URL('../../dist/src/cli/reckoner.js', import.meta.url));
   const child = spawn(process.execPath, [program, 'serve', '--port', '0', ...args], {
-    env: { ...process.env, ...env() },
+    env: { ...process.env, ...env(), ...more },
   });
   children.push(child);
   let [stdout, stderr] = ['', ''];
@@ -228,4 +233,51 @@ test('clients are listed with what is live of them, and their secrets are shown 
   const people = await reckoner(['client', 'list'], { env: env() });
   expect(people.stdout).not.toContain(made.client_secret);
   expect(Math.max(...people.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+});
+
+test('what happens on a connected account is read there when a webhook hints at it, once however often', async () => {
+  const stripe = await startStripe();
+  await world.partners([
+    partner({
+      ...{ partner_id: 'p-split', arrangement: 'connected_account', connected_account_id: 'acct_1' },
+      ...{ merchant_of_record: 'platform', split: 'real_time' },
+    }),
+  ]);
+  await world.rows([quote({ partner_id: 'p-split', quote_id: 'q-split', accepted_at: '2026-07-10T12:00:00Z' })]);
+  const came = share(700, '2026-07-10T12:00:05Z', { quote_id: 'q-split' });
+  stripe.state.balanceTransactions.set(came.id, { ...came });
+  const { url, child, stderr } = await serveWith({
+    ...{ STRIPE_WEBHOOK_SECRET: 'whsec_1', STRIPE_SECRET_KEY_acct_1: 'sk_test_acct1', STRIPE_API_BASE: stripe.url },
+  });
+  const tell = (id: string, account: string) => {
+    const at = Math.floor(Date.now() / 1000);
+    const body = JSON.stringify({
+      ...{ id, object: 'event', type: 'charge.succeeded', created: at, livemode: false },
+      data: { object: came.source },
+    });
+    const signature = createHmac('sha256', 'whsec_1').update(`${at}.${body}`).digest('hex');
+    const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` };
+    return ask(`${url}/webhooks/stripe?account=${account}`, { method: 'POST', headers, body });
+  };
+  const found = () => world.sql(`SELECT quote_id, amount::text, found_by FROM routed_shares`);
+  expect((await tell('evt_1', 'acct_1')).status).toBe(200);
+  await expect.poll(found, { timeout: 20_000 }).toEqual([{ quote_id: 'q-split', amount: '7', found_by: 'metadata' }]);
+  // Again, another of the same payment, and one of an account that is none of ours.
+  for (const [id, account] of [
+    ['evt_1', 'acct_1'],
+    ['evt_2', 'acct_1'],
+    ['evt_3', 'acct_other'],
+  ] as const) {
+    expect((await tell(id, account)).status).toBe(200);
+  }
+  await expect.poll(() => stderr().match(/account read/g)?.length, { timeout: 20_000 }).toBe(2);
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  expect(await found()).toHaveLength(1);
+  expect(await world.sql(`SELECT FROM payments`)).toEqual([]);
+  expect(
+    await world.sql(`SELECT count(*)::int AS events, count(o.*)::int AS told FROM processor_events
+                     LEFT JOIN processor_event_outcomes o USING (processor_event_id)`),
+  ).toEqual([{ events: 3, told: 3 }]);
+  await stripe.close();
 });

@@ -10,15 +10,21 @@ const NOW = 1_785_578_400; // 2026-08-01T10:00:00Z
 let world: World;
 let served: Served;
 let stored: string[] = [];
+let hinted: string[] = [];
 beforeAll(async () => {
   world = await openWorld();
   served = await serveWorld(world, {
     environment: { ...world.environment, webhookSecrets: SECRETS },
-    storeEvents: async (_tx, _acting, { text }) => void stored.push(text),
+    storeEvents: async (_tx, _acting, { text, account }) => {
+      stored.push(text);
+      return { accounts: account === undefined ? [] : [account] };
+    },
+    onEventsStored: (accounts) => hinted.push(...accounts),
   });
 });
 beforeEach(() => {
   stored = [];
+  hinted = [];
 });
 afterAll(async () => {
   await served.end();
@@ -28,8 +34,8 @@ afterAll(async () => {
 const BODY = '{\n  "id": "evt_1",\n  "amount": 12345678901234567890.10,\n  "note": "a\\nb — ü"\n}';
 const sign = (secret: string, at = NOW, body = BODY) =>
   createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');
-const send = async (signature: string | undefined, body: string | Buffer = BODY) => {
-  const answer = await ask(`${served.url}/webhooks/stripe`, {
+const send = async (signature: string | undefined, body: string | Buffer = BODY, query = '') => {
+  const answer = await ask(`${served.url}/webhooks/stripe${query}`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -48,6 +54,16 @@ test('an event that is signed over its bytes is stored as it came, as one line',
 test('either of two secrets is good while they change, and one right signature of several is enough', async () => {
   for (const secret of SECRETS) expect(await send(`t=${NOW},v1=${sign(secret)}`)).toEqual([200, 'ok']);
   expect(await send(`t=${NOW},v0=x,v1=${'0'.repeat(64)},v1=${sign('whsec_new')}`)).toEqual([200, 'ok']);
+});
+
+test('what a connected account tells of itself names the account in the address, and is a hint to read it', async () => {
+  expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1')).toEqual([200, 'ok']);
+  expect(hinted).toEqual(['acct_1']);
+  expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1&account=acct_2')).toEqual([
+    ...[400, 'request_invalid'],
+  ]);
+  expect(await send('t=1,v1=0', BODY, '?account=acct_1')).toEqual([400, 'webhook_signature_invalid']);
+  expect(hinted).toEqual(['acct_1']);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /** The processor's events: repeated, reordered, of the other mode, not understood; the books end the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fromSmallestUnit } from '../../src/payments/stripe.ts';
+import { amountOfUnits } from '../../src/payments/stripe.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
 
@@ -114,7 +114,7 @@ test('amounts are exact in every currency of the processor', () => {
     ['1', 'xxx', undefined],
     ['99999999', 'eur', '999999.99'],
   ];
-  for (const [units, currency, amount] of cases) expect(fromSmallestUnit(units, currency)?.toString()).toBe(amount);
+  for (const [units, currency, amount] of cases) expect(amountOfUnits(units, currency)?.toString()).toBe(amount);
 });
 
 function permutations<Item>(items: readonly Item[]): Item[][] {

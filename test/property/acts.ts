@@ -21,6 +21,7 @@ import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
+import { SPLIT_ACTS } from '../splits/acts.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import { partner, type World } from '../support/world.ts';
 
@@ -265,6 +266,7 @@ export const ACTS: readonly Act[] = [
       return true;
     },
   },
+  ...SPLIT_ACTS,
 ];
 
 /** One of all acts, by their weights. */

@@ -150,3 +150,22 @@ test('people read it in 80 columns', async () => {
   expect(ran.stdout).toContain('Payment links in GBP: from 0.30 to 999,999.99.');
   await fresh.end();
 });
+
+test('a connected account lacks a key, then a first reading, unless its settlement files tell of it', async () => {
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([
+    partner({ ...connected, connected_account_id: 'acct_1' }),
+    partner({ partner_id: 'p-2', ...connected, connected_account_id: 'acct_2' }),
+    partner({ partner_id: 'p-3', ...connected, connected_account_id: 'acct_3', movements_from: 'settlement_file' }),
+  ]);
+  const connectedKeys = new Map([['acct_2', 'sk_test_acct2']]);
+  expect(await gaps({}, { ...READY, connectedKeys })).toMatchObject([
+    {
+      scope: 'environment',
+      id: 'STRIPE_SECRET_KEY_acct_1',
+      lacks: expect.stringMatching(/cannot be read/),
+      partners: ['p-1'],
+    },
+    { scope: 'account', id: 'acct_2', lacks: expect.stringMatching(/processor poll/), partners: ['p-2'] },
+  ]);
+});

@@ -2,6 +2,8 @@
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
+import { importMovements } from '../../src/splits/intake.ts';
+import { ndjson, share } from '../splits/movements.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
@@ -39,6 +41,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     waiting: [],
     links: [],
+    connected: { accounts: [], stale: [], open: {}, unknown: 0 },
     jobs: [],
     attention: [],
   });
@@ -165,4 +168,57 @@ test('a status of now reads the clock that it is given', async () => {
   expect(await world.database.reading((tx) => readStatus(tx, later))).toMatchObject({
     months: { due: ['2026-07', '2026-08'], overdue: [{ month: '2026-07' }, { month: '2026-08' }] },
   });
+});
+
+test('connected accounts: how far each is read, what was not routed as expected, and what nobody knows', async () => {
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([
+    partner({ ...connected, connected_account_id: 'acct_1' }),
+    partner({ partner_id: 'p-2', ...connected, connected_account_id: 'acct_2', movements_from: 'settlement_file' }),
+    partner({ partner_id: 'p-3', ...connected, connected_account_id: 'acct_3' }),
+  ]);
+  await world.rows([quote({ quote_id: 'came' }), quote({ quote_id: 'missing' })]);
+  const moved = [share(700, '2026-07-15T12:00:05Z', { quote_id: 'came' }), share(650, '2026-07-16T12:00:00Z')];
+  await world.database.transaction((tx) =>
+    importMovements(tx, world, { name: 'moved', text: ndjson(moved) }, 'acct_1'),
+  );
+  await world.close();
+  const found = await status();
+  expect(found.connected).toEqual({
+    accounts: [
+      { account: 'acct_1', partners: ['p-1'], movements_from: 'processor', read_to: null },
+      { account: 'acct_2', partners: ['p-2'], movements_from: 'settlement_file', read_to: null },
+      { account: 'acct_3', partners: ['p-3'], movements_from: 'processor', read_to: null },
+    ],
+    // Of acct_3 nothing is to be expected yet.
+    stale: ['acct_1'],
+    open: { '2026-07': 1 },
+    unknown: 1,
+  });
+  expect(found.attention).toEqual([
+    "acct_1 of p-1 was never read. Run 'reckoner processor poll'; without a key (STRIPE_SECRET_KEY_acct_1) take in " +
+      'settlement files, and say so by movements_from.',
+    "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' shows which.",
+    "1 movement on connected accounts of no known quote. 'reckoner reconcile' of their months names them.",
+  ]);
+});
+
+test('an account that was not read for 48 hours needs a person, and not before', async () => {
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([partner({ ...connected, connected_account_id: 'acct_1' })]);
+  await world.rows([quote()]);
+  await world.sql(
+    `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
+     VALUES (now(), 'processor.read', 'acct_1', '{}', 'ada', 'desk', 'command')`,
+  );
+  await world.sql(
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
+     SELECT 'acct_1', NULL, '2026-08-01T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
+  );
+  const stale = async (at: string) => {
+    world.at(at);
+    return (await status()).connected.stale;
+  };
+  expect(await stale('2026-08-03T10:00:00Z')).toEqual([]);
+  expect(await stale('2026-08-03T10:00:01Z')).toEqual(['acct_1']);
 });

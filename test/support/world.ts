@@ -74,6 +74,7 @@ export async function openWorld(
     databaseUrl: url,
     smtpUrl: options.smtpUrl,
     stripeKey: options.stripe && 'sk_test_world',
+    connectedKeys: new Map(),
     stripeBase: options.stripe,
     linkSecret: undefined,
     webhookSecrets: [],

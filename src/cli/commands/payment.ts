@@ -302,7 +302,7 @@ export async function paymentEvents(output: Output, name: string | undefined): P
   return acting(output, async (context) => {
     const stored =
       text === undefined
-        ? { stored: 0, known: 0 }
+        ? { stored: 0, known: 0, accounts: [] }
         : await context.database.transaction((tx) => storeEvents(tx, context, { name: name ?? '', text }));
     failpoint('inbox.stored');
     const report = await context.database.transaction((tx) => processEvents(tx, context));

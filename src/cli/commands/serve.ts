@@ -4,8 +4,11 @@ import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { thisProcess } from '../../events.ts';
 import { buildServer } from '../../http/server.ts';
 import { processEvents, storeEvents } from '../../payments/inbox.ts';
+import { whenHinted } from '../../splits/hints.ts';
+import { accessTo, readAccount } from '../../splits/poll.ts';
 import { withContext } from '../context.ts';
 import type { Output } from '../output.ts';
+import { accountsToRead } from './processor.ts';
 
 /** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
@@ -49,7 +52,20 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
           });
       };
       workOff();
-      const app = await buildServer({ ...context, log, storeEvents, onEventsStored: workOff });
+      // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
+      const hints = whenHinted(
+        async (account) => {
+          if (!(await accountsToRead(context)).includes(account)) return;
+          const acting = { ...context, actor: thisProcess('http') };
+          log.info(await readAccount(context.database, acting, accessTo(context.environment, account)), 'account read');
+        },
+        (account, error) => log.error({ account, reason: reasonOf(error) }, 'not read: the job reconcile will'),
+      );
+      const onEventsStored = (accounts: readonly string[]) => {
+        workOff();
+        hints.take(accounts);
+      };
+      const app = await buildServer({ ...context, log, storeEvents, onEventsStored });
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
@@ -62,6 +78,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
       // Takes no new requests and finishes those it has begun.
       await app.close();
       await working;
+      await hints.stop();
       clearTimeout(again);
       lines.flush();
       return EXIT.done;

@@ -14,7 +14,7 @@ export async function status(output: Output): Promise<number> {
 
 /** The status for people, on the screen and in the watch's e-mail. */
 export function describeStatus(found: Status): string {
-  const { months, deliveries, waiting, jobs, attention } = found;
+  const { months, deliveries, waiting, connected, jobs, attention } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
     [
@@ -34,6 +34,15 @@ export function describeStatus(found: Status): string {
       printable(each.reason ?? ''),
     ]);
     sections.push(table(['document', 'partner', 'state', 'because'], rows));
+  }
+  if (connected.accounts.length > 0) {
+    const rows = connected.accounts.map((each) => [
+      short(each.account, 26),
+      short(each.partners.join(', '), 18),
+      each.movements_from === 'processor' ? 'processor' : 'settlement file',
+      each.read_to?.slice(0, 16).replace('T', ' ') ?? 'never',
+    ]);
+    sections.push(table(['account', 'partner', 'told by', 'read up to'], rows));
   }
   if (jobs.length > 0) {
     const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);

@@ -1,17 +1,9 @@
 /**
- * Which amounts Stripe can be asked for, and how they are written there: an integer of the smallest unit. What can't be
- * written exactly is not asked for. Source: Stripe's «Supported currencies», read in 2026.
+ * Which amounts Stripe can be asked for: those that it can write exactly (src/smallest-unit.ts) and that are not too
+ * small to charge. Source: Stripe's «Supported currencies», read in 2026.
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
-
-/** Decimals of an amount as Stripe counts them, where they differ from ISO 4217. */
-const STRIPE_DIGITS: Readonly<Record<string, number>> = {
-  // Without decimals in the world, yet written with two for compatibility; those two must be zeros.
-  ISK: 2,
-  UGX: 2,
-  // ISO has two decimals, Stripe none.
-  MGA: 0,
-};
+import { MOST_DIGITS, processorDecimals, smallestUnit } from '../../smallest-unit.ts';
 
 /** The least that can be charged, where Stripe names it; elsewhere it depends on the day's exchange rate. */
 const LEAST: Readonly<Record<string, string>> = {
@@ -20,38 +12,21 @@ const LEAST: Readonly<Record<string, string>> = {
   ...{ NZD: '0.50', PLN: '2.00', RON: '2.00', SEK: '3.00', SGD: '0.50', THB: '10.00', USD: '0.50' },
 };
 
-/** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
-const MOST_DIGITS = 8;
-
 /** ACH debit moves US dollars only. */
 const ONE_CURRENCY: Readonly<Record<string, string>> = { us_bank_account: 'USD' };
 
 export type StripeAmount = { readonly unitAmount: number } | { readonly reason: string };
 
-/** How many decimals Stripe counts in a currency; undefined where there is no such currency. */
-export const stripeDigits = (currency: string): number | undefined => STRIPE_DIGITS[currency] ?? minorDigits(currency);
-
 /** A positive amount in Stripe's smallest unit, or why it can't be asked for. Never rounded. */
 export function stripeAmount(amount: Amount): StripeAmount {
   const { currency } = amount;
-  const digits = stripeDigits(currency);
-  if (digits === undefined || digits > 3) return { reason: `Stripe takes no payments in ${currency}` };
-  const [whole = '', fraction = ''] = amount.toString().split('.');
-  if (/[^0]/.test(fraction.slice(digits))) {
-    return { reason: `Stripe takes ${currency} without decimals, and ${amount} has some` };
-  }
-  const units = `${whole}${fraction.slice(0, digits).padEnd(digits, '0')}`.replace(/^0+(?=\d)/, '');
-  if (digits === 3 && !units.endsWith('0')) {
-    return { reason: `Stripe takes ${currency} in steps of 0.010, and ${amount} is none` };
-  }
-  if (units.length > MOST_DIGITS) {
-    return { reason: `${amount.forPeople()} is more than Stripe takes at once (${MOST_DIGITS} digits)` };
-  }
+  const unit = smallestUnit(amount.toString(), currency);
+  if ('reason' in unit) return unit;
   const least = LEAST[currency];
   if (least !== undefined && amount.minus(Amount.of(least, currency)).isNegative()) {
     return { reason: `${amount.forPeople()} is less than the ${least} that Stripe takes at least` };
   }
-  return { unitAmount: Number(units) };
+  return { unitAmount: unit.units };
 }
 
 /** Of the methods in the settings, those that can pay in a currency. */
@@ -60,8 +35,8 @@ export const methodsFor = (methods: readonly string[], currency: string): string
 
 /** The amounts of a currency that Stripe takes, for people: `from 0.50 to 999,999.99`; or why it takes none. */
 export function stripeLimits(currency: string): string {
-  const digits = stripeDigits(currency);
-  if (digits === undefined || digits > 3) return 'none';
+  const digits = processorDecimals(currency);
+  if (digits === undefined) return 'none';
   const least = LEAST[currency];
   const whole = '9'.repeat(MOST_DIGITS - digits);
   // Decimals that must be zeros are no part of the largest amount.

@@ -8,6 +8,17 @@ export interface Requests {
   payment_link_list: Stripe.PaymentLinkListParams;
   checkout_session_retrieve: Stripe.Checkout.SessionRetrieveParams;
   checkout_session_list: Stripe.Checkout.SessionListParams;
+  balance_transaction_list: Stripe.BalanceTransactionListParams;
+  payment_intent_create: Stripe.PaymentIntentCreateParams;
+  payment_intent_confirm: Stripe.PaymentIntentConfirmParams;
+  payment_intent_search: Stripe.PaymentIntentSearchParams;
+  transfer_create: Stripe.TransferCreateParams;
+  transfer_list: Stripe.TransferListParams;
+  transfer_reversal_create: Stripe.TransferCreateReversalParams;
+  transfer_reversal_list: Stripe.TransferListReversalsParams;
+  charge_update: Stripe.ChargeUpdateParams;
+  refund_create: Stripe.RefundCreateParams;
+  refund_list: Stripe.RefundListParams;
   checkout_session_expire: Stripe.Checkout.SessionExpireParams;
 }
 

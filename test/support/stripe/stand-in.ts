@@ -6,12 +6,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import qs from 'qs';
+import { balanceTransactionRoutes } from './balance-transactions.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
+import { connectRoutes } from './connect.ts';
 import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
 import { requestProblem } from './schemas.ts';
 import { newState, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
-const ROUTES: readonly Route[] = [...paymentLinkRoutes, ...checkoutSessionRoutes];
+const ROUTES: readonly Route[] = [
+  ...paymentLinkRoutes,
+  ...checkoutSessionRoutes,
+  ...balanceTransactionRoutes,
+  ...connectRoutes,
+];
 
 /** Stripe forgets a key after about a day. */
 const KEY_LIVES_MILLISECONDS = 24 * 3600 * 1000;
@@ -110,9 +117,15 @@ export async function startStripe(
     if (route === undefined) {
       return refusal(new StripeRefusal(404, `Unrecognized request URL (${logged.method}: ${logged.path}).`));
     }
-    const work = () => act(route, logged, failure);
+    const named = request.headers['stripe-account'];
+    if (typeof named === 'string' && !state.connect.accounts.has(named)) {
+      return refusal(new StripeRefusal(403, `The key does not have access to account '${named}'.`));
+    }
+    const account = typeof named === 'string' ? named : (state.connect.keys.get(key) ?? '');
+    const work = () => act(route, logged, account, failure);
     const keyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
-    const done = keyed ? once(logged.idempotencyKey as string, logged, work) : work();
+    // Each account has keys of its own.
+    const done = keyed ? once(`${account}/${logged.idempotencyKey}`, logged, work) : work();
     if (failure?.how === 'drop_after') throw new Dropped();
     return done;
   }
@@ -135,13 +148,13 @@ export async function startStripe(
     const kept: Remembered = { path: logged.path, params: structuredClone(logged.params), at: now, answer: undefined };
     remembered.set(key, kept);
     const made = work();
-    // What was refused before it began is not kept.
-    if (made.status >= 400 && made.status < 500) remembered.delete(key);
+    // What was refused before it began is not kept; a card that declined is.
+    if (made.status >= 400 && made.status < 500 && made.status !== 402) remembered.delete(key);
     else kept.answer = structuredClone(made);
     return made;
   }
 
-  function act(route: Route, logged: LoggedRequest, failure: Failure | undefined): Answer {
+  function act(route: Route, logged: LoggedRequest, account: string, failure: Failure | undefined): Answer {
     const broken = refusal(new StripeRefusal(500, 'An unknown error occurred.', { type: 'api_error' }));
     if (failure?.how === 'fail_before') return broken;
     const params = structuredClone(logged.params);
@@ -150,7 +163,7 @@ export async function startStripe(
     const id = route.path.exec(logged.path)?.[1] ?? '';
     let done: Answer;
     try {
-      done = { status: 200, body: route.act({ state, id, params }) };
+      done = { status: 200, body: route.act({ state, id, account, params }) };
     } catch (error) {
       if (error instanceof StripeRefusal) return refusal(error);
       throw error;
@@ -216,6 +229,13 @@ export async function startStripe(
       remembered.clear();
       state.paymentLinks.clear();
       state.sessions.clear();
+      state.balanceTransactions.clear();
+      const { connect } = state;
+      for (const each of [connect.accounts, connect.keys, connect.readOnly, connect.objects, connect.owners])
+        each.clear();
+      connect.balances.clear();
+      connect.heldFees.length = 0;
+      connect.holdFees = false;
     },
     activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
     visit: (linkId) => visit(state, linkId),

@@ -12,9 +12,40 @@ export interface State {
   /** Objects by id, in the order in which they were made. */
   readonly paymentLinks: Map<string, StripeObject>;
   readonly sessions: Map<string, StripeObject>;
+  /** With their source expanded, in the order in which they were made. */
+  readonly balanceTransactions: Map<string, StripeObject>;
+  readonly connect: Connect;
   /** An id that no object has yet: `plink_1…`. */
   readonly newId: (prefix: string) => string;
 }
+
+/** What a platform has with its connected accounts. The platform's own account is the empty one. */
+export interface Connect {
+  readonly accounts: Set<string>;
+  /** Accounts that are read with a key of their own. */
+  readonly keys: Map<string, string>;
+  /** Accounts on which the platform may write nothing. */
+  readonly readOnly: Set<string>;
+  readonly objects: Map<string, StripeObject>;
+  /** The account of each object. */
+  readonly owners: Map<string, string>;
+  /** What is available, by account and currency: `acct_1/usd`. */
+  readonly balances: Map<string, number>;
+  /** Whether application fees wait before they are available. */
+  holdFees: boolean;
+  readonly heldFees: { readonly currency: string; readonly amount: number }[];
+}
+
+const newConnect = (): Connect => ({
+  accounts: new Set(),
+  keys: new Map(),
+  readOnly: new Set(),
+  objects: new Map(),
+  owners: new Map(),
+  balances: new Map(),
+  holdFees: false,
+  heldFees: [],
+});
 
 export function newState(now: () => Date): State {
   let made = 0;
@@ -23,6 +54,8 @@ export function newState(now: () => Date): State {
     url: '',
     paymentLinks: new Map(),
     sessions: new Map(),
+    balanceTransactions: new Map(),
+    connect: newConnect(),
     newId: (prefix) => {
       made += 1;
       return `${prefix}_standin${String(made).padStart(8, '0')}`;
@@ -34,6 +67,8 @@ export interface Call {
   readonly state: State;
   /** What stands in the path in the id's place. */
   readonly id: string;
+  /** On which account the request is made; empty: the platform's own. */
+  readonly account: string;
   readonly params: Record<string, unknown>;
 }
 

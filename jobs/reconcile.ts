@@ -1,0 +1,4 @@
+/** Cron, once a day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
+import { runReconcile } from '../src/cli/job.ts';
+
+process.exitCode = await runReconcile();

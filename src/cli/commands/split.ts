@@ -1,0 +1,60 @@
+/** `reckoner split plan`. */
+import { EXIT } from '../../errors.ts';
+import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
+import type { ProcessorRequest, SplitPlan } from '../../splits/plan.ts';
+import { withContext } from '../context.ts';
+import { type Output, printable } from '../output.ts';
+
+export interface SplitPlanOptions {
+  readonly partner?: string;
+  readonly operatorAccount?: string;
+  readonly platformFee?: string;
+  readonly requoteForm?: 'destination_charge' | 'as_documented';
+}
+
+export async function splitPlan(output: Output, quoteId: string, options: SplitPlanOptions): Promise<number> {
+  return withContext(async ({ database }) => {
+    const plan = await database.reading((tx) =>
+      planQuote(tx, {
+        quoteId,
+        partnerId: options.partner,
+        operator_account: options.operatorAccount,
+        platform_fee: options.platformFee,
+        requote_form: options.requoteForm,
+      }),
+    );
+    output.print(plan, () => described(plan));
+    return EXIT.done;
+  });
+}
+
+function described(plan: QuotePlan): string {
+  return [
+    `Quote ${plan.quote_id} of ${plan.partner_id}: ${plan.split === 'real_time' ? 'real-time' : 'sequential'} split ` +
+      `to ${printable(plan.connected_account_id)}`,
+    ...plan.plans.map(describedPlan),
+  ].join('\n\n');
+}
+
+function describedPlan({ quote_id, requote_id, share, currency, requests }: SplitPlan): string {
+  const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
+  if (requests.length === 0) return `${what}: nothing is charged, so nothing is asked for.`;
+  return [`${what}: ${currency} ${share} comes to us`, ...requests.map(describedRequest)].join('\n');
+}
+
+/** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */
+function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
+  return [
+    `  ${method} ${path}`,
+    ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
+    ...('add' in more ? more.add.map((name) => `    ${name}=(yours)`) : []),
+    ...fields(params).map(([name, value]) => `    ${name}=${printable(value)}`),
+  ].join('\n');
+}
+
+function fields(value: object, prefix = ''): [name: string, value: string][] {
+  return Object.entries(value).flatMap(([key, each]: [string, unknown]): [string, string][] => {
+    const name = prefix === '' ? key : `${prefix}[${key}]`;
+    return typeof each === 'object' && each !== null ? fields(each, name) : [[name, String(each)]];
+  });
+}

@@ -1,0 +1,126 @@
+/**
+ * The plan of a quote that the ledger has: what its partner must ask the processor for, for the quote and for each of
+ * its requotes. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
+ */
+import type { Send, Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { Amount } from '../money.ts';
+import type { Accepted as Acceptance } from '../quotes/accept.ts';
+import { type Accepted, type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';
+import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './queries.ts';
+
+export interface QuotePlan extends Routing {
+  readonly quote_id: string;
+  readonly partner_id: string;
+  readonly enrollment_id: string | null;
+  readonly currency: string;
+  /** Of the quote, then of each requote, in the order in which they were accepted. */
+  readonly plans: readonly SplitPlan[];
+}
+
+export interface QuotePlanRequest extends PlanOptions {
+  readonly quoteId: string;
+  /** Needed only where several partners have a quote of that id. */
+  readonly partnerId?: string | undefined;
+}
+
+/**
+ * Plans the acceptances of a quote that were accepted under a connected account; those from before its time were
+ * invoiced. The platform's own fee is charged with the quote, and not again with each requote.
+ */
+export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
+  const { quoteId, partnerId, platform_fee, ...options } = request;
+  const found = await readAcceptances(tx, { quoteId, partnerId });
+  const partners = [...new Set(found.map((row) => row.partner_id))];
+  if (partners.length > 1) throw refuse('split_partner_needed', { quote_id: quoteId, partners });
+  const rows = found.filter((row) => row.arrangement === 'connected_account');
+  const [first] = rows;
+  if (first === undefined) {
+    const [other] = found;
+    throw other === undefined
+      ? refuse('split_quote_unknown', { quote_id: quoteId, partner_id: partnerId ?? null })
+      : refuse('split_not_connected', { quote_id: quoteId, partner_id: other.partner_id, month: other.month });
+  }
+  return {
+    quote_id: quoteId,
+    partner_id: first.partner_id,
+    enrollment_id: first.enrollment_id,
+    currency: first.currency,
+    ...routingOf(first),
+    plans: rows.map((row) =>
+      planRow(row, row.requote_id === null && platform_fee !== undefined ? { ...options, platform_fee } : options),
+    ),
+  };
+}
+
+export interface AcceptancePlan extends Routing {
+  /** What comes to the service, in major units. */
+  readonly share: string;
+  /** Null where there is no plan: then `problem` says why. */
+  readonly requests: SplitPlan['requests'] | null;
+  readonly problem: { readonly code: string; readonly reason: string } | null;
+}
+
+/** An acceptance with what its split follows from; undefined where it is not under a connected account. */
+export interface RoutedAcceptance {
+  readonly accepted: Acceptance;
+  readonly routed: AcceptedRow | undefined;
+}
+
+/** Of acceptances, each at its own place, those under a connected account with their rows: one look for all of them. */
+export async function readRouted(
+  accepted: readonly Acceptance[],
+  reading: <Result>(work: (send: Send) => Promise<Result>) => Promise<Result>,
+): Promise<RoutedAcceptance[]> {
+  const rows = await reading((send) => readConnectedAcceptances(send, accepted));
+  return accepted.map((each, index) => ({ accepted: each, routed: rows.get(index) }));
+}
+
+/**
+ * The plan of what was just accepted. It is accepted all the same where it cannot be planned: then the plan says what
+ * stands in its way.
+ */
+export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
+  const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
+    ...routingOf(row),
+    share: Amount.of(row.invoice_amount, row.currency).toString(),
+    ...found,
+  });
+  try {
+    return plan({ requests: planSplit(acceptedOf(row), routingOf(row), options).requests, problem: null });
+  } catch (error) {
+    if (!(error instanceof SplitImpossible)) throw error;
+    return plan({ requests: null, problem: { code: error.code, reason: error.message } });
+  }
+}
+
+function planRow(row: AcceptedRow, options: PlanOptions): SplitPlan {
+  try {
+    return planSplit(acceptedOf(row), routingOf(row), options);
+  } catch (error) {
+    if (!(error instanceof SplitImpossible)) throw error;
+    const { quote_id, requote_id } = row;
+    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
+  }
+}
+
+function acceptedOf(row: AcceptedRow): Accepted {
+  const text = (amount: string) => Amount.of(amount, row.currency).toString();
+  return {
+    quote_id: row.quote_id,
+    requote_id: row.requote_id ?? undefined,
+    enrollment_id: row.enrollment_id,
+    currency: row.currency,
+    spotPrice: text(row.spot_price),
+    partnerCut: text(row.partner_cut),
+    invoiceAmount: text(row.invoice_amount),
+  };
+}
+
+/** The database keeps the three together: a connected account is complete. */
+function routingOf({ split, merchant_of_record, connected_account_id }: AcceptedRow): Routing {
+  if (split === null || merchant_of_record === null || connected_account_id === null) {
+    throw new Error('a row of a connected account has no account');
+  }
+  return { split, merchant_of_record, connected_account_id };
+}

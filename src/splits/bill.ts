@@ -1,0 +1,33 @@
+/**
+ * Billing what never came: one invoice for each partner and currency, quote by quote, for what the month's reconciliation
+ * finds open and old enough. What was pulled back is no part of it: the ledger reverses that.
+ * Refusals: month_not_closed, clock_behind.
+ */
+import { beginIssue, type Issuing } from '../close/issue.ts';
+import { applyOpenCredit, queueSendings, readClosedMonth } from '../close/queries.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { failpoint } from '../failpoint.ts';
+import { lockLedgerWhole } from '../ledger/lock.ts';
+import type { Month } from '../month.ts';
+import { reconcileMonth } from './month.ts';
+import { insertMissingShares, lockProcessor } from './queries.ts';
+
+/** Bills what is open of a closed month, and gives the invoices' numbers. Billed once, it is not open any more. */
+export async function billMissingShares(tx: Transaction, issuing: Issuing, month: Month): Promise<string[]> {
+  await lockProcessor(tx);
+  await lockLedgerWhole(tx);
+  if ((await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
+  const { environment, settings, actor } = issuing;
+  const { billable } = await reconcileMonth(tx, { settings, now: environment.now() }, month);
+  if (billable.length === 0) return [];
+  const issue = await beginIssue(tx, issuing, month, 'missing_shares', (now) =>
+    recordEvent(tx, actor, { action: 'shares.bill', subject: month, details: { quotes: billable.length }, now }),
+  );
+  const numbers = await insertMissingShares(tx, issue, billable);
+  await applyOpenCredit(tx, issue);
+  await queueSendings(tx, issue);
+  failpoint('shares.billed');
+  return numbers;
+}

@@ -1,0 +1,45 @@
+/**
+ * Hints that something moved on a connected account, such as webhooks give. They come in bursts and may be lost: an
+ * account is read once for all the hints of a while, one account at a time, and the daily job reads it in any case.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+
+export interface Hints {
+  readonly take: (accounts: readonly string[]) => void;
+  /** Ends after the reading that is under way. */
+  readonly stop: () => Promise<void>;
+}
+
+/** After a reading, so long are hints gathered before the next. */
+const GATHER_MILLISECONDS = 5000;
+
+export function whenHinted(
+  read: (account: string) => Promise<void>,
+  onFailure: (account: string, error: unknown) => void,
+  gatherMilliseconds = GATHER_MILLISECONDS,
+): Hints {
+  const waiting = new Set<string>();
+  const stopping = new AbortController();
+  let working: Promise<void> | undefined;
+  const work = async (): Promise<void> => {
+    while (waiting.size > 0 && !stopping.signal.aborted) {
+      const accounts = [...waiting];
+      waiting.clear();
+      for (const account of accounts) {
+        if (!stopping.signal.aborted) await read(account).catch((error: unknown) => onFailure(account, error));
+      }
+      await pause(gatherMilliseconds, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+    working = undefined;
+  };
+  return {
+    take(accounts) {
+      for (const account of accounts) waiting.add(account);
+      if (waiting.size > 0) working ??= work();
+    },
+    async stop() {
+      stopping.abort();
+      await working;
+    },
+  };
+}

@@ -1,0 +1,201 @@
+/**
+ * Taking in what moved on our connected accounts: balance transactions from a file or from the processor, and the
+ * partners' settlement files. Each is kept as it came, and once; whoever feeds it again changes nothing.
+ * Refusals: partner_unknown, account_unknown, partner_not_connected, movements_invalid, settlement_invalid,
+ * file_format_unknown.
+ */
+import { createHash } from 'node:crypto';
+import { type CsvError, parse } from 'csv-parse/sync';
+import type { Issuing } from '../close/issue.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type FieldProblem, reasonOf, refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { failpoint } from '../failpoint.ts';
+import { parseExactJson } from '../json.ts';
+import { lockLedgerShared } from '../ledger/lock.ts';
+import { readPartners } from '../partners/queries.ts';
+import { payWhatWasBilled } from './meanwhile.ts';
+import { type Movement, readMovement } from './movement.ts';
+import {
+  type ConnectedPartner,
+  findChangedMovements,
+  findChangedSettlementLines,
+  insertFoundShares,
+  insertMovements,
+  insertSettlementFile,
+  insertSettlementLines,
+  insertToldMovements,
+  lockProcessor,
+  readAccountOwners,
+  readConnectedPartners,
+  type Taking,
+} from './queries.ts';
+import { readSettlement } from './settlement.ts';
+
+/** What a taking in came to. */
+export interface Intake {
+  /** Movements or lines that the file holds. */
+  readonly read: number;
+  readonly recorded: number;
+  readonly duplicates: number;
+  /** Shares whose quote was found now, of these movements or of earlier ones. */
+  readonly matched: number;
+}
+
+export interface IntakeFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** So many problems are told at most. */
+const TOLD = 20;
+
+/** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
+export async function importMovements(
+  tx: Transaction,
+  acting: Issuing,
+  file: IntakeFile,
+  account: string,
+): Promise<Intake> {
+  if ((await readAccountOwners(tx, account)).length === 0) throw refuse('account_unknown', { account });
+  const problems: FieldProblem[] = [];
+  const movements = file.text.split('\n').flatMap((line, index): Movement[] => {
+    if (line.trim() === '') return [];
+    const read = readLine(line, acting.environment.name === 'production');
+    if ('movement' in read) return [read.movement];
+    problems.push({ path: `line ${index + 1}`, reason: read.problem });
+    return [];
+  });
+  if (problems.length > 0) throw refuse('movements_invalid', { source: file.name, problems: problems.slice(0, TOLD) });
+  const taking = await beginTaking(tx, acting, {
+    action: 'processor.import',
+    subject: file.name,
+    details: { account, movements: movements.length },
+  });
+  const recorded = await keepMovements(tx, { account, source: file.name }, movements, taking);
+  failpoint('processor.recorded');
+  return {
+    read: movements.length,
+    recorded,
+    duplicates: movements.length - recorded,
+    matched: await findShares(tx, acting, taking),
+  };
+}
+
+function readLine(line: string, live: boolean): ReturnType<typeof readMovement> {
+  try {
+    return readMovement(parseExactJson(line), line, live);
+  } catch (error) {
+    return { problem: `is not JSON: ${reasonOf(error)}` };
+  }
+}
+
+/** Keeps movements that were read, wherever they came from. A known one that says something else is refused. */
+export async function keepMovements(
+  tx: Transaction,
+  { account, source }: { account: string; source: string },
+  movements: readonly Movement[],
+  taking: Taking,
+): Promise<number> {
+  const changed = await findChangedMovements(tx, account, movements);
+  if (changed.length > 0) {
+    const problems = changed.map(({ id, net, currency }) => ({
+      path: id,
+      reason: `was ${currency} ${net} before: a balance transaction never changes`,
+    }));
+    throw refuse('movements_invalid', { source, problems: problems.slice(0, TOLD) });
+  }
+  return insertMovements(tx, account, movements, taking);
+}
+
+/** A partner's settlement file. Where the processor lets us read nothing, its lines are what moved. */
+export async function importSettlement(
+  tx: Transaction,
+  acting: Issuing,
+  file: IntakeFile,
+  partnerId: string,
+): Promise<Intake> {
+  const partner = await connectedPartner(tx, partnerId);
+  const refuseFile = (problems: readonly FieldProblem[]) =>
+    refuse('settlement_invalid', { file: file.name, problems: problems.slice(0, TOLD) });
+  const records = recordsOf(file.text);
+  if ('problem' in records) throw refuseFile([{ path: '', reason: records.problem }]);
+  const { lines, problems } = readSettlement(records.records, partner.currency);
+  if (problems.length > 0) throw refuseFile(problems);
+  const taking = await beginTaking(tx, acting, {
+    action: 'processor.import',
+    subject: file.name,
+    details: { partner_id: partnerId, lines: lines.length },
+  });
+  const changed = await findChangedSettlementLines(tx, partnerId, lines);
+  if (changed.length > 0) {
+    throw refuseFile(
+      changed.map(({ line, known }) => ({
+        path: `line ${line}`,
+        reason: `names a transfer, payment and quote that were told of with ${known}: a correction is a line of its own`,
+      })),
+    );
+  }
+  const sha256 = createHash('sha256').update(file.text).digest('hex');
+  const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, taking);
+  let recorded = 0;
+  if (fileId !== undefined) {
+    recorded = await insertSettlementLines(tx, { fileId, partnerId }, lines);
+    if (partner.movements_from === 'settlement_file') {
+      await insertToldMovements(tx, { fileId, account: partner.account }, taking);
+    }
+  }
+  failpoint('processor.recorded');
+  return {
+    read: lines.length,
+    recorded,
+    duplicates: lines.length - recorded,
+    matched: await findShares(tx, acting, taking),
+  };
+}
+
+/** Finds the quotes of what moved, and gives how many shares were found; one that was billed meanwhile pays for that. */
+export async function findShares(tx: Transaction, acting: Issuing, taking: Taking): Promise<number> {
+  const found = await insertFoundShares(tx, taking);
+  if (found > 0) await payWhatWasBilled(tx, acting, taking);
+  return found;
+}
+
+async function connectedPartner(tx: Transaction, partnerId: string): Promise<ConnectedPartner> {
+  const [partner] = await readConnectedPartners(tx, partnerId);
+  if (partner !== undefined) return partner;
+  const known = (await readPartners(tx, partnerId)).length > 0;
+  throw known
+    ? refuse('partner_not_connected', { partner_id: partnerId })
+    : refuse('partner_unknown', { partner_id: partnerId });
+}
+
+interface Records {
+  readonly records: readonly { readonly line: number; readonly cells: readonly string[] }[];
+}
+
+function recordsOf(text: string): Records | { readonly problem: string } {
+  try {
+    const parsed = parse(text, {
+      bom: true,
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+    }) as unknown as { record: string[]; info: { lines: number } }[];
+    return { records: parsed.map(({ record, info }) => ({ line: info.lines, cells: record })) };
+  } catch (error) {
+    return { problem: `is no CSV: ${reasonOf(error as CsvError)}` };
+  }
+}
+
+/** Records the event of an act, under the locks: no month closes while what it records is dated. */
+export async function beginTaking(
+  tx: Transaction,
+  { environment, settings, actor }: Issuing,
+  event: { action: string; subject: string; details: Readonly<Record<string, unknown>> },
+): Promise<Taking> {
+  await lockProcessor(tx);
+  await lockLedgerShared(tx);
+  const now = environment.now().toISO();
+  return { now, eventId: await recordEvent(tx, actor, { ...event, now }), timeZone: settings.time_zone };
+}

@@ -1,0 +1,267 @@
+/**
+ * What came for a share after an invoice had billed it. It is the partner's money and pays that invoice: so much of the
+ * share becomes a payment, applied as any other, and is no share any more. What is pulled back of it takes the payment
+ * back. Which part of a share that is, `partsOf` decides; it is pure.
+ */
+import type { Issuing } from '../close/issue.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import { processorIdentity } from '../payments/import.ts';
+import { beginPosting, lockPayments, lookAgainAt, type Posting } from '../payments/posting.ts';
+import {
+  insertApplications,
+  insertPayments,
+  insertSightings,
+  type NewApplication,
+  readPayables,
+} from '../payments/queries.ts';
+import { reinstate, reverseAll } from '../payments/reverse.ts';
+import {
+  type BilledQuote,
+  insertSharePayments,
+  type NewSharePayment,
+  readBilledQuotes,
+  type ShareOfBilled,
+  type SharePayment,
+  type Taking,
+} from './queries.ts';
+
+/** Of the shares that an act has found: those of quotes that were billed as missing pay for them, or take that back. */
+export async function payWhatWasBilled(tx: Transaction, acting: Issuing, { eventId }: Taking): Promise<void> {
+  if ((await readBilledQuotes(tx, eventId)).length === 0) return;
+  await lockPayments(tx);
+  const quotes = await readBilledQuotes(tx, eventId);
+  const parts = quotes.flatMap((quote) => partsOf(quote).map((part) => ({ ...part, quote })));
+  const takesBack = quotes.some((quote) => Object.values(takenBackOf(quote)).some((each) => each.length > 0));
+  if (parts.length === 0 && !takesBack) return;
+  const posting = await beginPosting(tx, acting, {
+    action: 'shares.pay',
+    subject: 'invoices for missing shares',
+    details: { shares: parts.map(({ share }) => share.routed_share_id) },
+  });
+  await receive(posting, parts);
+  // Read again: what came a moment ago may be pulled back by the same act.
+  await takeBack(posting, await readBilledQuotes(tx, eventId));
+  failpoint('shares.paid');
+}
+
+export interface Part {
+  readonly share: ShareOfBilled;
+  readonly amount: Amount;
+}
+
+/**
+ * Which part of each share that came pays an invoice. A share that fits in what the quote has still to bring is one; else
+ * one that fits in what was billed pays that; else it brings what is still to come first, and its rest pays.
+ */
+export function partsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
+  const zero = Amount.zero(currency);
+  let toCome = atLeast(Amount.of(owed, currency), zero);
+  let billed = atLeast(Amount.of(uncovered, currency), zero);
+  const parts: Part[] = [];
+  for (const share of shares) {
+    const amount = Amount.of(share.amount, currency);
+    if (share.below || !amount.isPositive()) continue;
+    const fits = (room: Amount) => !room.minus(amount).isNegative();
+    const beyond = atLeast(amount.minus(toCome), zero);
+    const part = fits(toCome) ? zero : fits(billed) ? amount : atMost(beyond, billed);
+    toCome = atLeast(toCome.minus(amount.minus(part)), zero);
+    billed = billed.minus(part);
+    if (part.isPositive()) parts.push({ share, amount: part });
+  }
+  return parts;
+}
+
+const atLeast = (amount: Amount, least: Amount): Amount => (amount.minus(least).isNegative() ? least : amount);
+const atMost = (amount: Amount, most: Amount): Amount => (amount.minus(most).isPositive() ? most : amount);
+
+async function receive(posting: Posting, parts: readonly (Part & { readonly quote: BilledQuote })[]): Promise<void> {
+  if (parts.length === 0) return;
+  const identityOf = ({ share }: Part) => processorIdentity(share.account, `share ${share.routed_share_id}`);
+  const ids = await insertPayments(
+    posting,
+    parts.map((part) => ({
+      identity: identityOf(part),
+      source: 'processor' as const,
+      partner_id: part.quote.partner_id,
+      currency: part.quote.currency,
+      amount: part.amount.toString(),
+      method: 'link' as const,
+      account: part.share.account,
+      received_on: part.share.moved_on,
+      reference: part.share.movement,
+      payer_name: null,
+      payer_account: null,
+    })),
+  );
+  const idOf = (part: Part) => ids.get(identityOf(part)) as number;
+  await insertSightings(
+    posting,
+    parts.map((part) => ({
+      identity: identityOf(part),
+      payment_id: idOf(part),
+      source: 'processor' as const,
+      reference: part.share.movement,
+      bank_line_id: null,
+    })),
+  );
+  await insertSharePayments(
+    posting,
+    parts.map((part) => ({
+      routed_share_id: part.share.routed_share_id,
+      payment_id: idOf(part),
+      payment_reversal_id: null,
+      currency: part.quote.currency,
+      amount: part.amount.toString(),
+    })),
+  );
+  await apply(
+    posting,
+    parts.map((part) => ({ ...part, payment_id: idOf(part) })),
+  );
+}
+
+/** To the invoices that billed the quotes, the oldest first, as far as they are open; the rest stays unapplied cash. */
+async function apply(
+  posting: Posting,
+  parts: readonly (Part & { readonly quote: BilledQuote; readonly payment_id: number })[],
+): Promise<void> {
+  const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
+  const payable = new Map((await readPayables(posting.tx, numbers)).map((each) => [each.number, each]));
+  const balances = new Map<string, Amount>();
+  const applications: NewApplication[] = [];
+  for (const { quote, share, amount, payment_id } of parts) {
+    let left = amount;
+    for (const number of quote.numbers) {
+      const document = payable.get(number);
+      if (document === undefined || document.status !== 'open' || !left.isPositive()) continue;
+      const balance = balances.get(number) ?? Amount.of(document.balance, quote.currency);
+      const part = atMost(left, balance);
+      if (!part.isPositive()) continue;
+      left = left.minus(part);
+      balances.set(number, balance.minus(part));
+      applications.push({
+        payment_id,
+        document_id: document.document_id,
+        amount: part.toString(),
+        applied_on: share.moved_on,
+        confidence: '1',
+        evidence: {
+          rule: 'processor',
+          reference: { number, field: 'quote_id', found: quote.quote_id },
+          why: `the share of quote ${quote.quote_id} came after ${number} had billed it`,
+        },
+        small_difference: null,
+      });
+    }
+  }
+  await insertApplications(posting, applications);
+  await lookAgainAt(
+    posting,
+    applications.map((each) => each.document_id),
+  );
+}
+
+interface TakingBack {
+  readonly share: ShareOfBilled;
+  readonly payment: SharePayment;
+  readonly amount: Amount;
+}
+
+/** Which payments what was pulled back, or was matched by mistake, takes back, and of which it takes that back itself. */
+export function takenBackOf(quote: BilledQuote): {
+  readonly back: readonly TakingBack[];
+  readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
+} {
+  const { currency, shares, payments } = quote;
+  const zero = Amount.zero(currency);
+  const left = new Map(payments.map((each) => [each.payment_id, Amount.of(each.left, currency)]));
+  let asShares = atLeast(Amount.of(quote.as_shares, currency), zero);
+  const back: TakingBack[] = [];
+  const again: { share: ShareOfBilled; payment: SharePayment }[] = [];
+  for (const share of shares) {
+    const amount = Amount.of(share.amount, currency);
+    if (!amount.isNegative()) {
+      // A pull-back that was of another quote: what it took back is there again.
+      if (share.below) {
+        for (const payment of payments) {
+          if (payment.taken_by.some((each) => each.movement_id === share.movement_id)) again.push({ share, payment });
+        }
+      }
+      asShares = asShares.plus(amount).minus(Amount.of(share.paid, currency));
+      continue;
+    }
+    const mistake = !share.below;
+    const named = mistake || share.of_payment !== null;
+    const from = payments.filter(
+      (each) => !named || (mistake ? each.movement_id === share.movement_id : each.payment === share.of_payment),
+    );
+    // Of no payment by name, it takes from the shares that came first.
+    let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
+    asShares = atLeast(asShares.plus(amount), zero);
+    for (const payment of from) {
+      const part = atMost(rest, left.get(payment.payment_id) ?? zero);
+      if (!part.isPositive()) continue;
+      rest = rest.minus(part);
+      left.set(payment.payment_id, (left.get(payment.payment_id) ?? zero).minus(part));
+      back.push({ share, payment, amount: part });
+    }
+  }
+  return { back, again };
+}
+
+async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promise<void> {
+  const plans = quotes.map((quote) => ({ quote, ...takenBackOf(quote) }));
+  const rows: NewSharePayment[] = [];
+  let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
+  // Each payment once at a time: what is unapplied for one taking back is not there for the next.
+  while (waiting.length > 0) {
+    const seen = new Set<number>();
+    const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));
+    waiting = waiting.filter((each) => !now.includes(each));
+    const identityOf = ({ share, payment }: TakingBack) =>
+      processorIdentity(share.account, `share ${share.routed_share_id}|${payment.payment_id}`);
+    const ids = await reverseAll(
+      posting,
+      now.map((each) => ({
+        identity: identityOf(each),
+        payment_id: each.payment.payment_id,
+        amount: each.amount.toString(),
+        kind: each.share.below ? (each.share.disputed ? ('disputed' as const) : ('refunded' as const)) : 'mistake',
+        code: null,
+        reason: each.share.below
+          ? `pulled back by ${each.share.movement}`
+          : `${each.share.movement} is not of quote ${each.quote.quote_id}`,
+        bank_line_id: null,
+        duplicate_of: null,
+        reversed_on: each.share.moved_on,
+      })),
+    );
+    for (const each of now) {
+      rows.push({
+        routed_share_id: each.share.routed_share_id,
+        payment_id: each.payment.payment_id,
+        payment_reversal_id: ids.get(identityOf(each)) as number,
+        currency: each.quote.currency,
+        amount: each.amount.negated().toString(),
+      });
+    }
+  }
+  for (const { quote, again } of plans) {
+    for (const { share, payment } of again) {
+      const taken = payment.taken_by.filter((each) => each.movement_id === share.movement_id);
+      for (const { payment_reversal_id, amount } of taken) {
+        await reinstate(posting, payment_reversal_id, share.moved_on);
+        rows.push({
+          routed_share_id: share.routed_share_id,
+          payment_id: payment.payment_id,
+          payment_reversal_id,
+          currency: quote.currency,
+          amount,
+        });
+      }
+    }
+  }
+  await insertSharePayments(posting, rows);
+}

@@ -1,0 +1,238 @@
+/**
+ * The reconciliation of a month: every quote with a row on the month's statements, over all of its life as it is known
+ * now, and every movement of the month whose quote nobody knows.
+ */
+import type { DateTime } from 'luxon';
+import type { Settings } from '../config.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { type Month, monthInterval } from '../month.ts';
+import {
+  type MatchedQuotes,
+  type OtherMovements,
+  type QuotePosition,
+  readOtherMovements,
+  readPositions,
+  readStatements,
+  readUnknownMovements,
+  type UnknownMovement,
+} from './queries.ts';
+import { AGES, type Age, ageOf, daysSince, judgeQuote, LATE_AFTER_DAYS, type QuoteStatus } from './reconcile.ts';
+
+/** Of one quote, or of a movement without one. Amounts are texts with exactly the currency's digits. */
+export interface Exception {
+  readonly status: Exclude<QuoteStatus, 'matched' | 'awaited'> | 'unknown';
+  readonly partner_id: string | null;
+  readonly quote_id: string | null;
+  readonly currency: string;
+  readonly expected: string;
+  readonly routed: string;
+  readonly pulled_back: string;
+  readonly billed: string;
+  /** Of what was routed, what came after it was billed and pays the invoice. */
+  readonly paid: string;
+  /** Expected less billed, and less what was routed and pays no invoice: zero where nothing is left to do. */
+  readonly open: string;
+  readonly since: string;
+  readonly age_days: number;
+  readonly age: Age;
+  readonly movements: readonly string[];
+  /** For a movement without a quote. */
+  readonly account: string | null;
+  readonly candidates: UnknownMovement['candidates'];
+}
+
+export interface PartnerSums {
+  readonly partner_id: string;
+  readonly currency: string;
+  /** The month's statement, and what it says; null while the month is open. */
+  readonly statement: string | null;
+  readonly stated: string | null;
+  readonly quotes: number;
+  readonly matched: number;
+  readonly awaited: number;
+  readonly exceptions: number;
+  readonly expected: string;
+  /** What came, less what was pulled back. */
+  readonly routed: string;
+  readonly billed: string;
+  /** Of what was routed, what came after it was billed and pays the invoice. */
+  readonly paid: string;
+  readonly open: string;
+}
+
+export interface Reconciliation {
+  readonly month: Month;
+  /** ISO instant. */
+  readonly as_of: string;
+  readonly partners: readonly PartnerSums[];
+  readonly exceptions: readonly Exception[];
+  /** How many exceptions are open, by the days since then. */
+  readonly ageing: Readonly<Record<Age, number>>;
+  /** What moved on our accounts and is no share. */
+  readonly other_movements: readonly OtherMovements[];
+  /** Exceptions with something left to do. */
+  readonly open: number;
+}
+
+/** What may be billed of a quote. */
+export interface Billable {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly quote_id: string;
+  readonly amount: string;
+}
+
+export async function reconcileMonth(
+  tx: Transaction,
+  { settings, now }: { settings: Pick<Settings, 'time_zone'>; now: DateTime<true> },
+  month: Month,
+): Promise<Reconciliation & { readonly billable: readonly Billable[] }> {
+  const { startsAt, endsAt } = monthInterval(month, settings.time_zone);
+  const interval = { startsAt: startsAt.toUTC().toISO(), endsAt: endsAt.toUTC().toISO() };
+  const { matched, others } = await readPositions(tx, { month, lateAfterDays: LATE_AFTER_DAYS });
+  const judged = others.map((position) => ({ position, ...judgeQuote(position, now.toMillis()) }));
+  const unknown = await readUnknownMovements(tx, interval);
+  const statements = await readStatements(tx, month);
+  const exceptions = [
+    ...judged.flatMap((each) => quoteException(each, now)),
+    ...unknown.map((movement) => unknownException(movement, now)),
+  ];
+  const open = exceptions.filter((each) => needsWork(each));
+  return {
+    month,
+    as_of: now.toUTC().toISO(),
+    partners: sumsByPartner(matched, judged, statements),
+    exceptions,
+    ageing: Object.fromEntries(AGES.map((age) => [age, open.filter((each) => each.age === age).length])) as Record<
+      Age,
+      number
+    >,
+    other_movements: await readOtherMovements(tx, interval),
+    open: open.length,
+    billable: judged
+      .filter(({ billable }) => billable.isPositive())
+      .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
+        partner_id,
+        currency,
+        quote_id,
+        amount: billable.toString(),
+      })),
+  };
+}
+
+export const needsWork = ({ status, open }: Exception): boolean => status === 'unknown' || /[1-9]/.test(open);
+
+interface Judged extends ReturnType<typeof judgeQuote> {
+  readonly position: QuotePosition;
+}
+
+function quoteException({ position, status, open }: Judged, now: DateTime<true>): Exception[] {
+  if (status === 'matched' || status === 'awaited') return [];
+  const { partner_id, quote_id, currency, first_accepted_at: since } = position;
+  const { expected, routed } = sumsOf(position);
+  const days = daysSince(since, now.toMillis());
+  return [
+    {
+      status,
+      partner_id,
+      quote_id,
+      currency,
+      expected: expected.toString(),
+      routed: routed.toString(),
+      pulled_back: Amount.of(position.pulled_back, currency).toString(),
+      billed: Amount.of(position.billed, currency).toString(),
+      paid: Amount.of(position.paid, currency).toString(),
+      open: open.toString(),
+      since,
+      age_days: days,
+      age: ageOf(days),
+      movements: position.movements,
+      account: null,
+      candidates: [],
+    },
+  ];
+}
+
+function unknownException(movement: UnknownMovement, now: DateTime<true>): Exception {
+  const { currency, moved_at: since } = movement;
+  const zero = Amount.zero(currency);
+  const amount = Amount.of(movement.amount, currency);
+  const days = daysSince(since, now.toMillis());
+  return {
+    status: 'unknown',
+    partner_id: movement.partners.length === 1 ? (movement.partners[0] as string) : null,
+    quote_id: movement.quote_id,
+    currency,
+    expected: zero.toString(),
+    routed: amount.toString(),
+    pulled_back: (amount.isNegative() ? amount.negated() : zero).toString(),
+    billed: zero.toString(),
+    paid: zero.toString(),
+    open: amount.negated().toString(),
+    since,
+    age_days: days,
+    age: ageOf(days),
+    movements: [movement.id],
+    account: movement.account,
+    candidates: movement.candidates,
+  };
+}
+
+type Sums = Pick<QuotePosition, 'currency' | 'accepted' | 'reversed' | 'came' | 'pulled_back' | 'billed' | 'paid'>;
+
+function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount; billed: Amount; paid: Amount } {
+  const amount = (text: string) => Amount.of(text, currency);
+  return {
+    expected: amount(sums.accepted).minus(amount(sums.reversed)),
+    routed: amount(sums.came).minus(amount(sums.pulled_back)),
+    billed: amount(sums.billed),
+    paid: amount(sums.paid),
+  };
+}
+
+function sumsByPartner(
+  matched: readonly MatchedQuotes[],
+  judged: readonly Judged[],
+  statements: Awaited<ReturnType<typeof readStatements>>,
+): PartnerSums[] {
+  const gathered = new Map<string, PartnerSums>();
+  const add = (partner_id: string, sums: Sums, counts: { quotes: number; matched: number; awaited: number }) => {
+    const { currency } = sums;
+    const { expected, routed, billed, paid } = sumsOf(sums);
+    const key = `${partner_id} ${currency}`;
+    const before = gathered.get(key);
+    const plus = (text: string | undefined, more: Amount) =>
+      Amount.of(text ?? '0', currency)
+        .plus(more)
+        .toString();
+    const statement = statements.find((each) => each.partner_id === partner_id && each.currency === currency);
+    gathered.set(key, {
+      partner_id,
+      currency,
+      statement: statement?.number ?? null,
+      stated: statement === undefined ? null : Amount.of(statement.invoice_amount, currency).toString(),
+      quotes: (before?.quotes ?? 0) + counts.quotes,
+      matched: (before?.matched ?? 0) + counts.matched,
+      awaited: (before?.awaited ?? 0) + counts.awaited,
+      exceptions: (before?.exceptions ?? 0) + counts.quotes - counts.matched - counts.awaited,
+      expected: plus(before?.expected, expected),
+      routed: plus(before?.routed, routed),
+      billed: plus(before?.billed, billed),
+      paid: plus(before?.paid, paid),
+      open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
+    });
+  };
+  // What is plainly as expected was never billed.
+  for (const each of matched)
+    add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
+  for (const { position, status } of judged) {
+    const counts = { quotes: 1, matched: Number(status === 'matched'), awaited: Number(status === 'awaited') };
+    add(position.partner_id, position, counts);
+  }
+  return [...gathered.values()].sort((one, other) =>
+    one.partner_id === other.partner_id
+      ? Number(one.currency > other.currency) - 0.5
+      : Number(one.partner_id > other.partner_id) - 0.5,
+  );
+}

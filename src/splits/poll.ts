@@ -1,0 +1,130 @@
+/**
+ * Reading our connected accounts at the processor: balance transactions from a little before the end of the last
+ * reading, since what is created earlier may be seen later. Webhooks are a hint to read sooner and no source: what they
+ * tell is told here again. Network calls happen outside transactions; the cursor moves when all of a reading is kept.
+ * Refusals: account_unknown, account_key_missing, movements_invalid, processor_unreachable.
+ */
+import { DateTime } from 'luxon';
+import type Stripe from 'stripe';
+import type { Issuing } from '../close/issue.ts';
+import type { Environment } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { reasonOf, refuse } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
+import { parseExactJson } from '../json.ts';
+import { beginTaking, findShares, type Intake, keepMovements } from './intake.ts';
+import { type Movement, readMovement } from './movement.ts';
+import { insertReading, readAccountOwners, readCursor } from './queries.ts';
+
+/** How far before the end of the last reading the next one begins. */
+export const OVERLAP_HOURS = 72;
+
+/** A page is the most that the processor gives at once. */
+const PAGE = 100;
+/** So many are kept in one transaction, and in memory at once. */
+const KEPT_AT_ONCE = 1000;
+
+export interface AccountReading extends Intake {
+  readonly account: string;
+}
+
+export interface AccountAccess {
+  readonly account: string;
+  /** Of the account itself: it is ours, and is read with its own key. */
+  readonly key: string;
+  /** Another server in the processor's place, in sandbox only. */
+  readonly base?: string | undefined;
+}
+
+/** With which key an account is read. */
+export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
+  const key = connectedKeys.get(account);
+  if (key === undefined) throw refuse('account_key_missing', { account });
+  return { account, key, base: stripeBase };
+}
+
+/** Reads one account whole from its cursor on. Cut off, it begins there again, and what was kept is known. */
+export async function readAccount(
+  database: Database,
+  acting: Issuing,
+  { account, key, base }: AccountAccess,
+): Promise<AccountReading> {
+  if ((await database.reading((tx) => readAccountOwners(tx, account))).length === 0) {
+    throw refuse('account_unknown', { account });
+  }
+  const to = acting.environment.now();
+  const cursor = await database.reading((tx) => readCursor(tx, account));
+  const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
+  const stripe = await openStripe(key, base);
+  const created = from === null ? {} : { created: { gte: Math.floor(from.toSeconds()) } };
+  const sum = { read: 0, recorded: 0, matched: 0 };
+  let batch: Movement[] = [];
+  const keep = async (last: boolean): Promise<void> => {
+    const kept = await database.transaction(async (tx) => {
+      const taking = await beginTaking(tx, acting, {
+        action: 'processor.read',
+        subject: account,
+        details: { movements: batch.length, from: from?.toISO() ?? null },
+      });
+      const recorded = await keepMovements(tx, { account, source: account }, batch, taking);
+      if (last) {
+        const total = { movements: sum.read, fresh: sum.recorded + recorded };
+        await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, taking);
+      }
+      return { recorded, matched: await findShares(tx, acting, taking) };
+    });
+    sum.recorded += kept.recorded;
+    sum.matched += kept.matched;
+    batch = [];
+    failpoint('processor.read');
+  };
+  for (let after: string | undefined; ; ) {
+    const page = await pageOf(stripe, account, {
+      ...created,
+      ...(after === undefined ? {} : { starting_after: after }),
+    });
+    for (const transaction of page.data) batch.push(movementOf(transaction, account, acting));
+    sum.read += page.data.length;
+    after = page.data.at(-1)?.id;
+    if (!page.has_more || after === undefined) break;
+    if (batch.length >= KEPT_AT_ONCE) await keep(false);
+  }
+  await keep(true);
+  return { account, ...sum, duplicates: sum.read - sum.recorded };
+}
+
+async function pageOf(
+  stripe: Stripe,
+  account: string,
+  params: Stripe.BalanceTransactionListParams,
+): Promise<Stripe.ApiList<Stripe.BalanceTransaction>> {
+  try {
+    return await stripe.balanceTransactions.list({ ...params, limit: PAGE, expand: ['data.source'] });
+  } catch (error) {
+    // The processor repeats the key that it refuses; none of it goes into a log.
+    const reason = reasonOf(error).replace(/\b[sr]k_(test|live)_\S+/g, '(key)');
+    throw refuse('processor_unreachable', { account, reason }, error);
+  }
+}
+
+function movementOf(transaction: Stripe.BalanceTransaction, account: string, { environment }: Issuing): Movement {
+  // Its numbers are whole and small enough to be exact; from here on they are texts.
+  const payload = JSON.stringify(transaction);
+  const read = readMovement(parseExactJson(payload), payload, environment.name === 'production');
+  if ('movement' in read) return read.movement;
+  throw refuse('movements_invalid', { source: account, problems: [{ path: transaction.id, reason: read.problem }] });
+}
+
+async function openStripe(key: string, base: string | undefined): Promise<Stripe> {
+  // Loaded when it is needed: most commands never ask a processor.
+  const { default: StripeClient } = await import('stripe');
+  const url = base === undefined ? undefined : new URL(base);
+  return new StripeClient(key, {
+    maxNetworkRetries: 2,
+    timeout: 30_000,
+    telemetry: false,
+    ...(url === undefined
+      ? {}
+      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port || undefined }),
+  } as Stripe.StripeConfig);
+}

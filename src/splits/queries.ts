@@ -1,0 +1,1105 @@
+/** SQL of splits: what was accepted and how its share is routed, what moved on our accounts, and what it was of. */
+import type { Issue } from '../close/queries.ts';
+import { execute, query, queryOne, type Send, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Movement } from './movement.ts';
+import type { SettlementLine } from './settlement.ts';
+
+export interface AcceptedRow {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly enrollment_id: string | null;
+  readonly currency: string;
+  readonly accepted_at: string;
+  readonly month: Month;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly arrangement: 'invoicing' | 'connected_account';
+  /** Those of the row's own month; null under invoicing. */
+  readonly split: 'real_time' | 'sequential' | null;
+  readonly merchant_of_record: 'platform' | 'third_party' | null;
+  readonly connected_account_id: string | null;
+}
+
+const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
+            e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
+            a.split, a.merchant_of_record, a.connected_account_id`;
+
+/** The arrangement of a row's own month. */
+const ARRANGED = `LEFT JOIN LATERAL (
+       SELECT * FROM partner_arrangements a
+       WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
+       ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
+
+/** The acceptances of a quote, its own before those of its requotes; of one partner or of every partner that has such an id. */
+export function readAcceptances(
+  tx: Transaction,
+  { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
+): Promise<AcceptedRow[]> {
+  return query(
+    tx,
+    `WITH rows AS (
+       SELECT * FROM entries
+       WHERE kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = :quoteId
+       UNION ALL
+       SELECT * FROM entries WHERE kind = 'requote_accepted' AND quote_id = :quoteId
+     )
+     SELECT ${ACCEPTED}
+     FROM rows e ${ARRANGED}
+     WHERE CAST(:partnerId AS text) IS NULL OR e.partner_id = :partnerId
+     ORDER BY e.partner_id, e.kind = 'requote_accepted', e.entry_id`,
+    { quoteId, partnerId: partnerId ?? null },
+  );
+}
+
+const READ_CONNECTED_ACCEPTANCES = {
+  name: 'read_connected_acceptances',
+  // Most partners have no connected account, and then no row is looked for.
+  text: `
+    SELECT w.nth, r.*
+    FROM ROWS FROM (
+      json_to_recordset(CAST($1 AS json)) AS ("partnerId" text, kind text, id text)
+    ) WITH ORDINALITY AS w ("partnerId", kind, id, nth)
+    CROSS JOIN LATERAL (
+      SELECT ${ACCEPTED}
+      FROM entries e ${ARRANGED}
+      WHERE EXISTS (SELECT FROM partner_arrangements p
+                    WHERE p.partner_id = w."partnerId" COLLATE "C" AND p.arrangement = 'connected_account')
+        AND e.partner_id = w."partnerId" COLLATE "C" AND e.kind = w.kind
+        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = w.id COLLATE "C"
+        AND e.arrangement = 'connected_account'
+      LIMIT 1) AS r`,
+};
+
+/** Of acceptances, by their place, those under a connected account. */
+export async function readConnectedAcceptances(
+  send: Send,
+  accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],
+): Promise<ReadonlyMap<number, AcceptedRow>> {
+  const asked = accepted.map(({ partnerId, quoteId, requoteId }) =>
+    requoteId === null
+      ? { partnerId, kind: 'quote_accepted', id: quoteId }
+      : { partnerId, kind: 'requote_accepted', id: requoteId },
+  );
+  const rows = await send<AcceptedRow & { nth: number }>(READ_CONNECTED_ACCEPTANCES, [JSON.stringify(asked)]);
+  return new Map(rows.map(({ nth, ...row }) => [nth - 1, row]));
+}
+
+// --- Taking in --------------------------------------------------------------------------------------------------------
+
+const PROCESSOR = 'CAST(7310 AS integer), CAST(81 AS integer)';
+
+/**
+ * One at a time takes in what moved and says whose it is. Order of the locks, always: this one, then importers, then the
+ * ledger (shared, so that no month closes while entries are dated), then payments.
+ */
+export async function lockProcessor(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${PROCESSOR})`);
+}
+
+/** What the facts of one act have in common. */
+export interface Taking {
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+  /** The issuer's, in which days are counted. */
+  readonly timeZone: string;
+}
+
+/** The partners that have, or had, an account of ours on their platform. Of a standard account there may be several. */
+export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT partner_id FROM partner_arrangements WHERE connected_account_id = :account ORDER BY partner_id`,
+    { account },
+  );
+}
+
+export interface ConnectedPartner {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly account: string;
+  readonly movements_from: 'processor' | 'settlement_file';
+}
+
+/** The connected account of each partner that has one, by its latest arrangement of that kind. */
+export function readConnectedPartners(tx: Transaction, partnerId?: string): Promise<ConnectedPartner[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT ON (p.partner_id) p.partner_id, p.currency, a.connected_account_id AS account,
+            coalesce(a.movements_from, 'processor') AS movements_from
+     FROM partners p JOIN partner_arrangements a USING (partner_id)
+     WHERE a.connected_account_id IS NOT NULL AND (CAST(:partnerId AS text) IS NULL OR p.partner_id = :partnerId)
+     ORDER BY p.partner_id, a.from_month DESC`,
+    { partnerId: partnerId ?? null },
+  );
+}
+
+/** Movements of these that are kept already with another currency or amount; a balance transaction never changes. */
+export function findChangedMovements(
+  tx: Transaction,
+  account: string,
+  movements: readonly Movement[],
+): Promise<{ id: string; net: string; currency: string }[]> {
+  return query(
+    tx,
+    `SELECT m.id, m.net::text, m.currency
+     FROM json_to_recordset(CAST(:movements AS json)) AS n (id text, currency text, amount numeric, net numeric)
+     JOIN processor_movements m ON m.account = :account AND m.id = n.id
+     WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
+     ORDER BY m.id`,
+    { account, movements: JSON.stringify(movements) },
+  );
+}
+
+/** Keeps movements, each once, and says how many are new. */
+export function insertMovements(
+  tx: Transaction,
+  account: string,
+  movements: readonly Movement[],
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `INSERT INTO processor_movements (
+       account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer, quote_id,
+       requote_id, enrollment_id, payload, recorded_at, event_id)
+     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
+            n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, CAST(n.payload AS jsonb),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:movements AS json)) AS n (
+       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, moved_at timestamptz,
+       payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
+     ORDER BY n.moved_at, n.id
+     ON CONFLICT ON CONSTRAINT movement_once DO NOTHING`,
+    { account, movements: JSON.stringify(movements), ...taking },
+  );
+}
+
+/** Keeps a settlement file; undefined where this very file was kept before. */
+export async function insertSettlementFile(
+  tx: Transaction,
+  file: { partnerId: string; sha256: string; name: string; lines: number },
+  taking: Taking,
+): Promise<number | undefined> {
+  const rows = await query<{ settlement_file_id: number }>(
+    tx,
+    `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)
+     VALUES (:partnerId, :sha256, :name, :lines, CAST(:now AS timestamptz), CAST(:eventId AS bigint))
+     ON CONFLICT ON CONSTRAINT settlement_file_once DO NOTHING RETURNING settlement_file_id`,
+    { ...file, ...taking },
+  );
+  return rows[0]?.settlement_file_id;
+}
+
+/** Lines of these that are kept already, or stand in this file twice, with another amount, kind or currency. */
+export function findChangedSettlementLines(
+  tx: Transaction,
+  partnerId: string,
+  lines: readonly SettlementLine[],
+): Promise<{ line: number; known: string }[]> {
+  return query(
+    tx,
+    `WITH told AS (
+       SELECT * FROM json_to_recordset(CAST(:lines AS json)) AS n (
+         line bigint, quote_id text, requote_id text, transfer text, payment text, kind text, currency text, amount numeric)
+     )
+     SELECT n.line, format('%s %s', l.currency, l.amount) AS known
+     FROM told n
+     JOIN (SELECT 0 AS line, partner_id, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+           UNION ALL
+           SELECT line, :partnerId, quote_id, requote_id, transfer, payment, kind, currency, amount FROM told) AS l
+       ON l.partner_id = :partnerId AND l.line < n.line
+       AND (l.payment, l.transfer, l.quote_id, l.requote_id) IS NOT DISTINCT FROM (n.payment, n.transfer, n.quote_id, n.requote_id)
+     WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
+     ORDER BY n.line`,
+    { partnerId, lines: JSON.stringify(lines) },
+  );
+}
+
+/** Keeps the lines that are not known yet, and says how many. */
+export function insertSettlementLines(
+  tx: Transaction,
+  file: { fileId: number; partnerId: string },
+  lines: readonly SettlementLine[],
+): Promise<number> {
+  return execute(
+    tx,
+    `INSERT INTO settlement_lines (
+       settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency, amount,
+       refunded, moved_at)
+     SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
+            n.currency, trim_scale(n.amount), n.refunded, n.moved_at
+     FROM json_to_recordset(CAST(:lines AS json)) AS n (
+       line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
+       currency text, amount numeric, refunded numeric, moved_at timestamptz)
+     ORDER BY n.line
+     ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
+    { ...file, lines: JSON.stringify(lines) },
+  );
+}
+
+/** Where the processor lets us read nothing, each line of the partner's file is a movement. */
+export function insertToldMovements(
+  tx: Transaction,
+  file: { fileId: number; account: string },
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `INSERT INTO processor_movements (
+       account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
+       payload, recorded_at, event_id)
+     SELECT :account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
+            0, l.amount, coalesce(l.moved_at, CAST(:now AS timestamptz)), l.payment, l.transfer, l.quote_id, l.requote_id,
+            to_jsonb(l), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM settlement_lines l WHERE l.settlement_file_id = :fileId
+     ORDER BY l.line`,
+    { ...file, ...taking },
+  );
+}
+
+export async function insertReading(
+  tx: Transaction,
+  reading: { account: string; from: string | null; to: string; movements: number; fresh: number },
+  taking: Taking,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
+     VALUES (:account, CAST(:from AS timestamptz), CAST(:to AS timestamptz), :movements, :fresh,
+             CAST(:now AS timestamptz), CAST(:eventId AS bigint))`,
+    { ...reading, ...taking },
+  );
+}
+
+/** Up to when an account was read whole; null before its first reading. */
+export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
+  const { read_to } = await queryOne<{ read_to: string | null }>(
+    tx,
+    `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account`,
+    { account },
+  );
+  return read_to;
+}
+
+// --- Which quote a movement is of -------------------------------------------------------------------------------------
+
+// Movements of shares that nobody has said anything about. What a settlement file told before the processor itself could
+// be read is not taken twice.
+const WAITING = `waiting AS MATERIALIZED (
+       SELECT m.* FROM processor_movements m
+       WHERE m.kind <> 'other' AND m.net <> 0
+         AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
+         AND NOT (m.told_by = 'processor' AND EXISTS (
+           SELECT FROM processor_movements told
+           WHERE told.told_by = 'settlement_file' AND told.account = m.account AND told.payment = m.payment))
+     )`;
+
+const STILL_WAITING = `waiting AS (
+       SELECT w.* FROM pg_temp.waiting_movements w
+       WHERE NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = w.movement_id)
+     )`;
+
+const OWNERS = `owners AS (
+       SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
+       WHERE connected_account_id IS NOT NULL
+     )`;
+
+// A quote of which something was accepted under a connected account, by the row of its own acceptance.
+const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) => `
+       JOIN entries q ON q.partner_id = ${partnerId} AND q.kind = 'quote_accepted'
+         AND coalesce(q.reversal_id, q.requote_id, q.quote_id) = ${quoteId} AND q.currency = ${currency}
+         AND (q.arrangement = 'connected_account' OR EXISTS (
+           SELECT FROM entries r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+             AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;
+
+const INSERT_SHARES = `
+     INSERT INTO routed_shares (
+       movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, found_by,
+       settlement_line_id, moved_on, entry_on, recorded_at, event_id)
+     SELECT f.movement_id, f.partner_id, f.posted_month, f.entry_id, f.quote_id, f.requote_id, f.currency,
+            trim_scale(f.amount), f.found_by, f.settlement_line_id, day.moved_on,
+            greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM found f
+     CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day`;
+
+/**
+ * Matches every movement that names its quote, or whose quote the settlement file names, or that takes from a payment
+ * which is matched. Never by its amount. Gives how many shares were found. Needs the ledger's lock.
+ */
+export async function insertFoundShares(tx: Transaction, taking: Taking): Promise<number> {
+  // Looked for once among all that ever moved; each way of finding then looks at what those before it left.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.waiting_movements`);
+  await execute(tx, `CREATE TEMPORARY TABLE waiting_movements ON COMMIT DROP AS WITH ${WAITING} SELECT * FROM waiting`);
+  await execute(tx, `ANALYZE pg_temp.waiting_movements`);
+  const byLine = await execute(
+    tx,
+    `WITH found AS (
+       SELECT m.movement_id, m.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, m.currency,
+              m.net AS amount, 'settlement_file' AS found_by, l.settlement_line_id
+       FROM processor_movements m
+       JOIN settlement_lines l ON m.id = 'line:' || l.settlement_line_id
+       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}
+       WHERE m.told_by = 'settlement_file'
+         AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
+     ) ${INSERT_SHARES}`,
+    { ...taking },
+  );
+  const byMetadata = await execute(
+    tx,
+    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
+       SELECT * FROM (
+         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
+                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
+                count(*) OVER (PARTITION BY w.movement_id) AS quotes
+         FROM waiting w JOIN owners o ON o.account = w.account
+         ${ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency')}
+         WHERE w.told_by = 'processor') AS named
+       WHERE quotes = 1
+     ) ${INSERT_SHARES}`,
+    { ...taking },
+  );
+  const byEnrollment = await execute(
+    tx,
+    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
+       SELECT * FROM (
+         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
+                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
+                count(*) OVER (PARTITION BY w.movement_id) AS quotes
+         FROM waiting w JOIN owners o ON o.account = w.account
+         JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
+           AND q.currency = w.currency AND q.arrangement = 'connected_account'
+         WHERE w.quote_id IS NULL AND w.enrollment_id IS NOT NULL) AS named
+       WHERE quotes = 1
+     ) ${INSERT_SHARES}`,
+    { ...taking },
+  );
+  const bySettlement = await execute(
+    tx,
+    `WITH ${STILL_WAITING}, ${OWNERS}, named AS (
+       SELECT w.movement_id, w.moved_at, w.net, w.currency, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id,
+              l.amount, sum(l.amount) OVER (PARTITION BY w.movement_id) AS told,
+              count(*) OVER (PARTITION BY w.movement_id) AS lines
+       FROM waiting w JOIN owners o ON o.account = w.account
+       JOIN settlement_lines l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
+         AND (l.payment = w.payment OR (l.payment IS NULL AND l.transfer = w.transfer))
+       WHERE w.told_by = 'processor'
+     ), found AS (
+       SELECT * FROM (
+         SELECT n.movement_id, n.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, n.requote_id, n.currency,
+                n.amount, 'settlement_file' AS found_by, n.settlement_line_id, n.lines,
+                count(*) OVER (PARTITION BY n.movement_id) AS quotes
+         FROM named n ${ofAcceptedQuote('n.quote_id', 'n.partner_id', 'n.currency')}
+         WHERE n.told = n.net) AS whole
+       WHERE quotes = lines
+     ) ${INSERT_SHARES}`,
+    { ...taking },
+  );
+  const byPayment = await execute(
+    tx,
+    `WITH ${STILL_WAITING}, found AS (
+       SELECT * FROM (
+         SELECT w.movement_id, w.moved_at, r.partner_id, r.posted_month, r.entry_id, r.quote_id, r.requote_id, w.currency,
+                w.net AS amount, 'payment' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
+                count(*) OVER (PARTITION BY w.movement_id) AS quotes
+         FROM waiting w
+         JOIN processor_movements paid ON paid.account = w.account AND paid.payment = w.of_payment
+           AND paid.kind IN ('share', 'misrouted') AND paid.currency = w.currency
+         JOIN LATERAL (
+           SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM routed_shares s
+           WHERE s.movement_id = paid.movement_id
+           GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS r ON true) AS taken
+       WHERE quotes = 1
+     ) ${INSERT_SHARES}`,
+    { ...taking },
+  );
+  return byLine + byMetadata + byEnrollment + bySettlement + byPayment;
+}
+
+// --- What came after it was billed ------------------------------------------------------------------------------------
+
+export interface ShareOfBilled {
+  readonly routed_share_id: number;
+  readonly account: string;
+  /** The processor's id of what moved. */
+  readonly movement: string;
+  readonly movement_id: number;
+  /** What moved was pulled back; a share above zero of it takes a match back. */
+  readonly below: boolean;
+  /** The payment on our account that it was pulled back from. */
+  readonly of_payment: string | null;
+  readonly disputed: boolean;
+  /** With its sign. */
+  readonly amount: string;
+  /** Of it, what pays an invoice, or takes that back. */
+  readonly paid: string;
+  readonly moved_on: string;
+}
+
+/** What of a share became a payment. */
+export interface SharePayment {
+  readonly payment_id: number;
+  readonly movement_id: number;
+  readonly payment: string | null;
+  /** Of it, what nothing has taken back. */
+  readonly left: string;
+  /** What took it back and was not taken back itself, above zero. */
+  readonly taken_by: readonly {
+    readonly payment_reversal_id: number;
+    readonly movement_id: number;
+    readonly amount: string;
+  }[];
+}
+
+/** A quote that was billed as missing, with the shares that one act has found of it. */
+export interface BilledQuote {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Before these: what is to come and was not billed; below zero where too much came. */
+  readonly owed: string;
+  /** Billed by live invoices, and not paid by a share yet. */
+  readonly uncovered: string;
+  /** Before these: what came and is a share, less what was pulled back. */
+  readonly as_shares: string;
+  readonly shares: readonly ShareOfBilled[];
+  readonly payments: readonly SharePayment[];
+  /** Of the live invoices, the oldest first. */
+  readonly numbers: readonly string[];
+}
+
+/** Of the shares that an act has found, those of quotes that were billed as missing, by quote. */
+export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
+  return query(
+    tx,
+    `WITH of_act AS MATERIALIZED (
+       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.moved_at
+       FROM routed_shares r JOIN processor_movements m USING (movement_id)
+       WHERE r.event_id = CAST(:eventId AS bigint)
+         AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
+     ), quotes AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id, currency FROM of_act
+     ), sums AS (
+       SELECT q.*,
+              (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
+              (SELECT coalesce(sum(b.amount), 0) FROM missing_shares b
+               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
+                 AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
+              (SELECT coalesce(sum(r.amount), 0) FROM routed_shares r
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS came,
+              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS paid_before,
+              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
+       FROM quotes q
+     )
+     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.came - s.paid_before) - s.billed)::text AS owed,
+            (s.billed - s.paid)::text AS uncovered, (s.came - s.paid_before)::text AS as_shares,
+            (SELECT json_agg(json_build_object(
+                      'routed_share_id', r.routed_share_id, 'account', r.account, 'movement', r.id,
+                      'movement_id', r.movement_id, 'below', r.net < 0, 'of_payment', r.of_payment,
+                      'amount', r.amount::text, 'moved_on', r.moved_on,
+                      'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
+                               WHERE p.routed_share_id = r.routed_share_id),
+                      'disputed', r.kind = 'dispute' OR EXISTS (
+                        SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                          AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
+                    ORDER BY r.moved_at, r.routed_share_id)
+             FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
+            coalesce((
+              SELECT json_agg(json_build_object(
+                       'payment_id', p.payment_id, 'movement_id', m.movement_id, 'payment', m.payment,
+                       'left', (b.amount - b.reversed)::text,
+                       'taken_by', coalesce((
+                         SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
+                                  'movement_id', o.movement_id, 'amount', (-t.amount)::text))
+                         FROM share_payments t JOIN routed_shares o USING (routed_share_id)
+                         WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
+                           SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
+                     ORDER BY p.payment_id)
+              FROM share_payments p JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+              JOIN payment_balances b USING (payment_id)
+              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
+            coalesce((
+              SELECT json_agg(d.number ORDER BY d.document_id)
+              FROM missing_shares b JOIN documents d USING (document_id)
+              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id
+                AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)), '[]') AS numbers
+     FROM sums s ORDER BY s.partner_id, s.quote_id`,
+    { eventId },
+  );
+}
+
+export interface NewSharePayment {
+  readonly routed_share_id: number;
+  readonly payment_id: number;
+  /** Null: it is the payment itself. */
+  readonly payment_reversal_id: number | null;
+  readonly currency: string;
+  /** Of the share's sign. */
+  readonly amount: string;
+}
+
+export async function insertSharePayments(
+  { tx, now, eventId }: { tx: Transaction; now: string; eventId: number },
+  rows: readonly NewSharePayment[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    tx,
+    `INSERT INTO share_payments (
+       routed_share_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
+     SELECT routed_share_id, payment_id, payment_reversal_id, currency, trim_scale(amount), CAST(:now AS timestamptz),
+            CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       routed_share_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
+    { rows: JSON.stringify(rows), now, eventId },
+  );
+}
+
+// --- Reconciling ------------------------------------------------------------------------------------------------------
+
+/** What the ledger expects of one quote and what came of it, over all its life. Amounts are sums of its own currency. */
+export interface QuotePosition {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Quotes and requotes accepted under a connected account. */
+  readonly accepted: string;
+  /** What the ledger reversed of them, above zero. */
+  readonly reversed: string;
+  readonly came: string;
+  /** What was pulled back, above zero. */
+  readonly pulled_back: string;
+  /** On live invoices for missing shares. */
+  readonly billed: string;
+  /** Of what came less what was pulled back, what came after it was billed and pays the invoice. */
+  readonly paid: string;
+  readonly misrouted: boolean;
+  readonly disputed: boolean;
+  /** A share came later after its acceptance than it should. */
+  readonly late: boolean;
+  readonly first_accepted_at: string;
+  readonly last_accepted_at: string;
+  /** Of the movements, the processor's ids. */
+  readonly movements: readonly string[];
+}
+
+/** The quotes of a partner that are plainly as expected, counted and summed. */
+export interface MatchedQuotes {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly quotes: number;
+  readonly accepted: string;
+  readonly reversed: string;
+  readonly came: string;
+  readonly pulled_back: string;
+  readonly billed: string;
+}
+
+export interface PositionQuestion {
+  readonly month: Month;
+  readonly lateAfterDays: number;
+}
+
+/** Of the quotes with a row of a month, or of all where `:month` is null. Inside of a WITH. */
+export const POSITIONS = `scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM entries
+       WHERE (CAST(:month AS text) IS NULL OR posted_month = :month) AND arrangement = 'connected_account'
+     ), facts AS (
+       -- All that is known of each quote in one column of time: these are sorted and summed, never joined to each other.
+       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
+              0 AS paid, CAST(NULL AS text) AS id, false AS misrouted, false AS disputed
+       FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
+         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
+       WHERE e.arrangement = 'connected_account'
+       UNION ALL
+       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at, e.invoice_amount, 0, NULL, false, false
+       FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.quote_id = s.quote_id
+         AND e.kind <> 'quote_accepted'
+       WHERE e.arrangement = 'connected_account'
+       UNION ALL
+       -- What a person matched and took back again is nothing. A dispute is the platform's, and our account sees a share
+       -- pulled back: that it was one, the partner's file tells.
+       SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
+              coalesce(sum(p.amount), 0), m.id, m.kind = 'misrouted',
+              m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
+                SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                  AND l.quote_id = r.quote_id AND l.payment = m.payment))
+       FROM scope s
+       JOIN routed_shares r ON r.partner_id = s.partner_id AND r.quote_id = s.quote_id
+       JOIN processor_movements m USING (movement_id)
+       LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
+         USING (routed_share_id)
+       GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
+       UNION ALL
+       SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
+       FROM scope s JOIN missing_shares b ON b.partner_id = s.partner_id AND b.quote_id = s.quote_id
+       WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
+     ), measured AS (
+       -- How long a share took: from its own acceptance where it names it, else from the last one before it came.
+       SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
+              max(at) FILTER (WHERE kind LIKE '%\\_accepted') OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
+              max(at) FILTER (WHERE kind = 'requote_accepted')
+                OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
+       FROM facts
+     ), positions AS MATERIALIZED (
+       SELECT sums.*, accepted - reversed = came AND NOT was_billed AND pulled_back = 0 AND paid = 0
+                      AND NOT misrouted AND NOT late AS plain
+       FROM (
+         SELECT partner_id, quote_id, currency,
+                coalesce(sum(amount) FILTER (WHERE accepts), 0) AS accepted,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
+                min(at) FILTER (WHERE accepts) AS first_accepted_at, max(at) FILTER (WHERE accepts) AS last_accepted_at,
+                coalesce(sum(amount) FILTER (WHERE kind = 'share' AND amount > 0), 0) AS came,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'share' AND amount < 0), 0) AS pulled_back,
+                sum(paid) AS paid, coalesce(sum(amount) FILTER (WHERE kind = 'billed'), 0) AS billed,
+                bool_or(kind = 'billed') AS was_billed, bool_or(misrouted) AS misrouted, bool_or(disputed) AS disputed,
+                coalesce(bool_or(kind = 'share' AND amount > 0
+                  AND at > :lateAfterDays * interval '1 day' + coalesce(own_accepted, last_accepted)), false) AS late,
+                coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS movements
+         FROM measured GROUP BY partner_id, quote_id, currency
+         HAVING bool_or(kind NOT IN ('share', 'billed'))) AS sums
+     )`;
+
+/** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
+export async function readPositions(
+  tx: Transaction,
+  question: PositionQuestion,
+): Promise<{ matched: MatchedQuotes[]; others: QuotePosition[] }> {
+  const { matched, others } = await queryOne<{ matched: MatchedQuotes[]; others: QuotePosition[] }>(
+    tx,
+    `WITH ${POSITIONS}
+     SELECT coalesce((
+              SELECT json_agg(m ORDER BY m.partner_id COLLATE "C", m.currency) FROM (
+                SELECT partner_id, currency, count(*) AS quotes, sum(accepted)::text AS accepted,
+                       sum(reversed)::text AS reversed, sum(came)::text AS came, sum(pulled_back)::text AS pulled_back,
+                       sum(billed)::text AS billed
+                FROM positions WHERE plain GROUP BY partner_id, currency) AS m), '[]') AS matched,
+            coalesce((
+              SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
+                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, came::text, pulled_back::text,
+                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at, movements
+                FROM positions WHERE NOT plain) AS o), '[]') AS others`,
+    { ...question },
+  );
+  return { matched, others };
+}
+
+export interface UnknownMovement {
+  readonly account: string;
+  readonly id: string;
+  readonly type: string;
+  readonly kind: string;
+  readonly currency: string;
+  /** What of it no quote explains. */
+  readonly amount: string;
+  readonly moved_at: string;
+  readonly payment: string | null;
+  readonly transfer: string | null;
+  /** As its metadata says, although no such quote is known. */
+  readonly quote_id: string | null;
+  readonly partners: readonly string[];
+  /** For a person to choose from: quotes of these partners of which just as much is open, the nearest in time first. */
+  readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
+}
+
+/** Movements of a month, in the issuer's zone, of which nobody knows the quote, with what a person may look at. */
+export function readUnknownMovements(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string },
+): Promise<UnknownMovement[]> {
+  return query(
+    tx,
+    `WITH ${WAITING}, ${OWNERS}, partly AS (
+       SELECT m.*, m.net - sum(r.amount) AS unexplained
+       FROM processor_movements m JOIN routed_shares r USING (movement_id)
+       WHERE m.moved_at >= CAST(:startsAt AS timestamptz) AND m.moved_at < CAST(:endsAt AS timestamptz)
+       GROUP BY m.movement_id HAVING m.net <> sum(r.amount)
+     ), unknown AS MATERIALIZED (
+       SELECT movement_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
+       FROM waiting WHERE moved_at >= CAST(:startsAt AS timestamptz) AND moved_at < CAST(:endsAt AS timestamptz)
+       UNION ALL
+       SELECT movement_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
+     ), near AS MATERIALIZED (
+       SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
+              sum(e.invoice_amount) - coalesce((
+                SELECT sum(r.amount) FROM routed_shares r
+                WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
+       FROM entries e
+       WHERE e.arrangement = 'connected_account' AND EXISTS (SELECT FROM unknown)
+         AND e.posted_month >= to_char(CAST(:startsAt AS timestamptz) - interval '3 months', 'YYYY-MM') COLLATE "C"
+       GROUP BY e.partner_id, e.quote_id, e.currency
+     )
+     SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
+            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM owners o WHERE o.account = u.account), '[]') AS partners,
+            coalesce((
+              SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id) ORDER BY c.distance, c.quote_id)
+              FROM (
+                SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.moved_at)) AS distance
+                FROM near n JOIN owners o ON o.account = u.account AND o.partner_id = n.partner_id
+                WHERE n.currency = u.currency AND n.open = u.amount
+                ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
+     FROM unknown u ORDER BY u.moved_at, u.id`,
+    { startsAt, endsAt },
+  );
+}
+
+export interface OtherMovements {
+  readonly account: string;
+  readonly currency: string;
+  readonly type: string;
+  readonly count: number;
+  readonly net: string;
+}
+
+/** What moved on the accounts and was no share: payouts, fees. */
+export function readOtherMovements(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string },
+): Promise<OtherMovements[]> {
+  return query(
+    tx,
+    `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM processor_movements
+     WHERE kind = 'other' AND moved_at >= CAST(:startsAt AS timestamptz) AND moved_at < CAST(:endsAt AS timestamptz)
+     GROUP BY account, currency, type ORDER BY account, currency, type`,
+    { startsAt, endsAt },
+  );
+}
+
+/** Movements of which nobody knows the quote, of the whole or of a part. */
+export async function countUnknownMovements(tx: Transaction): Promise<number> {
+  const { unknown } = await queryOne<{ unknown: number }>(
+    tx,
+    `WITH ${WAITING}
+     SELECT (SELECT count(*) FROM waiting)
+            + (SELECT count(*) FROM (
+                 SELECT FROM processor_movements m JOIN routed_shares r USING (movement_id)
+                 GROUP BY m.movement_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
+  );
+  return unknown;
+}
+
+export interface AccountCursor {
+  readonly account: string;
+  readonly partners: readonly string[];
+  readonly movements_from: 'processor' | 'settlement_file';
+  readonly read_to: string | null;
+  /** Something was accepted under it. */
+  readonly sold: boolean;
+}
+
+/** The connected accounts by the latest arrangements, with how far each was read. */
+export function readAccountCursors(tx: Transaction): Promise<AccountCursor[]> {
+  return query(
+    tx,
+    `WITH latest AS (
+       SELECT DISTINCT ON (partner_id) partner_id, connected_account_id AS account,
+              coalesce(movements_from, 'processor') AS movements_from
+       FROM partner_arrangements WHERE connected_account_id IS NOT NULL ORDER BY partner_id, from_month DESC
+     )
+     SELECT account, json_agg(partner_id ORDER BY partner_id) AS partners, min(movements_from) AS movements_from,
+            CASE min(movements_from)
+              WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = latest.account)
+              ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (array_agg(latest.partner_id)))
+            END AS read_to,
+            bool_or(EXISTS (SELECT FROM entries e WHERE e.partner_id = latest.partner_id
+                              AND e.arrangement = 'connected_account')) AS sold
+     FROM latest GROUP BY account ORDER BY account`,
+  );
+}
+
+/** The latest months that gave a statement, the oldest first. */
+export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
+  const rows = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM (
+       SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC LIMIT :months) AS latest
+     ORDER BY month`,
+    { months },
+  );
+  return rows.map((row) => row.month);
+}
+
+/** The statements of a month: what each of them says was to be routed. */
+export function readStatements(
+  tx: Transaction,
+  month: Month,
+): Promise<{ partner_id: string; currency: string; number: string; invoice_amount: string }[]> {
+  return query(
+    tx,
+    `SELECT d.partner_id, d.currency, d.number, d.invoice_amount::text
+     FROM documents d
+     WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
+       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
+     ORDER BY d.partner_id, d.currency`,
+    { month },
+  );
+}
+
+// --- Reversals --------------------------------------------------------------------------------------------------------
+
+/** A share that was pulled back and that no row of the ledger stands for, with all that a row of it needs. */
+export interface PulledBack {
+  readonly routed_share_id: number;
+  readonly account: string;
+  readonly movement: string;
+  /** How many quotes the movement is of. */
+  readonly shares: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  /** Only where the ledger has such a requote. */
+  readonly requote_id: string | null;
+  readonly enrollment_id: string | null;
+  readonly policy_id: string;
+  readonly currency: string;
+  /** Above zero. */
+  readonly amount: string;
+  readonly moved_at: string;
+  /** By the partner's settlement file. */
+  readonly refunded: string | null;
+  readonly reversal_id: string | null;
+  /** Of the quote: pulled back so far and not in the ledger as reversed, above zero. */
+  readonly beyond_ledger: string;
+  readonly spot_price_left: string;
+  readonly partner_cut_left: string;
+  readonly invoice_amount_left: string;
+}
+
+/** Shares pulled back from quotes of which more was pulled back than the ledger has reversed, in the order of time. */
+export function readPulledBack(
+  tx: Transaction,
+  { month, movement }: { month?: Month | undefined; movement?: { account: string; id: string } | undefined },
+): Promise<PulledBack[]> {
+  return query(
+    tx,
+    `WITH pulled AS MATERIALIZED (
+       SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS pulled_back
+       FROM routed_shares r JOIN processor_movements m USING (movement_id)
+       WHERE CAST(:month AS text) IS NULL OR EXISTS (
+         SELECT FROM entries e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
+       GROUP BY r.partner_id, r.quote_id
+       HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
+     ), left_of AS (
+       SELECT p.partner_id, p.quote_id, p.pulled_back, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+              sum(e.invoice_amount) AS invoice_amount,
+              coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
+       FROM pulled p
+       JOIN entries e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
+       GROUP BY p.partner_id, p.quote_id, p.pulled_back
+     )
+     SELECT r.routed_share_id, m.account, m.id AS movement,
+            (SELECT count(DISTINCT o.quote_id) FROM routed_shares o WHERE o.movement_id = m.movement_id) AS shares,
+            r.partner_id, r.quote_id, rq.requote_id, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
+            m.moved_at, s.refunded::text, s.reversal_id, (l.pulled_back - l.reversed)::text AS beyond_ledger,
+            l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
+            l.invoice_amount::text AS invoice_amount_left
+     FROM left_of l
+     JOIN routed_shares r ON r.partner_id = l.partner_id AND r.quote_id = l.quote_id AND r.amount < 0
+     JOIN processor_movements m ON m.movement_id = r.movement_id AND m.kind IN ('reversal', 'dispute')
+     JOIN entries q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
+     LEFT JOIN entries rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
+       AND coalesce(rq.reversal_id, rq.requote_id, rq.quote_id) = r.requote_id
+     LEFT JOIN LATERAL (
+       SELECT refunded, reversal_id FROM settlement_lines s
+       WHERE s.settlement_line_id = r.settlement_line_id
+          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.payment = m.payment)
+          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer AND s.amount = r.amount)
+       ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
+     WHERE l.pulled_back > l.reversed
+       AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.routed_share_id = r.routed_share_id)
+       -- A match is taken back whole: what was said before that is nothing.
+       AND NOT EXISTS (
+         SELECT FROM routed_shares back WHERE back.movement_id = r.movement_id AND back.partner_id = r.partner_id
+           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.routed_share_id > r.routed_share_id)
+       AND (CAST(:account AS text) IS NULL OR (m.account = :account AND m.id = :id))
+     ORDER BY r.partner_id, r.quote_id, m.moved_at, r.routed_share_id`,
+    { month: month ?? null, account: movement?.account ?? null, id: movement?.id ?? null },
+  );
+}
+
+/** Names the ledger's row of each share, where there is one of just that amount; gives the shares that have one now. */
+export function insertReversalEvidence(
+  tx: Transaction,
+  rows: readonly { routed_share_id: number; partner_id: string; reversal_id: string; price_from: string }[],
+  taking: Omit<Taking, 'timeZone'>,
+): Promise<{ routed_share_id: number }[]> {
+  return query(
+    tx,
+    `INSERT INTO reversal_evidence (routed_share_id, partner_id, posted_month, entry_id, price_from, recorded_at, event_id)
+     SELECT n.routed_share_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, CAST(:now AS timestamptz),
+            CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS n (
+       routed_share_id bigint, partner_id text, reversal_id text, price_from text)
+     JOIN routed_shares r ON r.routed_share_id = n.routed_share_id
+     JOIN entries e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = n.reversal_id COLLATE "C"
+       AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
+     ON CONFLICT DO NOTHING
+     RETURNING routed_share_id`,
+    { rows: JSON.stringify(rows), now: taking.now, eventId: taking.eventId },
+  );
+}
+
+// --- By a person ------------------------------------------------------------------------------------------------------
+
+export interface MovementState {
+  readonly movement_id: number;
+  readonly account: string;
+  readonly id: string;
+  readonly kind: string;
+  readonly currency: string;
+  readonly net: string;
+  /** Of it, what no quote explains yet. */
+  readonly unexplained: string;
+  readonly moved_at: string;
+}
+
+/** Movements of an id; more than one only where two accounts have the same. */
+export function readMovements(
+  tx: Transaction,
+  { id, account }: { id: string; account?: string | undefined },
+): Promise<MovementState[]> {
+  return query(
+    tx,
+    `SELECT m.movement_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
+            (m.net - coalesce((SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = m.movement_id), 0))::text AS unexplained
+     FROM processor_movements m
+     WHERE m.id = :id AND (CAST(:account AS text) IS NULL OR m.account = :account)
+     ORDER BY m.account`,
+    { id, account: account ?? null },
+  );
+}
+
+/** What of a movement a quote has now, by person or otherwise. */
+export async function readShareOf(
+  tx: Transaction,
+  share: { movementId: number; partnerId: string; quoteId: string },
+): Promise<string> {
+  const { amount } = await queryOne<{ amount: string }>(
+    tx,
+    `SELECT coalesce(sum(amount), 0)::text AS amount FROM routed_shares
+     WHERE movement_id = :movementId AND partner_id = :partnerId AND quote_id = :quoteId`,
+    share,
+  );
+  return amount;
+}
+
+/** A person says of which quote a movement is, or takes that back by the opposite amount. */
+export function insertShareByPerson(
+  tx: Transaction,
+  share: { movementId: number; partnerId: string; quoteId: string; amount: string; reason: string },
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `INSERT INTO routed_shares (
+       movement_id, partner_id, posted_month, entry_id, quote_id, currency, amount, found_by, reason, moved_on, entry_on,
+       recorded_at, event_id)
+     SELECT m.movement_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, m.currency,
+            trim_scale(CAST(:amount AS numeric)), 'person', :reason, day.moved_on,
+            greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM processor_movements m
+     ${ofAcceptedQuote(':quoteId', ':partnerId', 'm.currency')}
+     CROSS JOIN LATERAL (SELECT (m.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
+     WHERE m.movement_id = :movementId
+       AND EXISTS (SELECT FROM partner_arrangements a WHERE a.partner_id = q.partner_id AND a.connected_account_id = m.account)`,
+    { ...share, ...taking },
+  );
+}
+
+// --- Billing ----------------------------------------------------------------------------------------------------------
+
+/**
+ * Issues an invoice for each partner and currency of these, with a line for each policy and month of its quotes, and
+ * gives the numbers. Leaves `issued_documents` for what follows an issue. Needs the ledger's lock.
+ */
+export async function insertMissingShares(
+  tx: Transaction,
+  issue: Issue,
+  billable: readonly { partner_id: string; currency: string; quote_id: string; amount: string }[],
+): Promise<string[]> {
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.missing, pg_temp.issued_documents`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE missing ON COMMIT DROP AS
+     SELECT b.partner_id COLLATE "C" AS partner_id, b.currency COLLATE "C" AS currency, b.quote_id, b.amount,
+            e.policy_id, e.month
+     FROM json_to_recordset(CAST(:billable AS json)) AS b (partner_id text, currency text, quote_id text, amount numeric)
+     JOIN entries e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = b.quote_id COLLATE "C"`,
+    { billable: JSON.stringify(billable) },
+  );
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE issued_documents (
+       document_id bigint NOT NULL, partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL,
+       arrangement text NOT NULL, sign integer NOT NULL
+     ) ON COMMIT DROP`,
+  );
+  const issued = await query<{ number: string }>(
+    tx,
+    `WITH totals AS (
+       SELECT partner_id, currency, count(*) AS quotes, sum(amount) AS amount
+       FROM pg_temp.missing GROUP BY partner_id, currency
+     ), open_credit AS (
+       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
+       FROM documents d JOIN document_balances b USING (document_id)
+       WHERE d.document = 'credit_note' AND b.status = 'open'
+       GROUP BY d.partner_id, d.currency
+     ), issued AS (
+       INSERT INTO documents (
+         series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+         enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
+         address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
+         legal_note, issuer_version_id, sandbox, issued_at)
+       SELECT series.series,
+              row_number() OVER (ORDER BY t.partner_id, t.currency)
+                + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0),
+              'invoice', 'missing_shares', t.partner_id, :month, t.currency, 'connected_account',
+              CAST(:issuedOn AS date), CAST(:issuedOn AS date) + terms.days, terms.days, t.quotes, 0, t.amount, 0, t.amount,
+              least(coalesce(c.balance, 0), t.amount), p.name, p.address_line1, p.address_line2, p.address_city,
+              p.address_region, p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
+              CAST(:issuerVersionId AS bigint), CAST(:sandbox AS boolean), CAST(:now AS timestamptz)
+       FROM totals t
+       JOIN partners p ON p.partner_id = t.partner_id
+       LEFT JOIN open_credit c ON c.partner_id = t.partner_id AND c.currency = t.currency
+       CROSS JOIN (SELECT 'INV-' || left(:issuedOn, 4) COLLATE "C" AS series) AS series
+       CROSS JOIN LATERAL (SELECT coalesce(p.payment_terms_days, CAST(:termsDays AS integer)) AS days) AS terms
+       ORDER BY t.partner_id, t.currency
+       RETURNING document_id, number, partner_id, currency, arrangement
+     ), kept AS (
+       INSERT INTO pg_temp.issued_documents
+       SELECT document_id, partner_id, currency, arrangement, 1 FROM issued RETURNING document_id
+     )
+     SELECT number FROM issued ORDER BY document_id`,
+    { ...issue },
+  );
+  await execute(
+    tx,
+    `INSERT INTO missing_shares (document_id, partner_id, month, currency, arrangement, quote_id, amount)
+     SELECT d.document_id, m.partner_id, :month, m.currency, d.arrangement, m.quote_id, trim_scale(m.amount)
+     FROM pg_temp.missing m JOIN pg_temp.issued_documents d USING (partner_id, currency)`,
+    { month: issue.month },
+  );
+  await execute(
+    tx,
+    `INSERT INTO document_lines (
+       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount)
+     SELECT d.document_id,
+            row_number() OVER (PARTITION BY d.document_id ORDER BY m.month < :month, m.month, m.policy_id),
+            m.policy_id, o.name, 'quote_accepted', m.month, count(*), sum(m.amount), 0, sum(m.amount)
+     FROM pg_temp.missing m
+     JOIN pg_temp.issued_documents d USING (partner_id, currency)
+     JOIN policies o ON o.partner_id = m.partner_id AND o.policy_id = m.policy_id
+     GROUP BY d.document_id, m.policy_id, o.name, m.month`,
+    { month: issue.month },
+  );
+  return issued.map(({ number }) => number);
+}

@@ -1,0 +1,79 @@
+/**
+ * Judging what came against what was expected, quote by quote, to the cent. Pure arithmetic: the sums come from SQL, and
+ * a clock is passed in.
+ */
+import { Amount } from '../money.ts';
+import type { QuotePosition } from './queries.ts';
+
+/**
+ * `awaited` is no exception: the share may still be on its way. Of the others
+ *   short, over      less or more came than is expected, nothing else explains it
+ *   missing          nothing came
+ *   late             all came, but too long after its acceptance
+ *   misrouted        it was charged on our own account as 7.3.3 is documented: we got what the fee to the platform left
+ *   reversed         it was pulled back; open while the ledger does not say so
+ *   disputed         the same, by a dispute
+ */
+export type QuoteStatus =
+  | 'matched'
+  | 'awaited'
+  | 'short'
+  | 'over'
+  | 'missing'
+  | 'late'
+  | 'misrouted'
+  | 'reversed'
+  | 'disputed';
+
+export interface QuoteVerdict {
+  readonly status: QuoteStatus;
+  /** What is still to come to us, and not billed; below zero where too much came. */
+  readonly open: Amount;
+  /** Of it, what the partner owes us by itself and may be billed: what was pulled back is the ledger's to reverse. */
+  readonly billable: Amount;
+}
+
+/** A transfer needs available balance, which takes some days (7.4); what takes longer is late. */
+export const LATE_AFTER_DAYS = 7;
+
+const DAY_MILLISECONDS = 24 * 3600 * 1000;
+
+/** What happened to one quote. Tolerance is zero. */
+export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
+  const amount = (text: string) => Amount.of(text, position.currency);
+  const zero = Amount.zero(position.currency);
+  const pulledBack = amount(position.pulled_back);
+  const came = amount(position.came);
+  const expected = amount(position.accepted).minus(amount(position.reversed));
+  const billed = amount(position.billed);
+  const paid = amount(position.paid);
+  const open = expected.minus(came.minus(pulledBack).minus(paid)).minus(billed);
+  // What was pulled back and the ledger does not have as reversed yet.
+  const beyondLedger = pulledBack.minus(amount(position.reversed));
+  const unreversed = beyondLedger.isPositive() ? beyondLedger : zero;
+  const owed = open.minus(unreversed);
+  const old = now - Date.parse(position.last_accepted_at) > LATE_AFTER_DAYS * DAY_MILLISECONDS;
+  return { status: statusOf(), open, billable: old && owed.isPositive() ? owed : zero };
+
+  function statusOf(): QuoteStatus {
+    if (position.misrouted) return 'misrouted';
+    const takenBack = position.disputed ? 'disputed' : 'reversed';
+    // That it was billed, or came after that, does not say what happened.
+    const difference = open.plus(billed).minus(paid);
+    if (difference.isZero()) return pulledBack.isPositive() ? takenBack : position.late ? 'late' : 'matched';
+    if (pulledBack.isPositive() && difference.equals(unreversed)) return takenBack;
+    if (difference.isNegative()) return 'over';
+    if (!old) return 'awaited';
+    return came.isZero() ? 'missing' : 'short';
+  }
+}
+
+export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
+export type Age = (typeof AGES)[number];
+
+/** Whole days since then. */
+export const daysSince = (instant: string, now: number): number =>
+  Math.max(0, Math.floor((now - Date.parse(instant)) / DAY_MILLISECONDS));
+
+export const ageOf = (days: number): Age =>
+  days <= 30 ? '0-30' : days <= 60 ? '31-60' : days <= 90 ? '61-90' : 'over 90';

@@ -1,0 +1,261 @@
+/**
+ * A share that the Merchant of Record pulled back becomes a reversal in the ledger (service.md 7.5), through the
+ * ledger's own import, with the movement as its evidence. What was pulled back is a fact and is never recomputed; what the
+ * customer got back of the price is known where all that was left was pulled back, or where the partner's settlement file
+ * says it. Otherwise a person says it. Refusals: movement_unknown, account_needed, movement_not_reversible,
+ * argument_invalid.
+ */
+import type { Issuing } from '../close/issue.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors.ts';
+import { recordEvent } from '../events.ts';
+import { failpoint } from '../failpoint.ts';
+import { importRows } from '../ledger/import.ts';
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+import type { Month } from '../month.ts';
+import { IDENTIFIER } from '../partners/file.ts';
+import { insertReversalEvidence, lockProcessor, type PulledBack, readMovements, readPulledBack } from './queries.ts';
+
+export interface RecordedReversal {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly reversal_id: string;
+  readonly movement: string;
+  readonly currency: string;
+  /** Below zero, as the ledger's row has them. */
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+}
+
+/** What a person must look at, and why. */
+export interface UnpricedReversal {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly movement: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly reason: string;
+}
+
+export interface ReversalReport {
+  readonly recorded: readonly RecordedReversal[];
+  readonly for_person: readonly UnpricedReversal[];
+}
+
+/** Records what was pulled back of a month's quotes, where its price is known. */
+export async function recordReversals(tx: Transaction, acting: Issuing, month: Month): Promise<ReversalReport> {
+  await lockProcessor(tx);
+  return record(tx, acting, await readPulledBack(tx, { month }), { subject: month });
+}
+
+/** Records one, at the price that a person says. */
+export async function reverseByPerson(
+  tx: Transaction,
+  acting: Issuing,
+  request: { movement: string; account?: string | undefined; spotPrice: string },
+): Promise<ReversalReport> {
+  await lockProcessor(tx);
+  const found = await readMovements(tx, { id: request.movement, account: request.account });
+  const [movement] = found;
+  if (movement === undefined) throw refuse('movement_unknown', { movement: request.movement });
+  if (found.length > 1) {
+    const accounts = found.map((each) => each.account);
+    throw refuse('account_needed', { movement: request.movement, accounts });
+  }
+  const shares = await readPulledBack(tx, { movement });
+  const [share] = shares;
+  if (share === undefined || shares.length > 1) {
+    const reason =
+      share === undefined
+        ? 'it pulls nothing back that the ledger does not have reversed already'
+        : 'it is of several quotes, and one price cannot be that of all';
+    throw refuse('movement_not_reversible', { movement: movement.id, reason });
+  }
+  const { spotPrice } = request;
+  const wrong =
+    amountProblem(spotPrice, minorDigits(share.currency) as number)?.reason ??
+    (priced(share, spotPrice) === undefined
+      ? `must lie between ${share.amount}, which was pulled back, and what the quote has left of price and partner's cut`
+      : undefined);
+  if (wrong !== undefined)
+    throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason: wrong });
+  return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: movement.id, person: true });
+}
+
+interface Row extends RecordedReversal {
+  readonly routed_share_id: number;
+  readonly price_from: 'whole' | 'settlement_file' | 'person';
+  readonly line: object;
+}
+
+async function record(
+  tx: Transaction,
+  { environment, actor }: Issuing,
+  pulledBack: readonly PulledBack[],
+  { subject, person = false }: { subject: string; person?: boolean },
+): Promise<ReversalReport> {
+  const { rows, unpriced } = price(pulledBack, person);
+  if (rows.length === 0) return { recorded: [], for_person: unpriced };
+  const now = environment.now();
+  const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
+  const report = await importRows(tx, [{ name: 'shares pulled back', format: 'ndjson', text }], {
+    skipInvalid: true,
+    now,
+  });
+  failpoint('processor.reversed');
+  const details = { reversals: rows.map(({ reversal_id }) => reversal_id), accepted: report.accepted };
+  const eventId = await recordEvent(tx, actor, { action: 'processor.reverse', subject, details, now: now.toISO() });
+  const stand = await insertReversalEvidence(
+    tx,
+    rows.map(({ routed_share_id, partner_id, reversal_id, price_from }) => ({
+      routed_share_id,
+      partner_id,
+      reversal_id,
+      price_from,
+    })),
+    { now: now.toISO(), eventId },
+  );
+  const standing = new Set(stand.map((each) => each.routed_share_id));
+  const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.routed_share_id, each.reason]));
+  const recorded = rows.filter((row) => standing.has(row.routed_share_id));
+  return {
+    recorded: recorded.map(({ routed_share_id: _, price_from: __, line: ___, ...row }) => row),
+    for_person: [
+      ...unpriced,
+      ...rows
+        .filter((row) => !standing.has(row.routed_share_id))
+        .map((row) => ({
+          partner_id: row.partner_id,
+          quote_id: row.quote_id,
+          movement: row.movement,
+          currency: row.currency,
+          amount: row.invoiceAmount.replace('-', ''),
+          reason: `the ledger refuses it: ${refused.get(row.routed_share_id) ?? 'it has another row of that id'}`,
+        })),
+    ],
+  };
+}
+
+/** Row by row, since each lowers what its quote has left for those after it. */
+function price(pulledBack: readonly PulledBack[], person: boolean): { rows: Row[]; unpriced: UnpricedReversal[] } {
+  const rows: Row[] = [];
+  const unpriced: UnpricedReversal[] = [];
+  for (const shares of byQuote(pulledBack)) {
+    const { chosen, others } = person ? { chosen: shares, others: [] } : notInTheLedger(shares);
+    for (const share of others) unpriced.push(forPerson(share, 'which of them the ledger has already cannot be told'));
+    let left: Left | undefined;
+    for (const share of chosen) {
+      left ??= leftOf(share);
+      const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
+      const sums = whole ? left : priced({ ...share, ...textsOf(left) }, share.refunded);
+      if (sums === undefined) {
+        unpriced.push(forPerson(share, 'how much of the price the customer got back is not known'));
+        continue;
+      }
+      left = {
+        spotPrice: left.spotPrice.minus(sums.spotPrice),
+        partnerCut: left.partnerCut.minus(sums.partnerCut),
+        invoiceAmount: left.invoiceAmount.minus(sums.invoiceAmount),
+      };
+      rows.push(rowOf(share, sums, whole && !person ? 'whole' : person ? 'person' : 'settlement_file'));
+    }
+  }
+  return { rows, unpriced };
+}
+
+interface Left {
+  readonly spotPrice: Amount;
+  readonly partnerCut: Amount;
+  readonly invoiceAmount: Amount;
+}
+
+const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
+
+const leftOf = (share: PulledBack): Left => ({
+  spotPrice: amountOf(share.spot_price_left, share),
+  partnerCut: amountOf(share.partner_cut_left, share),
+  invoiceAmount: amountOf(share.invoice_amount_left, share),
+});
+
+const textsOf = (left: Left) => ({
+  spot_price_left: left.spotPrice.toString(),
+  partner_cut_left: left.partnerCut.toString(),
+  invoice_amount_left: left.invoiceAmount.toString(),
+});
+
+/** The three amounts of a reversal at that price, above zero; undefined where they cannot be. */
+function priced(share: PulledBack, spotPrice: string | null): Left | undefined {
+  if (spotPrice === null || amountProblem(spotPrice, minorDigits(share.currency) as number) !== undefined)
+    return undefined;
+  const left = leftOf(share);
+  const invoiceAmount = amountOf(share.amount, share);
+  const price = amountOf(spotPrice, share);
+  const partnerCut = price.minus(invoiceAmount);
+  const within = (part: Amount, most: Amount) => !part.isNegative() && !most.minus(part).isNegative();
+  const fits =
+    within(price, left.spotPrice) && within(partnerCut, left.partnerCut) && within(invoiceAmount, left.invoiceAmount);
+  return fits ? { spotPrice: price, partnerCut, invoiceAmount } : undefined;
+}
+
+/**
+ * Partners import refunds of their own, too. As much as was pulled back beyond what the ledger has is still to be
+ * reversed: all of the shares, or the one that is just as much.
+ */
+function notInTheLedger(shares: readonly PulledBack[]): {
+  chosen: readonly PulledBack[];
+  others: readonly PulledBack[];
+} {
+  const [first] = shares;
+  if (first === undefined) return { chosen: [], others: [] };
+  const beyond = amountOf(first.beyond_ledger, first);
+  const all = shares.reduce((sum, share) => sum.plus(amountOf(share.amount, share)), Amount.zero(first.currency));
+  if (all.equals(beyond)) return { chosen: shares, others: [] };
+  const one = shares.findLast((share) => amountOf(share.amount, share).equals(beyond));
+  return one === undefined ? { chosen: [], others: shares } : { chosen: [one], others: [] };
+}
+
+function byQuote(shares: readonly PulledBack[]): PulledBack[][] {
+  const quotes = new Map<string, PulledBack[]>();
+  for (const share of shares) {
+    const key = `${share.partner_id} ${share.quote_id}`;
+    quotes.set(key, [...(quotes.get(key) ?? []), share]);
+  }
+  return [...quotes.values()];
+}
+
+const forPerson = (
+  { partner_id, quote_id, movement, currency, amount }: PulledBack,
+  reason: string,
+): UnpricedReversal => ({
+  partner_id,
+  quote_id,
+  movement,
+  currency,
+  amount: Amount.of(amount, currency).toString(),
+  reason,
+});
+
+function rowOf(share: PulledBack, sums: Left, price_from: Row['price_from']): Row {
+  const { routed_share_id, partner_id, quote_id, currency, movement } = share;
+  const named = share.shares > 1 ? `${movement}:${quote_id}` : movement;
+  const reversal_id = share.reversal_id ?? (IDENTIFIER.test(named) ? named : `share:${routed_share_id}`);
+  const amounts = {
+    spotPrice: sums.spotPrice.negated().toString(),
+    partnerCut: sums.partnerCut.negated().toString(),
+    invoiceAmount: sums.invoiceAmount.negated().toString(),
+  };
+  const line = {
+    kind: 'reversal',
+    partner_id,
+    quote_id,
+    ...(share.requote_id === null ? {} : { requote_id: share.requote_id }),
+    reversal_id,
+    ...(share.enrollment_id === null ? {} : { enrollment_id: share.enrollment_id }),
+    policy_id: share.policy_id,
+    currency,
+    accepted_at: share.moved_at,
+    ...amounts,
+  };
+  return { routed_share_id, partner_id, quote_id, reversal_id, movement, currency, ...amounts, price_from, line };
+}

@@ -1,0 +1,58 @@
+/** How connected accounts stand, for operations: which are read and how far, and what of the latest statements is open. */
+import type { DateTime } from 'luxon';
+import type { Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { countUnknownMovements, readAccountCursors, readPositions, readStatementMonths } from './queries.ts';
+import { judgeQuote, LATE_AFTER_DAYS } from './reconcile.ts';
+
+/** Of the latest statements' months, so many are looked at: what comes late comes within them. */
+export const RECONCILED_MONTHS = 3;
+
+/** An account that the daily job has not read for so long needs a person. */
+export const STALE_HOURS = 48;
+
+export interface ConnectedAccount {
+  readonly account: string;
+  readonly partners: readonly string[];
+  /** What tells of it: the processor, or the partner's settlement files alone. */
+  readonly movements_from: 'processor' | 'settlement_file';
+  /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
+  readonly read_to: string | null;
+}
+
+export interface Standing {
+  readonly accounts: readonly ConnectedAccount[];
+  /** Accounts that are read at the processor, have quotes to expect, and were not read for STALE_HOURS. */
+  readonly stale: readonly string[];
+  /** Quotes that are not as expected and have something left to do, by month. */
+  readonly open: Readonly<Record<Month, number>>;
+  /** Movements of any time without a quote. */
+  readonly unknown: number;
+}
+
+export async function readStanding(tx: Transaction, now: DateTime<true>): Promise<Standing> {
+  const cursors = await readAccountCursors(tx);
+  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0 };
+  const since = now.minus({ hours: STALE_HOURS }).toMillis();
+  const open: Record<Month, number> = {};
+  // At most RECONCILED_MONTHS of them.
+  for (const month of await readStatementMonths(tx, RECONCILED_MONTHS)) {
+    const { others } = await readPositions(tx, { month, lateAfterDays: LATE_AFTER_DAYS });
+    const count = others.filter((position) => {
+      const verdict = judgeQuote(position, now.toMillis());
+      return verdict.status !== 'matched' && verdict.status !== 'awaited' && !verdict.open.isZero();
+    }).length;
+    if (count > 0) open[month] = count;
+  }
+  return {
+    accounts: cursors.map(({ sold: _, ...account }) => account),
+    stale: cursors
+      .filter(({ movements_from, sold, read_to }) => {
+        const old = read_to === null || Date.parse(read_to) < since;
+        return movements_from === 'processor' && sold && old;
+      })
+      .map(({ account }) => account),
+    open,
+    unknown: await countUnknownMovements(tx),
+  };
+}

@@ -1,0 +1,60 @@
+/** Connected accounts by the real program, as people and cron see them. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importMovements } from '../../src/splits/intake.ts';
+import { ndjson, payout, share } from '../splits/movements.ts';
+import { sellThroughProcessor } from '../splits/processor-world.ts';
+import { job, type Ran, reckoner } from '../support/program.ts';
+import { openWorld, type World } from '../support/world.ts';
+
+let world: World;
+const env = () => ({
+  RECKONER_HOME: world.home,
+  DATABASE_URL: world.databaseUrl,
+  RECKONER_NOW: '2026-08-20T10:00:00Z',
+});
+const run = (...args: string[]): Promise<Ran> => reckoner(args, { env: env() });
+
+beforeAll(async () => {
+  world = await openWorld();
+  await sellThroughProcessor(world, '2026-07-10');
+  const text = ndjson([share(1234, '2026-07-11T12:00:00Z'), payout(700, '2026-07-12T12:00:00Z')]);
+  await world.database.transaction((tx) => importMovements(tx, world, { name: 'more', text }, 'acct_split'));
+  await world.close();
+});
+afterAll(() => world.end());
+
+const fits = (text: string) =>
+  expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(': '))).toEqual([]);
+
+test('the report shows what is open, and exits 4', async () => {
+  const { status, stdout } = await run('reconcile', '2026-07');
+  expect(status).toBe(4);
+  expect(stdout).toMatch(/p-split +USD +4 +2 +21\.00 +14\.00 +0\.00 +7\.00/);
+  expect(stdout).toMatch(/missing +split-missing of p-split +USD +7\.00 +40/);
+  expect(stdout).toMatch(/unknown .* -12\.34/);
+  expect(stdout).toContain('Moved besides: 1 payout, USD -7.00.');
+  expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
+  fits(stdout);
+});
+
+test('the plan of a quote is a list of requests', async () => {
+  const { status, stdout } = await run('split', 'plan', 'split-routed');
+  expect(status).toBe(0);
+  expect(stdout).toContain('    transfer_data[amount]=700\n');
+  fits(stdout);
+});
+
+test('the job logs what is open, and exits 4', async () => {
+  const { status, stdout } = await job('reconcile', { env: env() });
+  expect(status).toBe(4);
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(
+    lines
+      .filter(({ msg }) => msg === 'open')
+      .map(({ status: found }) => found)
+      .sort(),
+  ).toEqual(['missing', 'unknown']);
+});

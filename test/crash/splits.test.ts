@@ -1,0 +1,105 @@
+/** kill -9 while connected accounts are read, matched, reversed and billed: run again, and it ends the same. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
+import { ndjson, pulledBack, share } from '../splits/movements.ts';
+import { type Ran, reckoner } from '../support/program.ts';
+import { startStripe } from '../support/stripe/stand-in.ts';
+import { tally } from '../support/tally.ts';
+import { openWorld, partner, quote } from '../support/world.ts';
+
+const AT = '2026-07-10T12:00:00Z';
+const pulled = share(700, AT, { quote_id: 'q-pulled' });
+const MOVED = ndjson([pulled, pulledBack(pulled, 700, AT)]);
+const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
+const READ = share(700, AT, { quote_id: 'q-read' });
+
+const COMMANDS = {
+  import: ['processor', 'import', 'moved.ndjson', '--account', 'acct_1'],
+  poll: ['processor', 'poll'],
+  reverse: ['reconcile', '2026-07', '--reverse'],
+  bill: ['reconcile', '2026-07', '--bill-missing'],
+  pay: ['processor', 'import', 'late.ndjson', '--account', 'acct_1'],
+  reconcile: ['reconcile', '2026-07'],
+} as const;
+type Command = keyof typeof COMMANDS;
+
+const KILLED: Partial<Record<Failpoint, Command>> = {
+  'processor.recorded': 'import',
+  'processor.read': 'poll',
+  'processor.reversed': 'reverse',
+  'shares.billed': 'bill',
+  'shares.paid': 'pay',
+};
+
+/** Goes through the commands, one of them killed and run again, and gives what they came to. */
+async function run(failpoint?: Failpoint): Promise<unknown> {
+  const stripe = await startStripe();
+  const world = await openWorld();
+  try {
+    stripe.state.balanceTransactions.set(READ.id, { ...READ });
+    await world.partners([
+      partner({
+        ...{ arrangement: 'connected_account', connected_account_id: 'acct_1' },
+        ...{ merchant_of_record: 'platform', split: 'real_time' },
+      }),
+    ]);
+    await world.rows(
+      ['q-pulled', 'q-read', 'q-missing'].map((quote_id) => quote({ quote_id, accepted_at: AT, enrollment_id: '' })),
+    );
+    await world.close();
+    writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
+    writeFileSync(join(world.home, 'late.ndjson'), ndjson([LATE]));
+    const reckon = (command: Command, env: Record<string, string> = {}): Promise<Ran> =>
+      reckoner(['--json', ...COMMANDS[command]], {
+        cwd: world.home,
+        env: {
+          ...{ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
+          ...{ STRIPE_SECRET_KEY_acct_1: 'sk_test_acct1', STRIPE_API_BASE: stripe.url, ...env },
+        },
+      });
+    let last: Ran | undefined;
+    for (const command of Object.keys(COMMANDS) as Command[]) {
+      if (failpoint !== undefined && KILLED[failpoint] === command) {
+        expect((await reckon(command, { RECKONER_FAILPOINT: failpoint })).signal).toBe('SIGKILL');
+      }
+      last = await reckon(command);
+      expect({ command, status: last.status, stderr: last.stderr }).toMatchObject({ command, stderr: '' });
+    }
+    expect(last?.status).toBe(0);
+    const { differences } = await world.database.reading((tx) => verify(tx, undefined));
+    expect(differences).toBe(0);
+    const found = { ...(last?.json() as object), invoices: undefined };
+    const counts = await world.sql(
+      `SELECT (SELECT count(*)::int FROM processor_movements) AS movements, (SELECT count(*)::int FROM routed_shares) AS shares,
+              (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
+              (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
+    );
+    return { found, counts };
+  } finally {
+    await world.end();
+    await stripe.close();
+  }
+}
+
+let survived = 0;
+let undisturbed: Promise<unknown> | undefined;
+
+test('every failpoint of connected accounts is killed here', () => {
+  expect(FAILPOINTS.filter((each) => /^(processor|shares)[.]/.test(each)).sort()).toEqual(Object.keys(KILLED).sort());
+});
+
+for (const failpoint of Object.keys(KILLED) as Failpoint[]) {
+  test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
+    undisturbed ??= run();
+    expect(await undisturbed).toMatchObject({
+      counts: [{ movements: 4, shares: 4, reversals: 1, billed: 1, paid: 1, applied: 1 }],
+    });
+    expect(await run(failpoint)).toEqual(await undisturbed);
+    survived += 1;
+  }, 120_000);
+}
+
+afterAll(() => tally('kills survived', 'at failpoints', survived));

@@ -1,0 +1,146 @@
+/** What an acceptance tells a partner of a connected account: the requests for its processor, the same as `split plan`. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { planQuote } from '../../src/splits/accepted.ts';
+import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let callers: Record<'p-1' | 'p-real' | 'p-seq' | 'p-dinar', Caller>;
+let described: { paths: Record<string, { get: { parameters: object[]; responses: Record<string, Described> } }> };
+type Described = { content: Record<string, { schema: object }> };
+
+const connected = (partner_id: string, more: object = {}) =>
+  partner({
+    ...PRICED,
+    partner_id,
+    arrangement: 'connected_account',
+    connected_account_id: `acct_${partner_id.slice(2)}`,
+    merchant_of_record: 'platform',
+    split: 'real_time',
+    ...more,
+  });
+
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-07-15T12:00:00.250Z');
+  const dinar = [{ ...PRICED.policies[0], price: { rate: '0.0815', minimum: '0' } }];
+  await world.partners([
+    partner(PRICED),
+    connected('p-real'),
+    connected('p-seq', { split: 'sequential', merchant_of_record: 'third_party' }),
+    connected('p-dinar', { currency: 'KWD', policies: dinar }),
+  ]);
+  served = await serveWorld(world);
+  const ids = ['p-1', 'p-real', 'p-seq', 'p-dinar'] as const;
+  const opened = await Promise.all(ids.map(async (id) => [id, await served.caller(id)] as const));
+  callers = Object.fromEntries(opened) as typeof callers;
+  described = (await ask(`${served.url}/openapi.json`)).body as unknown as typeof described;
+});
+afterAll(async () => {
+  await served.end();
+  await world.end();
+});
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+/** An acceptance, checked against its description. */
+async function accept(caller: Caller, what: 'quote' | 'requote', id: unknown, query = ''): Promise<Answer> {
+  const answer = await caller.get(`/api/v1/${what}/${id}/accept${query}`);
+  const path = `/api/v1/${what}/{${what}_id}/accept`;
+  const schema = described.paths[path]?.get.responses['200']?.content['application/json']?.schema ?? { not: {} };
+  const check = ajv.compile(schema);
+  expect(check(answer.body) || ajv.errorsText(check.errors)).toBe(true);
+  return answer;
+}
+async function quoted(caller: Caller, insured = '250'): Promise<string> {
+  const body = { policy_id: 'ticket-protection', insured_amount: insured };
+  return (await caller.post('/api/v1/quote', body)).body['quote_id'] as string;
+}
+const plansOf = async (quoteId: string, options = {}) =>
+  (await world.database.reading((tx) => planQuote(tx, { quoteId, ...options }))).plans.map(({ requests }) => requests);
+
+test('an invoiced partner is told of no split', async () => {
+  const { body } = await accept(callers['p-1'], 'quote', await quoted(callers['p-1']));
+  expect(body).not.toHaveProperty('split');
+});
+
+test('a real-time split is one payment that routes exactly the share', async () => {
+  const id = await quoted(callers['p-real']);
+  const answer = await accept(callers['p-real'], 'quote', id);
+  const { quote_id, enrollment_id } = answer.body;
+  const metadata = { quote_id, enrollment_id };
+  expect(answer.body['split']).toEqual({
+    ...{ split: 'real_time', merchant_of_record: 'platform', connected_account_id: 'acct_real' },
+    share: 14.87,
+    requests: [
+      {
+        ...{ does: 'payment', method: 'POST', path: '/v1/payment_intents', add: ['payment_method'] },
+        headers: { 'Idempotency-Key': `quote:${id}:payment` },
+        params: {
+          ...{ amount: 2125, currency: 'usd', confirm: true, metadata },
+          transfer_data: { destination: 'acct_real', amount: 1487, payment_data: { metadata } },
+        },
+      },
+    ],
+    problem: null,
+  });
+  expect(answer.text).toContain('"share":14.87,');
+  // Accepted again, it is the same answer.
+  expect((await accept(callers['p-real'], 'quote', id)).text).toBe(answer.text);
+});
+
+test('a requote is a split of its own, of the increments', async () => {
+  const id = await quoted(callers['p-real']);
+  const first = await accept(callers['p-real'], 'quote', id);
+  const requote = await callers['p-real'].post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+  const second = await accept(callers['p-real'], 'requote', requote.body['requote_id']);
+  expect(second.body['split']).toMatchObject({
+    share: 2.98,
+    requests: [{ params: { transfer_data: { amount: 298 } } }],
+  });
+  const told = [first, second].map(({ body }) => (body['split'] as { requests: object }).requests);
+  expect(told).toEqual(await plansOf(id));
+});
+
+test("a sequential split needs the operator's account, and takes the platform's own fee", async () => {
+  const id = await quoted(callers['p-seq']);
+  expect((await accept(callers['p-seq'], 'quote', id)).body['split']).toMatchObject({
+    ...{ split: 'sequential', merchant_of_record: 'third_party', share: 14.87, requests: null },
+    problem: { code: 'operator_missing', reason: expect.stringMatching(/7\.4\.3/) },
+  });
+  const { body } = await accept(callers['p-seq'], 'quote', id, '?operator_account=acct_host&platform_fee=1.50');
+  expect(body['split']).toMatchObject({
+    problem: null,
+    requests: [
+      { does: 'payment', headers: { 'Stripe-Account': 'acct_host' }, params: { application_fee_amount: 1487 + 150 } },
+      { does: 'transfer', params: { amount: 1487, destination: 'acct_seq' } },
+    ],
+  });
+  const options = { operator_account: 'acct_host', platform_fee: '1.50' };
+  expect([(body['split'] as { requests: object }).requests]).toEqual(await plansOf(id, options));
+});
+
+test('what the processor cannot write is accepted all the same, and says why it is not split', async () => {
+  const { status, body } = await accept(callers['p-dinar'], 'quote', await quoted(callers['p-dinar'], '10.01'));
+  expect(status).toBe(200);
+  expect(body['split']).toMatchObject({ requests: null, problem: { code: 'amount_inexpressible' } });
+});
+
+test.each([
+  ['operator_account=nobody', 'operator_account'],
+  ['platform_fee=1e3', 'platform_fee'],
+  ['platform_fee=-1', 'platform_fee'],
+])('an input that can be none is refused, and nothing is accepted: %s', async (query, field) => {
+  const id = await quoted(callers['p-seq']);
+  const answer = await callers['p-seq'].get(`/api/v1/quote/${id}/accept?${query}`);
+  expect(answer).toMatchObject({ status: 400, body: { code: 'request_invalid', problems: [{ path: field }] } });
+  expect((await callers['p-seq'].get(`/api/v1/quote/${id}`)).body['status']).toBe('open');
+});
+
+test('the inputs are described', () => {
+  for (const path of ['/api/v1/quote/{quote_id}/accept', '/api/v1/requote/{requote_id}/accept']) {
+    const names = described.paths[path]?.get.parameters.map((each) => (each as { name: string }).name);
+    expect(names).toEqual(expect.arrayContaining(['operator_account', 'platform_fee']));
+  }
+});

@@ -1,0 +1,120 @@
+/** What may happen on a connected account in a random history: shares come, are pulled back, matched, billed. */
+import type { Month } from '../../src/month.ts';
+import { billMissingShares } from '../../src/splits/bill.ts';
+import { importMovements } from '../../src/splits/intake.ts';
+import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
+import type { Act, History } from '../property/acts.ts';
+import { ndjson, pulledBack, share, type Told } from './movements.ts';
+
+const ACCOUNT = 'acct_1';
+const reason = 'the partner says so';
+
+const pick = <Value>({ random }: History, values: readonly Value[]): Value | undefined =>
+  values[Math.floor(random() * values.length)];
+
+/** What came so far, of each history: pull-backs take from it. */
+const told = new WeakMap<History, Told[]>();
+
+async function take(history: History, movements: readonly Told[]): Promise<void> {
+  const { world } = history;
+  await world.database.transaction((tx) =>
+    importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, ACCOUNT),
+  );
+  told.set(history, [...(told.get(history) ?? []), ...movements]);
+}
+
+interface Open {
+  readonly quote_id: string;
+  readonly currency: string;
+  /** In the smallest unit: what was accepted and reversed, less what came. */
+  readonly units: number;
+}
+
+/** Quotes under the connected account; of the currencies here the processor counts as the world does. */
+const openQuotes = ({ world }: History): Promise<Open[]> =>
+  world.sql<Open & Record<string, unknown>>(
+    `SELECT e.quote_id, e.currency,
+            ((sum(e.invoice_amount) - coalesce((SELECT sum(r.amount) FROM routed_shares r WHERE r.quote_id = e.quote_id), 0))
+              * CASE e.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END)::int AS units
+     FROM entries e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
+  );
+
+export const SPLIT_ACTS: readonly Act[] = [
+  {
+    name: 'shares come',
+    weight: 6,
+    async run(history) {
+      const quotes = (await openQuotes(history)).filter(({ units }) => units > 0);
+      const movements = quotes
+        .filter(() => history.random() < 0.4)
+        .map(({ quote_id, currency, units }) => {
+          const part = Math.max(1, Math.round(units * (pick(history, [1, 1, 1, 0.5, 1.2]) ?? 1)));
+          const metadata = history.random() < 0.8 ? { quote_id } : {};
+          return share(part, history.now.toISOString(), metadata, currency.toLowerCase());
+        });
+      if (movements.length === 0) return false;
+      await take(history, movements);
+      return true;
+    },
+  },
+  {
+    name: 'a share is pulled back',
+    weight: 3,
+    async run(history) {
+      const came = pick(
+        history,
+        (told.get(history) ?? []).filter(({ amount }) => amount > 0),
+      );
+      if (came === undefined) return false;
+      const before = (told.get(history) ?? [])
+        .filter(({ source }) => source['charge'] === came.source.id)
+        .reduce((sum, { amount }) => sum + amount, came.amount);
+      if (before <= 0) return false;
+      const part = pick(history, [before, before, Math.ceil(before / 2)]) ?? before;
+      await take(history, [pulledBack(came, part, history.now.toISOString())]);
+      return true;
+    },
+  },
+  {
+    name: 'a movement is matched by a person',
+    weight: 2,
+    refusals: ['argument_invalid', 'movement_explained'],
+    async run(history) {
+      const movement = pick(history, told.get(history) ?? []);
+      const quote = pick(history, await openQuotes(history));
+      if (movement === undefined || quote === undefined) return false;
+      const request = { movement: movement.id, quoteId: quote.quote_id, reason };
+      await history.world.database.transaction((tx) => matchMovement(tx, history.world, request));
+      return true;
+    },
+  },
+  {
+    name: 'a match is taken back by a person',
+    weight: 2,
+    refusals: ['argument_invalid'],
+    async run(history) {
+      const { world } = history;
+      const shares = await world.sql<{ movement: string; quote_id: string }>(
+        `SELECT m.id AS movement, r.quote_id FROM routed_shares r JOIN processor_movements m USING (movement_id)
+         ORDER BY r.routed_share_id`,
+      );
+      const found = pick(history, shares);
+      if (found === undefined) return false;
+      const request = { movement: found.movement, quoteId: found.quote_id, reason };
+      await world.database.transaction((tx) => unmatchMovement(tx, world, request));
+      return true;
+    },
+  },
+  {
+    name: 'missing shares are billed',
+    weight: 3,
+    refusals: ['clock_behind'],
+    async run(history) {
+      const { world } = history;
+      const months = await world.sql<{ month: Month }>(`SELECT month FROM closed_months ORDER BY month`);
+      const month = pick(history, months)?.month;
+      if (month === undefined) return false;
+      return (await world.database.transaction((tx) => billMissingShares(tx, world, month))).length > 0;
+    },
+  },
+];

@@ -1,0 +1,120 @@
+/** Billing what never came: once, quote by quote, and never what was pulled back or may still come. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import type { Month } from '../../src/month.ts';
+import { billMissingShares } from '../../src/splits/bill.ts';
+import { importMovements } from '../../src/splits/intake.ts';
+import { reconcileMonth } from '../../src/splits/month.ts';
+import { refusalOf } from '../close/refusal.ts';
+import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
+import { misrouted, ndjson, pulledBack, share } from './movements.ts';
+
+let world: World;
+const july = '2026-07' as Month;
+const ACCOUNT = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+
+const bill = () => world.database.transaction((tx) => billMissingShares(tx, world, july));
+const open = async () => {
+  const { exceptions } = await world.database.reading((tx) =>
+    reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, july),
+  );
+  return Object.fromEntries(exceptions.map((each) => [each.quote_id, `${each.status} ${each.billed} ${each.open}`]));
+};
+
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([
+    partner({ partner_id: 'p-1', ...ACCOUNT, connected_account_id: 'acct_1' }),
+    partner({ partner_id: 'p-2', ...ACCOUNT, connected_account_id: 'acct_2' }),
+  ]);
+  const q = (id: string, more = {}) => quote({ quote_id: id, ...more });
+  const raised = q('raised', { accepted_at: '2026-07-02T12:00:00Z' });
+  await world.rows([
+    q('whole'),
+    q('missing'),
+    q('parking', { policy_id: 'parking' }),
+    q('short'),
+    q('misrouted'),
+    q('pulled'),
+    raised,
+    requote(raised, { requote_id: 'raise' }),
+    q('fresh', { accepted_at: '2026-07-31T12:00:00Z' }),
+    q('other', { partner_id: 'p-2' }),
+  ]);
+  const at = '2026-07-15T12:00:05Z';
+  const pulled = share(700, at, { quote_id: 'pulled' });
+  const text = ndjson([
+    share(700, at, { quote_id: 'whole' }),
+    share(650, at, { quote_id: 'short' }),
+    misrouted(1000, 700, at, { quote_id: 'misrouted' }),
+    pulled,
+    pulledBack(pulled, 700, at),
+    share(700, '2026-07-02T12:00:05Z', { quote_id: 'raised' }),
+  ]);
+  await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text }, 'acct_1'));
+});
+afterAll(() => world.end());
+
+test('an open month bills nothing yet', async () => {
+  expect(await refusalOf(bill())).toMatchObject({ code: 'month_not_closed' });
+});
+
+test('one invoice for each partner has what never came, by policy', async () => {
+  await world.close();
+  expect(await bill()).toEqual(['INV-2026-000001', 'INV-2026-000002']);
+  const documents = (await world.documents()).filter((each) => each.document === 'invoice');
+  expect(documents).toMatchObject([
+    {
+      ...{ number: 'INV-2026-000001', purpose: 'missing_shares', partner_id: 'p-1', month: '2026-07', status: 'open' },
+      // missing 7.00, parking 7.00, short 0.50, misrouted 4.00, raised 3.50
+      ...{ enrollments: 5, partnerCut: '0.00', invoiceAmount: '22.00', balance: '22.00', due_on: '2026-08-31' },
+      lines: [
+        { policy_id: 'parking', count: 1, invoiceAmount: '7.00' },
+        { policy_id: 'ticket-protection', count: 4, invoiceAmount: '15.00' },
+      ],
+    },
+    { number: 'INV-2026-000002', partner_id: 'p-2', invoiceAmount: '7.00' },
+  ]);
+  expect(await open()).toEqual({
+    missing: 'missing 7.00 0.00',
+    parking: 'missing 7.00 0.00',
+    short: 'short 0.50 0.00',
+    misrouted: 'misrouted 4.00 0.00',
+    raised: 'short 3.50 0.00',
+    pulled: 'reversed 0.00 7.00',
+    other: 'missing 7.00 0.00',
+  });
+});
+
+test('what is billed is not billed again', async () => {
+  expect(await bill()).toEqual([]);
+});
+
+test('what was void is open again, and billed anew', async () => {
+  await world.database.transaction((tx) =>
+    voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'the partner shows a transfer' }),
+  );
+  expect(await open()).toMatchObject({ other: 'missing 0.00 7.00' });
+  expect(await bill()).toEqual(['INV-2026-000003']);
+});
+
+test('a share accepted a few days ago is billed when a week has passed', async () => {
+  world.at('2026-08-09T10:00:00Z');
+  expect(await bill()).toEqual(['INV-2026-000004']);
+  expect(await open()).toMatchObject({ fresh: 'missing 7.00 0.00' });
+});
+
+test('the invoices are drawn and sent with the rows of their quotes, and every check holds', async () => {
+  const deliveries = await world.deliver();
+  expect(new Set(deliveries.map((each) => each.status))).toEqual(new Set(['sent', 'withdrawn']));
+  const outbox = join(world.home, 'outbox');
+  const letter = readdirSync(outbox)
+    .map((name) => readFileSync(join(outbox, name), 'utf8'))
+    .find((text) => /^Subject:.*INV-2026-000001/m.test(text));
+  expect(letter).toMatch(/INV-2026-000001.*\.csv/);
+  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
+});

@@ -1,0 +1,207 @@
+/**
+ * A share that comes after an invoice has billed it is the partner's money: a payment of that invoice, taken back with it.
+ * After each step the journal ties to what reconciling finds open, and every other check holds.
+ */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import { Amount } from '../../src/money.ts';
+import type { Month } from '../../src/month.ts';
+import { unapplyPayment } from '../../src/payments/apply.ts';
+import { readPayments } from '../../src/payments/queries.ts';
+import { recordPayment } from '../../src/payments/record.ts';
+import { readBalances } from '../../src/reports/journal.ts';
+import { billMissingShares } from '../../src/splits/bill.ts';
+import { importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
+import { reconcileMonth } from '../../src/splits/month.ts';
+import { recordReversals } from '../../src/splits/reverse.ts';
+import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
+import { ndjson, pulledBack, share, type Told } from './movements.ts';
+
+const july = '2026-07' as Month;
+const LATE = '2026-08-12T12:00:00Z';
+const IDS = ['late', 'in-parts', 'raised', 'wired', 'pulled', 'short', 'nameless', 'void', 'lone', 'told'];
+
+let world: World;
+let raised: Record<string, unknown>;
+let invoice: string;
+
+const take = (...movements: readonly Told[]) =>
+  world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, 'acct_1'));
+/** Of a quote: what happened, what is billed, what of that a share has paid, what is open. */
+const standing = async (quoteId: string): Promise<string> => {
+  const { exceptions } = await world.database.reading((tx) =>
+    reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, july),
+  );
+  const found = exceptions.find((each) => each.quote_id === quoteId);
+  return found === undefined ? 'as expected' : [found.status, found.billed, found.paid, found.open].join(' ');
+};
+const payments = async () =>
+  (await world.database.reading((tx) => readPayments(tx, { partnerId: 'p-1' }))).map(
+    ({ amount, status, reference, applications, reversals }) => ({
+      ...{ amount, status, reference },
+      paid: applications.filter((each) => each.unapplied_on === null).map((each) => `${each.number} ${each.amount}`),
+      back: reversals.filter((each) => each.reinstated_on === null).map((each) => `${each.kind} ${each.amount}`),
+    }),
+  );
+const paymentOf = async (movement: Told) => (await payments()).find(({ reference }) => reference === movement.id);
+const balance = async (control: string): Promise<string> =>
+  (await world.database.reading((tx) => readBalances(tx, '2027-01-01')))
+    .filter((each) => each.control === control)
+    .map(({ amount, currency }) => Amount.of(amount, currency).toString())
+    .join() || '0';
+
+beforeAll(async () => {
+  world = await openWorld();
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([partner({ ...connected, connected_account_id: 'acct_1' })]);
+  const rows = IDS.map((quote_id) => quote({ quote_id }));
+  raised = rows[2] as Record<string, unknown>;
+  await world.rows([...rows, quote({ quote_id: 'whole' })]);
+  await take(
+    share(700, '2026-07-15T12:00:05Z', { quote_id: 'whole' }),
+    share(500, '2026-07-15T12:00:05Z', { quote_id: 'short' }),
+  );
+  await world.close();
+});
+afterAll(() => world.end());
+afterEach(async () => {
+  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
+});
+
+test('a row is owed by the processor, a share is money with it, and an invoice moves the rest to the partner', async () => {
+  expect(await balance('assets:receivable:processor')).toBe('65.00');
+  expect(await balance('assets:processor')).toBe('12.00');
+  world.at('2026-08-10T10:00:00Z');
+  [invoice = ''] = await world.database.transaction((tx) => billMissingShares(tx, world, july));
+  expect(await balance('assets:receivable:processor')).toBe('0');
+  expect(await balance('assets:receivable:billed')).toBe('65.00');
+  world.at('2026-08-13T10:00:00Z');
+});
+
+test('a share that comes then is a payment of its invoice, and the quote has nothing open', async () => {
+  const late = share(700, LATE, { quote_id: 'late' });
+  await take(late);
+  expect(await paymentOf(late)).toEqual({
+    ...{ amount: '7.00', status: 'applied', reference: late.id, paid: [`${invoice} 7.00`], back: [] },
+  });
+  expect(await standing('late')).toBe('late 7.00 7.00 0.00');
+  expect(await balance('assets:receivable:billed')).toBe('58.00');
+  expect(await balance('assets:processor')).toBe('19.00');
+  // Told again, it is no second payment.
+  await take(late);
+  expect(await payments()).toHaveLength(1);
+});
+
+test('a share in two parts pays in two parts, and what is beyond both is too much', async () => {
+  const [first, second] = [share(300, LATE, { quote_id: 'in-parts' }), share(500, LATE, { quote_id: 'in-parts' })];
+  await take(first, second);
+  expect(await paymentOf(first)).toMatchObject({ amount: '3.00', status: 'applied' });
+  expect(await paymentOf(second)).toMatchObject({ amount: '4.00', status: 'applied' });
+  expect(await standing('in-parts')).toBe('over 7.00 7.00 -1.00');
+});
+
+test('the share of a requote that was accepted after the bill is a share', async () => {
+  await world.rows([requote(raised, { requote_id: 'raise', accepted_at: '2026-08-11T12:00:00Z' })]);
+  const [added, whole] = [share(350, LATE, { quote_id: 'raised' }), share(700, LATE, { quote_id: 'raised' })];
+  await take(added);
+  expect(await paymentOf(added)).toBeUndefined();
+  await take(whole);
+  expect(await paymentOf(whole)).toMatchObject({ amount: '7.00', paid: [`${invoice} 7.00`] });
+  expect(await standing('raised')).toBe('as expected');
+});
+
+test('what comes of a quote of which a part was billed pays for that part', async () => {
+  const rest = share(200, LATE, { quote_id: 'short' });
+  await take(rest);
+  expect(await paymentOf(rest)).toMatchObject({ amount: '2.00', status: 'applied' });
+  expect(await standing('short')).toBe('late 2.00 2.00 0.00');
+});
+
+test('pulled back, the payment is taken back and the invoice is open again', async () => {
+  const came = share(700, LATE, { quote_id: 'pulled' });
+  await take(came, pulledBack(came, 300, '2026-08-12T13:00:00Z'));
+  expect(await paymentOf(came)).toMatchObject({
+    ...{ amount: '7.00', status: 'applied', paid: [`${invoice} 4.00`], back: ['refunded 3.00'] },
+  });
+  expect(await standing('pulled')).toBe('reversed 7.00 4.00 0.00');
+});
+
+test('what a person matched pays, taken back it does not, and matched again it pays again', async () => {
+  const nameless = share(700, LATE);
+  await take(nameless);
+  const request = { movement: nameless.id, quoteId: 'nameless', reason: 'the partner says so' };
+  const [match, unmatch] = [
+    () => world.database.transaction((tx) => matchMovement(tx, world, request)),
+    () => world.database.transaction((tx) => unmatchMovement(tx, world, request)),
+  ];
+  await match();
+  expect(await standing('nameless')).toBe('late 7.00 7.00 0.00');
+  await unmatch();
+  expect(await paymentOf(nameless)).toMatchObject({ status: 'reversed', paid: [], back: ['mistake 7.00'] });
+  expect(await standing('nameless')).toBe('missing 7.00 0.00 0.00');
+  await match();
+  expect(await standing('nameless')).toBe('late 7.00 7.00 0.00');
+  expect((await payments()).filter(({ reference }) => reference === nameless.id)).toHaveLength(2);
+});
+
+test('a pull-back that was matched by mistake gives the payment back', async () => {
+  const came = share(700, LATE, { quote_id: 'lone' });
+  const back = pulledBack(came, 700, '2026-08-12T13:00:00Z');
+  await take(came, back);
+  expect(await paymentOf(came)).toMatchObject({ status: 'reversed', back: ['refunded 7.00'] });
+  await world.database.transaction((tx) =>
+    unmatchMovement(tx, world, { movement: back.id, quoteId: 'lone', reason: 'it was of another quote' }),
+  );
+  expect(await paymentOf(came)).toMatchObject({ status: 'applied', paid: [`${invoice} 7.00`], back: [] });
+  await world.database.transaction((tx) =>
+    matchMovement(tx, world, { movement: back.id, quoteId: 'lone', reason: 'it was of this one after all' }),
+  );
+  expect(await paymentOf(came)).toMatchObject({ status: 'reversed', back: ['refunded 7.00'] });
+});
+
+test('the settlement file tells of it as the processor does', async () => {
+  const came = share(700, LATE);
+  await take(came);
+  const text = `quote_id,transfer,payment,amount\ntold,,${came.source.id},7.00\n`;
+  await world.database.transaction((tx) => importSettlement(tx, world, { name: 'settled.csv', text }, 'p-1'));
+  expect(await paymentOf(came)).toMatchObject({ status: 'applied', paid: [`${invoice} 7.00`] });
+});
+
+test('of an invoice that the partner has paid by wire, the share is unapplied cash', async () => {
+  await world.database.transaction((tx) =>
+    recordPayment(tx, world, {
+      ...{ amount: '24.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-12', reference: 'WIRE 24' },
+      number: invoice,
+    }),
+  );
+  const came = share(700, LATE, { quote_id: 'wired' });
+  await take(came);
+  expect(await paymentOf(came)).toMatchObject({ amount: '7.00', status: 'unapplied', paid: [] });
+  expect(await standing('wired')).toBe('late 7.00 7.00 0.00');
+  expect(await balance('liabilities:unapplied')).toBe('-7.00');
+});
+
+test('of an invoice that is void, what a share has paid stays the cash of the partner, and the quote lacks it again', async () => {
+  for (const { payment_id } of await world.database.reading((tx) => readPayments(tx, { partnerId: 'p-1' }))) {
+    await world.database
+      .transaction((tx) => unapplyPayment(tx, world, { paymentId: payment_id }))
+      .catch((refused: { code?: string }) => expect(refused.code).toBe('payment_nothing_applied'));
+  }
+  await world.database.transaction((tx) => voidDocument(tx, world, { number: invoice, reason: 'as agreed' }));
+  expect(await standing('late')).toBe('late 0.00 7.00 7.00');
+  expect(await standing('void')).toBe('missing 0.00 0.00 7.00');
+  const again = await world.database.transaction((tx) => billMissingShares(tx, world, july));
+  expect(again).toHaveLength(1);
+  expect(await standing('late')).toBe('late 7.00 7.00 0.00');
+});
+
+test('what was pulled back and paid an invoice becomes a reversal in the ledger as any other', async () => {
+  world.at('2026-09-01T10:00:00Z');
+  const { recorded, for_person } = await world.database.transaction((tx) => recordReversals(tx, world, july));
+  expect(recorded.map(({ quote_id, invoiceAmount }) => [quote_id, invoiceAmount])).toEqual([['lone', '-7.00']]);
+  expect(for_person.map(({ quote_id }) => quote_id)).toEqual(['pulled']);
+  expect(await standing('lone')).toBe('reversed 0.00 0.00 0.00');
+});

@@ -1,0 +1,85 @@
+/** Balance transactions as the processor's API gives them, with their source expanded; amounts in its smallest unit. */
+
+let made = 0;
+const fresh = (prefix: string): string => {
+  made += 1;
+  return `${prefix}_${String(made).padStart(8, '0')}`;
+};
+
+export interface Told {
+  readonly id: string;
+  readonly object: 'balance_transaction';
+  readonly type: string;
+  readonly currency: string;
+  readonly amount: number;
+  readonly fee: number;
+  readonly net: number;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly source: Record<string, unknown> & { readonly id: string };
+}
+
+const seconds = (instant: string): number => Math.floor(Date.parse(instant) / 1000);
+
+function told(
+  type: string,
+  amount: number,
+  at: string,
+  source: Told['source'],
+  { fee = 0, currency = 'usd' }: { fee?: number; currency?: string } = {},
+): Told {
+  const created = seconds(at);
+  return {
+    id: fresh('txn'),
+    object: 'balance_transaction',
+    type,
+    currency,
+    amount,
+    fee,
+    net: amount - fee,
+    created,
+    source,
+  };
+}
+
+type Metadata = Readonly<Record<string, string>>;
+
+/** A share that a platform's destination charge or transfer brought. */
+export const share = (amount: number, at: string, metadata: Metadata = {}, currency = 'usd'): Told =>
+  told(
+    'payment',
+    amount,
+    at,
+    { id: fresh('py'), object: 'charge', source_transfer: fresh('tr'), livemode: false, metadata },
+    { currency },
+  );
+
+/** A charge on our own account, whose application fee went to the platform (7.3.3 as documented). */
+export const misrouted = (amount: number, fee: number, at: string, metadata: Metadata = {}): Told =>
+  told(
+    'charge',
+    amount,
+    at,
+    { id: fresh('ch'), object: 'charge', application_fee: fresh('fee'), livemode: false, metadata },
+    { fee },
+  );
+
+/** A part of a share pulled back. The refund on our account knows the payment and nothing else. */
+export const pulledBack = (of: Told, amount: number, at: string): Told =>
+  told(
+    'payment_refund',
+    -amount,
+    at,
+    { id: fresh('pyr'), object: 'refund', charge: of.source.id, source_transfer_reversal: fresh('trr'), metadata: {} },
+    { currency: of.currency },
+  );
+
+/** A dispute that the bank decided against a charge on our own account. */
+export const disputed = (of: Told, amount: number, at: string): Told =>
+  told('adjustment', -amount, at, { id: fresh('dp'), object: 'dispute', charge: of.source.id, livemode: false });
+
+export const payout = (amount: number, at: string): Told =>
+  told('payout', -amount, at, { id: fresh('po'), object: 'payout' });
+
+export const ndjson = (movements: readonly object[]): string =>
+  movements.map((each) => `${JSON.stringify(each)}\n`).join('');

@@ -1,0 +1,54 @@
+/** How a connected account was set up (service.md 7.1): checked when partners are imported, kept, and shown as given. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parsePartners } from '../../src/partners/file.ts';
+import { readPartners } from '../../src/partners/queries.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
+
+const ACCOUNT = {
+  ...{ arrangement: 'connected_account', connected_account_id: 'acct_1' },
+  ...{ merchant_of_record: 'platform', split: 'real_time' },
+};
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+
+test('type and state are kept, and brought up to date', async () => {
+  const shown = async () => (await world.database.reading((tx) => readPartners(tx, 'p-1')))[0];
+  const record = { ...ACCOUNT, connected_account_type: 'express', connected_account_state: 'onboarding' };
+  await world.partners([partner(record)]);
+  expect(await shown()).toMatchObject(record);
+  expect(await world.partners([partner(record)])).toMatchObject({ unchanged: 1 });
+  const active = { ...record, connected_account_state: 'active', movements_from: 'settlement_file' };
+  expect(await world.partners([partner(active)])).toMatchObject({ updated: 1 });
+  expect(await shown()).toMatchObject(active);
+});
+
+describe('is refused', () => {
+  test.each<[string, object, string]>([
+    [
+      'a type that the processor does not have',
+      { ...ACCOUNT, connected_account_type: 'basic' },
+      'connected_account_type',
+    ],
+    ['a state that nobody knows', { ...ACCOUNT, connected_account_state: 'fine' }, 'connected_account_state'],
+    ['a type without an account', { connected_account_type: 'standard' }, 'connected_account_type'],
+    [
+      'a settlement file in the place of an account that we can read',
+      { ...ACCOUNT, connected_account_type: 'standard', movements_from: 'settlement_file' },
+      'movements_from',
+    ],
+    ['a third party in real time (7.3.1)', { ...ACCOUNT, merchant_of_record: 'third_party' }, 'split'],
+  ])('%s', (_, record, field) => {
+    const problems = (() => {
+      try {
+        return parsePartners(JSON.stringify([partner({ ...record })]), 'partners.json');
+      } catch (error) {
+        return (error as { facts: { problems: { path: string }[] } }).facts.problems.map(({ path }) => path);
+      }
+    })();
+    expect(problems).toEqual([`0.${field}`]);
+  });
+});

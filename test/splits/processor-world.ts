@@ -1,0 +1,39 @@
+/** A partner whose shares the processor routes, with one of each fact that comes of it, for tests of all that is kept. */
+import type { Month } from '../../src/month.ts';
+import { billMissingShares } from '../../src/splits/bill.ts';
+import { importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { recordReversals } from '../../src/splits/reverse.ts';
+import { partner, quote, type World } from '../support/world.ts';
+import { ndjson, pulledBack, share } from './movements.ts';
+
+/** Sells four quotes on that day: one routed, one told of by the settlement file, one pulled back, one that never came. */
+export async function sellThroughProcessor(world: World, day: string): Promise<void> {
+  const at = `${day}T12:00:00Z`;
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([partner({ partner_id: 'p-split', ...connected, connected_account_id: 'acct_split' })]);
+  const ids = ['split-routed', 'split-told', 'split-pulled', 'split-missing'];
+  await world.rows(ids.map((quote_id) => quote({ partner_id: 'p-split', quote_id, accepted_at: at })));
+  const told = share(700, at);
+  const pulled = share(700, at, { quote_id: 'split-pulled' });
+  const text = ndjson([share(700, at, { quote_id: 'split-routed' }), told, pulled, pulledBack(pulled, 700, at)]);
+  await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved.ndjson', text }, 'acct_split'));
+  const settlement = `quote_id,transfer,payment,amount\nsplit-told,,${told.source.id},7.00\n`;
+  await world.database.transaction((tx) =>
+    importSettlement(tx, world, { name: 'settlement.csv', text: settlement }, 'p-split'),
+  );
+  await world.database.transaction((tx) => recordReversals(tx, world, day.slice(0, 7) as Month));
+  await world.sql(
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
+     SELECT 'acct_split', NULL, now(), 4, 4, now(), max(event_id) FROM audit_events`,
+  );
+}
+
+/** Bills the quote that never came, half of whose share comes then and pays for it; its month is closed. */
+export async function billThroughProcessor(world: World, month: string): Promise<string[]> {
+  const numbers = await world.database.transaction((tx) => billMissingShares(tx, world, month as Month));
+  const late = share(350, world.environment.now().toISO(), { quote_id: 'split-missing' });
+  await world.database.transaction((tx) =>
+    importMovements(tx, world, { name: 'late.ndjson', text: ndjson([late]) }, 'acct_split'),
+  );
+  return numbers;
+}
