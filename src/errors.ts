@@ -179,9 +179,10 @@ const COMMANDS = {
     EXIT.badInput,
     (f) => `There is no document ${f.number}. 'reckoner invoice list' shows those there are.`,
   ),
-  pdf_not_drawn: entry<{ number: string; reason: string }>(
-    EXIT.refused,
-    (f) => `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
+  pdf_not_drawn: entry<{ number: string; reason: string; void: boolean }>(EXIT.refused, (f) =>
+    f.void
+      ? `${f.number} was voided before its PDF was drawn. 'reckoner invoice pdf ${f.number} --void-copy' draws one.`
+      : `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then ask again.`,
   ),
 
   // Correcting documents
@@ -227,6 +228,12 @@ const COMMANDS = {
   document_written_off: entry<{ number: string; written_off: string; act: string }>(
     EXIT.refused,
     (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it is written off, which is final.`,
+  ),
+  credit_repeated: entry<{ number: string; amount: string; by: string; on: string }>(
+    EXIT.refused,
+    (f) =>
+      `${f.number} has been credited ${f.amount} for that reason already, by ${f.by} of ${f.on}. ` +
+      'If another credit of the same amount is meant, add --again.',
   ),
   credit_exceeds_invoice: entry<{ number: string; amount: string; left: string }>(
     EXIT.refused,

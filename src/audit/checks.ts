@@ -66,7 +66,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'voids_and_replacements', invariant: 7, run: fromQuery(sql.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', invariant: 8, run: fromQuery(sql.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'journal_balances', invariant: 8, run: fromQuery(sql.JOURNAL_BALANCES) },
-  { name: 'journal_months_add_up', invariant: 8, run: fromQuery(sql.JOURNAL_MONTHS_ADD_UP) },
   { name: 'accounts_tie', invariant: 8, run: fromQuery(sql.ACCOUNTS_TIE) },
   { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
   { name: 'payments_within_their_amounts', invariant: 8, run: fromQuery(payments.PAYMENTS_WITHIN_THEIR_AMOUNTS) },

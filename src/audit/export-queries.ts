@@ -129,6 +129,17 @@ export interface FactRange {
   readonly to: number | null;
 }
 
+/** The facts under the seals of months; with a month that has no seal yet, also those that no seal covers. */
+export function readFactsOf(tx: Transaction, from: Month, to: Month): Promise<FactRange> {
+  return queryOne(
+    tx,
+    `SELECT coalesce((SELECT max(facts_to) FROM seals WHERE month < :from), 0) AS after,
+            CASE WHEN EXISTS (SELECT FROM seals WHERE month >= :to)
+                 THEN (SELECT coalesce(max(facts_to), 0) FROM seals WHERE month <= :to) END AS to`,
+    { from, to },
+  );
+}
+
 const EVENTS = (text: (column: string) => string) =>
   [
     ['event_id', 'event_id'],

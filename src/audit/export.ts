@@ -13,7 +13,7 @@ import { readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { copyEntries, copyFacts, tablesOf } from '../seals/canonical.ts';
+import { copiesOfFacts, copyEntries, tablesOf } from '../seals/canonical.ts';
 import {
   AS_IT_IS,
   type BilledMonth,
@@ -25,9 +25,9 @@ import {
   copyPaymentMoves,
   copyPayments,
   countEvents,
-  type FactRange,
   readBilledMonths,
   readDocumentIds,
+  readFactsOf,
   readInstallation,
   readLedgerTotals,
   readPaymentTotals,
@@ -280,19 +280,12 @@ async function writePayments(writing: Writing): Promise<void> {
 
 /** The audit events recorded under the months' seals; for a month still open, those under none yet. */
 async function writeEvents(writing: Writing): Promise<void> {
-  const { tx, pack, months, request } = writing;
+  const { tx, pack, request } = writing;
   const file = await pack.file(`events.${request.format}`);
-  const range = factsOf(months);
+  const range = await readFactsOf(tx, request.from, request.to);
   const statement = request.format === 'csv' ? copyEventsCsv(range) : copyEventsJson(range);
   await streamTo(writing, file, statement);
   await file.end({ rows: await countEvents(tx, range) });
-}
-
-function factsOf(months: readonly BilledMonth[]): FactRange {
-  const sealed = months.filter(({ facts_to }) => facts_to !== null);
-  const last = sealed.at(-1)?.facts_to ?? null;
-  const open = months.some(({ facts_to }) => facts_to === null);
-  return { after: sealed[0]?.facts_after ?? last ?? 0, to: open ? null : (last ?? 0) };
 }
 
 // --- Journal ----------------------------------------------------------------------------------------------------------
@@ -348,9 +341,8 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
     await stream('entries', copyEntries({ after: month.previous ?? '', to: month.month }));
   }
   const covered = new Set([...statement.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
-  for (const table of tablesOf(form)) {
-    if (!covered.has(table.name)) continue;
-    const copy = await copyFacts(writing.tx, table, { after: facts_after, to: facts_to });
-    if (copy !== undefined) await stream(table.name, copy);
+  const tables = tablesOf(form).filter(({ name }) => covered.has(name));
+  for (const { name, copy } of await copiesOfFacts(writing.tx, tables, { after: facts_after, to: facts_to })) {
+    await stream(name, copy);
   }
 }

@@ -357,20 +357,6 @@ export const JOURNAL_BALANCES = `inspected AS (
   FROM inspected WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on
 )`;
 
-/** What is summed by month is what stands there line by line. */
-export const JOURNAL_MONTHS_ADD_UP = `inspected AS (
-  SELECT month, account, partner_id, currency, sum(listed) AS listed, sum(summed) AS summed
-  FROM (SELECT month, account, partner_id, currency, amount AS listed, 0 AS summed FROM journal
-        UNION ALL
-        SELECT month, account, partner_id, currency, 0, amount FROM journal_months) AS both_ways
-  WHERE CAST(:month AS text) IS NULL OR month = :month
-  GROUP BY month, account, partner_id, currency
-), differences AS (
-  SELECT format('%s of %s', account, month) AS subject,
-         format('%s %s line by line, %s as a sum', listed, currency, summed) AS detail
-  FROM inspected WHERE listed <> summed
-)`;
-
 /**
  * The accounts that are kept twice tie, by partner and currency: open invoices are receivable, open credit notes credit,
  * cash that pays nothing unapplied. Over everything, whatever month is asked for.

@@ -8,6 +8,7 @@ import { deliverPending } from '../delivery/deliver.ts';
 import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { processEvents } from '../payments/inbox.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
@@ -66,6 +67,8 @@ function logFailure(log: pino.Logger, thrown: unknown): void {
 /** Once a day: reminds partners of what they owe, by the steps of the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
+    // Who has paid is not reminded.
+    await workOffEvents(job);
     const plan = await job.database.transaction((tx) => recordReminders(tx, job));
     for (const { partner_id, step, documents } of plan.reminders) {
       job.log.info({ partner_id, step, documents: documents.map((each) => each.number) }, 'to be reminded');
@@ -104,6 +107,7 @@ export function runMonthClose(): Promise<number> {
 /** Every ten minutes: delivers what is issued and not delivered. */
 export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
+    await workOffEvents(job);
     await deliverAndLog(job);
     const deliveries = await job.database.reading((tx) => countDeliveries(tx));
     return (await noticesNeedPerson(job)) || needsPerson(deliveries) ? EXIT.attention : EXIT.done;
@@ -163,6 +167,13 @@ export function runReconcile(): Promise<number> {
     }
     return failed === EXIT.done && open > 0 ? EXIT.attention : failed;
   });
+}
+
+/** What the processor told, and no `serve` worked off: it was killed after its answer, or the payments were locked. */
+async function workOffEvents({ database, log, ...job }: Job): Promise<void> {
+  const { effects, waiting, for_person } = await database.transaction((tx) => processEvents(tx, job));
+  if (effects + waiting.length + for_person.length === 0) return;
+  log.info({ effects, waiting: waiting.length, for_person: for_person.length }, 'events of the processor');
 }
 
 async function deliverAndLog(job: Job): Promise<void> {

@@ -212,10 +212,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('issue a credit note against an invoice')
     .requiredOption('--amount <amount>', "in the invoice's currency")
     .requiredOption(...REASON, reasonArgument)
+    .option('--again', 'the same amount for the same reason as a credit that there is')
     .option(...NO_DELIVER)
     .action(
-      act(async (output, number: string, options: { amount: string; reason: string } & DeliverOption) =>
-        (await correctCommands()).invoiceCredit(output, number, options),
+      act(
+        async (output, number: string, options: { amount: string; reason: string; again?: boolean } & DeliverOption) =>
+          (await correctCommands()).invoiceCredit(output, number, options),
       ),
     );
   invoice

@@ -1,7 +1,7 @@
 /**
  * Lowering what is owed on an issued invoice: a credit note against it, or a write-off of what is still open.
- * Refusals: document_unknown, document_void, not_an_invoice, argument_invalid, credit_exceeds_invoice,
- * nothing_to_write_off, settings_incomplete, clock_behind.
+ * Refusals: document_unknown, document_void, not_an_invoice, argument_invalid, credit_repeated,
+ * credit_exceeds_invoice, nothing_to_write_off, settings_incomplete, clock_behind.
  */
 import { type Issuing, mailDomain, refuseClockBehind, refuseIncompleteSettings, todayOf } from '../close/issue.ts';
 import { recordIssuerVersion } from '../close/queries.ts';
@@ -13,20 +13,36 @@ import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { type DocumentRow, insertAdjustment, insertWriteOff, readCreditsAgainst } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 
+export interface CreditRequest {
+  readonly number: string;
+  /** In the invoice's currency. */
+  readonly amount: string;
+  readonly reason: string;
+  /** The same amount for the same reason once more. */
+  readonly again?: boolean | undefined;
+}
+
 /**
  * Issues a credit note against an invoice and gives its number. It is used for the invoice at once, up to its balance;
- * the rest is open credit for the partner's next one. Credits never exceed the invoice.
+ * the rest is open credit for the partner's next one. Credits never exceed the invoice. The same credit a second time is
+ * taken for the command repeated, after a crash or a doubt, unless it is asked for.
  */
 export async function creditInvoice(
   tx: Transaction,
   issuing: Issuing,
-  { number, amount: text, reason }: { number: string; amount: string; reason: string },
+  { number, amount: text, reason, again = false }: CreditRequest,
 ): Promise<string> {
   refuseIncompleteSettings(issuing);
   const invoice = await invoiceToLower(tx, number, 'credited');
   const { currency, document_id: documentId } = invoice;
   const amount = positiveAmount(text, currency);
-  const lowered = Amount.of(await readCreditsAgainst(tx, documentId), currency).plus(
+  const credits = await readCreditsAgainst(tx, documentId);
+  const same = credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));
+  if (same !== undefined && !again) {
+    throw refuse('credit_repeated', { number, amount: amount.forPeople(), by: same.number, on: same.issued_on });
+  }
+  const lowered = credits.reduce(
+    (sum, each) => sum.plus(Amount.of(each.amount, currency)),
     Amount.of(invoice.written_off, currency),
   );
   const left = Amount.of(invoice.invoice_amount, currency).minus(lowered);

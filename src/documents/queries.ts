@@ -353,21 +353,24 @@ export function readReplacements(
 
 // --- Credit, write-off, hold ------------------------------------------------------------------------------------------
 
-/** What of an invoice and the void ones that it replaces is credited by live credit notes against them. */
-export async function readCreditsAgainst(tx: Transaction, documentId: number): Promise<string> {
-  const { credited } = await queryOne<{ credited: string }>(
+/** The live credit notes against an invoice and the void ones that it replaces. */
+export function readCreditsAgainst(
+  tx: Transaction,
+  documentId: number,
+): Promise<{ number: string; amount: string; reason: string; issued_on: string }[]> {
+  return query(
     tx,
     `WITH RECURSIVE chain AS (
        SELECT document_id, replaces FROM documents WHERE document_id = :documentId
        UNION ALL
        SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
      )
-     SELECT coalesce(sum(n.invoice_amount), 0) AS credited
+     SELECT n.number, n.invoice_amount AS amount, n.reason, n.issued_on
      FROM chain c JOIN documents n ON n.credits = c.document_id
-     WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id)`,
+     WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id)
+     ORDER BY n.document_id`,
     { documentId },
   );
-  return credited;
 }
 
 export interface Adjustment {

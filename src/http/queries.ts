@@ -21,11 +21,15 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
      FROM payment_links k
      LEFT JOIN drawings w ON w.document_id = k.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+     JOIN document_balances b ON b.document_id = k.document_id
+     JOIN documents d ON d.document_id = k.document_id
      LEFT JOIN documents r ON r.replaces = k.document_id
      LEFT JOIN payment_links l ON l.document_id = r.document_id
      LEFT JOIN LATERAL (
-       SELECT o.url FROM payment_link_objects o
-       WHERE o.document_id = k.document_id
+       -- Over what is open now: after a payment or a credit, delivery makes another.
+       SELECT o.url
+       FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+       WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
          AND NOT EXISTS (SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
        ORDER BY o.version DESC LIMIT 1) AS o ON true
      WHERE k.token = :token`,

@@ -94,6 +94,14 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   app.decorateRequest('refusal', null);
   app.decorateRequest('partnerId', null);
   addParsers(app);
+  let warned = proxies.length > 0;
+  function warnOfProxy(forwarded: unknown): void {
+    if (warned || forwarded === undefined) return;
+    warned = true;
+    log.warn(
+      "a proxy sends X-Forwarded-For, and 'http.trust_proxy' names none: all callers behind it count as one address",
+    );
+  }
   const allowed = addressList(settings.http.allow);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({
@@ -106,13 +114,16 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
       'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
     });
     if (issuerOf(service).startsWith('https:')) reply.header('Strict-Transport-Security', 'max-age=31536000');
-    if (request.url.startsWith('/api/') && settings.http.allow.length > 0 && !allowed(request.ip)) {
+    // By the route that was found: the address as it was sent may be encoded, or absolute.
+    const path = request.routeOptions.url ?? request.url;
+    if (path.startsWith('/api/') && settings.http.allow.length > 0 && !allowed(request.ip)) {
       throw refuse('address_not_allowed', { address: request.ip });
     }
   });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
     const { method, partnerId, refusal } = request;
+    warnOfProxy(request.headers['x-forwarded-for']);
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     request.log.info({ ...facts, ...(partnerId && { partner: partnerId }), ...(refusal && { refusal }) }, 'answered');

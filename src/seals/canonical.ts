@@ -229,29 +229,56 @@ function columnOf(name: string, type: string): string {
   }
 }
 
+export interface CopyOfFacts {
+  readonly name: string;
+  /** A COPY, whose first line names the columns. */
+  readonly copy: string;
+}
+
 /**
- * The rows of a sealed table as COPY takes them; the first line of what it gives names the columns. Undefined where the
- * database does not have the table (yet); of the columns those that it has.
+ * The facts of sealed tables as COPY takes them: of those tables that have any of these, and of their columns those that
+ * the database has. Two questions for all tables, since most have nothing new under most seals: one after another they
+ * were half of a small close.
  */
-export async function copyFacts(
+export async function copiesOfFacts(
   tx: Transaction,
-  { name, columns }: SealedTable,
+  tables: readonly SealedTable[],
   facts: { after: number; to: number },
-): Promise<string | undefined> {
-  const types = await query<{ name: string; type: string }>(
+): Promise<CopyOfFacts[]> {
+  const columns = await query<{ table: string; name: string; type: string }>(
     tx,
-    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
-     WHERE attrelid = to_regclass(:name) AND attnum > 0 AND NOT attisdropped`,
-    { name },
+    `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:names AS text[])) AS name)`,
+    { names: tables.map(({ name }) => name) },
   );
-  const typeOf = new Map(types.map((each) => [each.name, each.type]));
-  if (!typeOf.has('fact_id')) return undefined;
-  const list = columns
-    .filter((column) => typeOf.has(column))
-    .map((column) => columnOf(column, typeOf.get(column) ?? ''))
-    .join(', ');
-  return `COPY (SELECT ${list} FROM ${name} WHERE fact_id > ${facts.after} AND fact_id <= ${facts.to} ORDER BY fact_id)
-          TO STDOUT (FORMAT text, HEADER)`;
+  const typesOf = new Map<string, Map<string, string>>();
+  for (const { table, name, type } of columns) {
+    const types = typesOf.get(table) ?? new Map<string, string>();
+    typesOf.set(table, types.set(name, type));
+  }
+  const present = tables.filter(({ name }) => typesOf.get(name)?.has('fact_id'));
+  if (present.length === 0) return [];
+  const these = `WHERE fact_id > ${facts.after} AND fact_id <= ${facts.to}`;
+  const filled = await query<{ name: string }>(
+    tx,
+    present
+      .map(({ name }) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} ${these})`)
+      .join(' UNION ALL '),
+  );
+  const names = new Set(filled.map(({ name }) => name));
+  return present
+    .filter(({ name }) => names.has(name))
+    .map(({ name, columns: all }) => {
+      const list = all.flatMap((column) => {
+        const type = typesOf.get(name)?.get(column);
+        return type === undefined ? [] : [columnOf(column, type)];
+      });
+      return {
+        name,
+        copy: `COPY (SELECT ${list.join(', ')} FROM ${name} ${these} ORDER BY fact_id) TO STDOUT (FORMAT text, HEADER)`,
+      };
+    });
 }
 
 /** Months as they bill rows: those posted after the month before and up to it. Empty for the first closed month. */

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { copyOut, countLines } from '../database/copy.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { copyFacts, copyLeafHashes, FORM, type PostedMonths, tablesOf } from './canonical.ts';
+import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths, tablesOf } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
 import { type Before, insertSeal, readLastFact, readMonthToSeal, readSeals, type Seal } from './queries.ts';
 
@@ -70,11 +70,9 @@ export async function stateMonth(
     ),
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
-  for (const table of tablesOf(form)) {
-    const copy = await copyFacts(tx, table, { after: before.facts_to, to: factsTo });
-    if (copy === undefined) continue;
+  for (const { name, copy } of await copiesOfFacts(tx, tablesOf(form), { after: before.facts_to, to: factsTo })) {
     const { rows, sha256 } = await hashCopy(tx, copy);
-    if (rows > 0) lines.push(`facts_of ${table.name} ${rows} ${sha256}`);
+    lines.push(`facts_of ${name} ${rows} ${sha256}`);
   }
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -214,6 +214,7 @@ async function checkSeals(pack, manifest) {
     documents: new Map(),
     lines: new Map(),
     events: new Map(),
+    payments: new Map(),
     groups: new Map(),
   };
   const rowProblems = [];
@@ -248,6 +249,7 @@ async function checkSeals(pack, manifest) {
         if (table === 'document_lines')
           evidence.lines.set(row.document_id, [...(evidence.lines.get(row.document_id) ?? []), row]);
         if (table === 'audit_events') evidence.events.set(row.event_id, row);
+        if (table === 'payments') evidence.payments.set(row.payment_id, row);
       }
       if (found !== expected.rows) problems.push(`${month}: ${found} ${table} where ${expected.rows} were sealed`);
       facts += found;
@@ -340,15 +342,155 @@ function checkDocuments({ documents, lines, groups, statements }) {
   check('documents and numbers', problems, `${documents.size} documents, ${sequences.size} series`);
 }
 
-/** What people read against what was sealed: the exported rows, documents and events. */
+/**
+ * What people read against what was sealed. `row` adds to the problems and says whether a seal of this pack has the row;
+ * `end` names what was sealed and is missing. Balances and states (open, paid, sent) are of the moment of the export: the
+ * sealed facts are what they follow from.
+ */
+const COMPARED = {
+  ledger(pack, evidence) {
+    const sealed = sealedRows(pack, evidence);
+    const byNumber = documentsByNumber(evidence);
+    return {
+      async row(row, problems) {
+        const { value, done } = await sealed.next();
+        if (!done) compareRow(value, row, problems);
+        else if (evidence.statements.has(row.posted_month))
+          problems.push(`row ${row.entry_id} is none of the sealed rows of ${row.posted_month}`);
+        if (!row.document) return true;
+        const document = byNumber.get(row.document);
+        if (document && ['partner_id', 'currency'].some((each) => document[each] !== row[each]))
+          problems.push(`row ${row.entry_id} names ${row.document}, which is for others`);
+        if (document && document.month !== row.posted_month)
+          problems.push(`row ${row.entry_id} names ${row.document}, which is for another month`);
+        return document !== undefined;
+      },
+      async end(problems) {
+        if (!(await sealed.next()).done) problems.push('sealed rows are missing at its end');
+      },
+    };
+  },
+  invoices(_pack, evidence) {
+    const byNumber = documentsByNumber(evidence);
+    const missing = sealedDocuments(evidence);
+    return {
+      row(row, problems) {
+        const document = byNumber.get(row.number);
+        if (document === undefined) return false;
+        missing.delete(row.number);
+        const amounts = [...AMOUNTS, 'credit_applied'];
+        const texts = ['document', 'purpose', 'partner_id', 'month', 'currency', 'issued_on', 'due_on', 'enrollments'];
+        // What the table has besides; in JSON a document has its lines instead.
+        if (row.lines === undefined) texts.push('partner_name', 'arrangement', 'reason');
+        else compareLines(row, evidence.lines.get(document.document_id) ?? [], problems);
+        compare(row.number, document, row, { amounts, texts }, problems);
+        return true;
+      },
+      end: (problems) => problems.push(...[...missing].map((number) => `${number} is missing`)),
+    };
+  },
+  'invoice-lines'(_pack, evidence) {
+    const byNumber = documentsByNumber(evidence);
+    const missing = new Set();
+    const linesOf = (number) => evidence.lines.get(byNumber.get(number)?.document_id) ?? [];
+    for (const number of sealedDocuments(evidence))
+      for (const line of linesOf(number)) missing.add(`line ${line.position} of ${number}`);
+    return {
+      row(row, problems) {
+        if (!byNumber.has(row.number)) return false;
+        const name = `line ${row.position} of ${row.number}`;
+        const line = linesOf(row.number).find(({ position }) => position === String(row.position));
+        if (line === undefined) {
+          problems.push(`${name} was not sealed`);
+          return true;
+        }
+        missing.delete(name);
+        const texts = ['policy_id', 'policy_name', 'kind', 'month', 'count'];
+        compare(name, line, row, { amounts: AMOUNTS, texts }, problems);
+        return true;
+      },
+      end: (problems) => problems.push(...[...missing].map((name) => `${name} is missing`)),
+    };
+  },
+  events(_pack, evidence) {
+    const missing = new Set(evidence.events.keys());
+    return {
+      row(row, problems) {
+        const id = String(row.event_id);
+        const event = evidence.events.get(id);
+        if (event === undefined) return false;
+        missing.delete(id);
+        const texts = ['occurred_at', 'action', 'subject', 'claimed_by', 'os_user', 'host', 'via'];
+        compare(`event ${id}`, event, row, { amounts: [], texts }, problems);
+        return true;
+      },
+      end: (problems) => problems.push(...[...missing].map((id) => `event ${id} is missing`)),
+    };
+  },
+  payments(_pack, evidence) {
+    const covers = ({ entry_on }) => evidence.statements.has(entry_on.slice(0, 7));
+    const missing = new Set([...evidence.payments.values()].filter(covers).map(({ payment_id }) => payment_id));
+    return {
+      row(row, problems) {
+        const id = String(row.payment_id);
+        const payment = evidence.payments.get(id);
+        if (payment === undefined) return false;
+        missing.delete(id);
+        const texts = [
+          'received_on',
+          'entry_on',
+          'currency',
+          'method',
+          'reference',
+          'payer_name',
+          'source',
+          'identity',
+        ];
+        // Whose it is may be found out later, by a fact of its own.
+        if (payment.partner_id) texts.push('partner_id');
+        compare(`payment ${id}`, payment, row, { amounts: ['amount'], texts }, problems);
+        return true;
+      },
+      end: (problems) => problems.push(...[...missing].map((id) => `payment ${id} is missing`)),
+    };
+  },
+};
+
+const documentsByNumber = ({ documents }) => new Map([...documents.values()].map((row) => [row.number, row]));
+
+/** Numbers of the sealed documents of the pack's months: an export has them all. */
+const sealedDocuments = ({ documents, statements }) =>
+  new Set([...documents.values()].filter(({ month }) => statements.has(month)).map(({ number }) => number));
+
+function compareLines({ number, lines }, sealed, problems) {
+  if (lines.length !== sealed.length)
+    problems.push(`${number} has ${lines.length} lines where ${sealed.length} were sealed`);
+  const texts = ['policy_id', 'kind', 'month', 'count'];
+  const inOrder = [...sealed].sort((one, other) => one.position - other.position).slice(0, lines.length);
+  for (const [index, line] of inOrder.entries())
+    compare(`line ${line.position} of ${number}`, line, lines[index], { amounts: AMOUNTS, texts }, problems);
+}
+
+function compare(name, sealed, row, { amounts, texts }, problems) {
+  const other = [
+    ...amounts.filter((each) => amount(row[FIELDS[each] ?? each]) !== amount(sealed[each])),
+    ...texts.filter((each) => String(row[each] ?? '') !== (sealed[each] ?? '')),
+  ];
+  if (other.length > 0) problems.push(`${name} is not as it was sealed in ${other.join(', ')}`);
+}
+
 async function checkData(pack, manifest, evidence) {
   for (const { name, rows: expectedRows, totals: expectedTotals } of manifest.files) {
-    if (!/^(ledger|invoices|events)\.(csv|jsonl)$/.test(name)) continue;
+    const [, kind] = /^([a-z-]+)\.(?:csv|jsonl|ledger|beancount)$/.exec(name) ?? [];
+    if (kind === undefined) continue;
+    if (!Object.hasOwn(COMPARED, kind)) {
+      note(`${name} is not compared with what is sealed: it is only what manifest.json says that it is`);
+      continue;
+    }
     const problems = [];
     const totals = new Map();
     const columns = expectedTotals ? [...new Set(Object.values(expectedTotals).flatMap(Object.keys))] : [];
-    const byNumber = new Map([...evidence.documents.values()].map((row) => [row.number, row]));
-    const sealed = sealedRows(pack, evidence, name);
+    const compared = COMPARED[kind](pack, evidence);
     let [rows, unknown] = [0, 0];
     for await (const row of dataRows(join(pack, name))) {
       rows += 1;
@@ -358,41 +500,9 @@ async function checkData(pack, manifest, evidence) {
           row.currency,
           columns.map((column) => amount(row[column])),
         );
-      if (name.startsWith('ledger')) {
-        const { value, done } = await sealed.next();
-        if (!done) compareRow(value, row, problems);
-        if (!row.document) continue;
-        const document = byNumber.get(row.document);
-        if (document === undefined) unknown += 1;
-        else if (
-          document.partner_id !== row.partner_id ||
-          document.month !== row.posted_month ||
-          document.currency !== row.currency
-        ) {
-          problems.push(`row ${row.entry_id} names ${row.document}, which is for others`);
-        }
-      } else if (name.startsWith('invoices')) {
-        const document = byNumber.get(row.number);
-        if (document === undefined) unknown += 1;
-        else if (
-          [...AMOUNTS, 'credit_applied'].some((each) => amount(document[each]) !== amount(row[FIELDS[each] ?? each])) ||
-          ['partner_id', 'month', 'currency', 'issued_on'].some((each) => document[each] !== row[each])
-        ) {
-          problems.push(`${row.number} is not as it was sealed`);
-        }
-      } else {
-        const event = evidence.events.get(String(row.event_id));
-        if (event === undefined) unknown += 1;
-        else if (
-          ['occurred_at', 'action', 'subject', 'os_user', 'host', 'via'].some((each) => event[each] !== row[each])
-        ) {
-          problems.push(`event ${row.event_id} is not as it was sealed`);
-        }
-        evidence.events.delete(String(row.event_id));
-      }
+      if (!(await compared.row(row, problems))) unknown += 1;
     }
-    if (!(await sealed.next()).done) problems.push('sealed rows are missing at its end');
-    if (name.startsWith('events')) problems.push(...[...evidence.events.keys()].map((id) => `event ${id} is missing`));
+    await compared.end(problems);
     if (rows !== expectedRows) problems.push(`${rows} rows where the manifest says ${expectedRows}`);
     for (const [currency, sums] of Object.entries(expectedTotals ?? {})) {
       const expected = columns.map((column) => amount(sums[column]));
@@ -404,8 +514,7 @@ async function checkData(pack, manifest, evidence) {
   }
 }
 
-async function* sealedRows(pack, { statements }, name) {
-  if (!name.startsWith('ledger')) return;
+async function* sealedRows(pack, { statements }) {
   for (const month of statements.keys()) {
     for await (const row of tsvRows(join(pack, 'sealed', month, 'entries.tsv'))) yield { ...row, posted_month: month };
   }

@@ -1,11 +1,12 @@
 /** What an export holds, that it comes back in, and that a stranger's verifier finds it whole. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proveRow } from '../../src/audit/proof.ts';
+import { recordEvent } from '../../src/events.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
 import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
@@ -69,7 +70,7 @@ test.each([
   const { status, output } = verifyPack([], join(pack, 'verify.mjs'));
   expect(output).toMatch(/All checks hold\.\n$/);
   expect(status).toBe(0);
-  expect(output.match(/^ok /gm)?.length).toBe({ ledger: 5, payments: 3 }[kind as string] ?? 4);
+  expect(output.match(/^ok /gm)?.length).toBe(kind === 'ledger' || (kind === 'invoices' && format === 'csv') ? 5 : 4);
   expect(output).toMatch(
     kind === 'ledger' ? /seals +3 months, \d\d+ facts, 13 rows/ : /seals +3 months, \d\d+ facts, 0 rows/,
   );
@@ -219,6 +220,100 @@ test('the verifier names each file that was changed, taken away or added', async
   expect(status).toBe(1);
   expect(output).toMatch(/FAIL {2}files[\s\S]*ledger\.csv was changed[\s\S]*extra\.csv is not in the manifest/);
   expect(output).toMatch(/FAIL {2}ledger\.csv[\s\S]*row \d+ is not sealed row \d+ in spot_price/);
+});
+
+/** Changes a file and makes the manifest fit to it, as somebody would who means to deceive. */
+function forge(pack: string, name: string, change: (lines: string[]) => string[]): void {
+  const lines = change(readFileSync(join(pack, name), 'utf8').trimEnd().split('\n'));
+  writeFileSync(join(pack, name), `${lines.join('\n')}\n`);
+  const manifest = manifestOf(pack);
+  const entry = manifest.files.find((each: { name: string }) => each.name === name);
+  Object.assign(entry, { sha256: sha256(join(pack, name)), bytes: statSync(join(pack, name)).size });
+  if (entry.rows !== undefined) entry.rows = lines.length - 1;
+  delete entry.totals;
+  writeFileSync(join(pack, 'manifest.json'), JSON.stringify(manifest));
+}
+
+const changed = (from: RegExp, to: string) => (lines: string[]) =>
+  lines.map((line, index) => (index === 1 ? line.replace(from, to) : line));
+
+test.each([
+  [
+    'a row after the sealed ones',
+    'ledger',
+    'ledger.csv',
+    (lines: string[]) => [...lines, lines.at(-1) ?? ''],
+    /row \d+ is none of the sealed rows of 2026-09/,
+  ],
+  [
+    'a document that is left out',
+    'invoices',
+    'invoices.csv',
+    (lines: string[]) => [...lines.slice(0, 1), ...lines.slice(2)],
+    /CN-2026-000001 is missing/,
+  ],
+  [
+    'a later date to pay by',
+    'invoices',
+    'invoices.csv',
+    (lines: string[]) => lines.map((line) => line.replace(/^(INV-2026-000001,.*)2026-08-31/, '$12027-08-31')),
+    /INV-2026-000001 is not as it was sealed in due_on/,
+  ],
+  [
+    'another amount on a line',
+    'invoices',
+    'invoice-lines.csv',
+    changed(/-?[0-9.]+$/, '1.00'),
+    /line 1 of [A-Z]+-2026-\d+ is not as it was sealed in invoice_amount/,
+  ],
+  [
+    'a line that is left out',
+    'invoices',
+    'invoice-lines.csv',
+    (lines: string[]) => [...lines.slice(0, 1), ...lines.slice(2)],
+    /line 1 of [A-Z]+-2026-\d+ is missing/,
+  ],
+  [
+    'another name behind an act',
+    'events',
+    'events.csv',
+    changed(/,[^,]*,([^,]*),([^,]*)$/, ',mallory,$1,$2'),
+    /event \d+ is not as it was sealed in os_user/,
+  ],
+] as const)('the verifier sees %s although the manifest fits', async (_, kind, name, change, says) => {
+  const pack = await exported(world, { kind, to: month('2026-09') });
+  forge(pack, name, change);
+  const { status, output } = verifyPack([pack]);
+  expect({ status, output }).toEqual({ status: 1, output: expect.stringMatching(says) });
+});
+
+test('what no seal covers is said to be compared with nothing', async () => {
+  const { output } = verifyPack([await exported(world, { kind: 'journal' })]);
+  expect(output).toMatch(/note {2}journal\.csv is not compared with what is sealed/);
+});
+
+test('the events of a month that is open are those that no seal covers, whether it has rows or not', async () => {
+  const ids = async (from: string, to = from) =>
+    rowsOf(join(await exported(world, { kind: 'events', from: month(from), to: month(to) }), 'events.csv')).map((row) =>
+      Number(row['event_id']),
+    );
+  await world.database.transaction((tx) =>
+    recordEvent(tx, world.actor, {
+      action: 'report.close',
+      subject: '2026-09',
+      details: {},
+      now: '2026-10-02T10:00:00Z',
+    }),
+  );
+  const all = (await world.sql<{ id: number }>('SELECT event_id::int AS id FROM audit_events ORDER BY 1')).map(
+    ({ id }) => id,
+  );
+  const sealed = await ids('2026-07', '2026-09');
+  const open = all.filter((id) => !sealed.includes(id));
+  expect(open.length).toBeGreaterThan(0);
+  expect(await ids('2026-10')).toEqual(open);
+  expect(await ids('2026-12')).toEqual(open);
+  expect(await ids('2026-07', '2026-10')).toEqual(all);
 });
 
 test('payments are exported with what they were applied to, taken off again and what took them back', async () => {

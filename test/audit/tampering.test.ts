@@ -11,7 +11,13 @@ import { findBrokenSeals } from '../../src/audit/seals.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { copyOut } from '../../src/database/copy.ts';
 import { type Transaction, valueTypes } from '../../src/database/transaction.ts';
-import { copyFacts, ENTRY_COLUMNS, OTHER_TABLES, SEALED_TABLES, type SealedTable } from '../../src/seals/canonical.ts';
+import {
+  copiesOfFacts,
+  ENTRY_COLUMNS,
+  OTHER_TABLES,
+  SEALED_TABLES,
+  type SealedTable,
+} from '../../src/seals/canonical.ts';
 import { hashRows, recomputeSeals, sealClosedMonths } from '../../src/seals/seal.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
@@ -197,8 +203,8 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
 
 const linesOf = async (tx: Transaction, table: SealedTable): Promise<string> => {
   const pieces: Buffer[] = [];
-  const copy = await copyFacts(tx, table, { after: 0, to: Number.MAX_SAFE_INTEGER });
-  await copyOut(tx, copy ?? '', (piece) => void pieces.push(piece));
+  const copies = await copiesOfFacts(tx, [table], { after: 0, to: Number.MAX_SAFE_INTEGER });
+  for (const { copy } of copies) await copyOut(tx, copy, (piece) => void pieces.push(piece));
   return Buffer.concat(pieces).toString();
 };
 

@@ -289,12 +289,6 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `UPDATE entries SET partner_cut = partner_cut + 1 WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
-    'sums of months that are not those of their entries',
-    'journal_months_add_up',
-    `ALTER VIEW journal_months RENAME TO real_months`,
-    `CREATE VIEW journal_months AS SELECT month, control, account, partner_id, currency, amount * 2 AS amount FROM real_months`,
-  ],
-  [
     'a document owed twice',
     'accounts_tie',
     `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)

@@ -1,4 +1,6 @@
 /** Correcting documents from the command line: what it prints, how it exits, who is named, and that it sends no other. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startOver } from '../close/start-over.ts';
 import { document } from '../documents/correcting.ts';
@@ -52,6 +54,18 @@ test('void: the document as JSON, and for people what happens to its rows', asyn
     exit: 4,
     out: expect.stringContaining("'reckoner invoice rerun --month 2026-07'"),
   });
+});
+
+test('a document that was voided before it was drawn has no PDF but its void copy', async () => {
+  await run('invoice', 'void', INV_1, '--reason', 'wrong partner');
+  const file = join(world.home, 'copy.pdf');
+  const { status, stderr } = await run('invoice', 'pdf', INV_1, '-o', file);
+  expect({ status, stderr }).toEqual({
+    status: 3,
+    stderr: `${INV_1} was voided before its PDF was drawn. 'reckoner invoice pdf ${INV_1} --void-copy' draws one.\n`,
+  });
+  expect((await run('invoice', 'pdf', INV_1, '--void-copy', '-o', file)).status).toBe(0);
+  expect(readFileSync(file).subarray(0, 5).toString()).toBe('%PDF-');
 });
 
 test('rerun of one: unchanged or replaced, and the replacement', async () => {

@@ -649,6 +649,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /CN-2026-000002 is no month's document/,
     run: () => inCorrected('invoice', 'rerun', 'CN-2026-000002'),
   },
+  credit_repeated: {
+    when: 'a credit is asked for that was issued already',
+    exit: 3,
+    says: /INV-2026-000001 has been credited USD 1\.00 for that reason already, by CN-2026-000002 of .*add --again/,
+    run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x'),
+  },
   credit_exceeds_invoice: {
     when: 'credits would come to more than the invoice',
     exit: 3,

@@ -24,7 +24,7 @@ const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'inbox', 'deliver'];
 const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
 
-/** Repeated after its commit, a credit would be another one and a void is refused: a person looks, and goes on. */
+/** Repeated after their commits, a credit and a void are refused: a person looks, and goes on. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
 
 /** Those of connected accounts have a story of their own, in splits.test.ts. */

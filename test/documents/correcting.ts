@@ -32,7 +32,7 @@ export function correctionsOf(world: World, database = world.database): Correcti
     rerunMonth: (month, { newTerms = false } = {}) =>
       transaction((tx) => rerunMonth(tx, world, month as Month, { newTerms })),
     credit: (number, amount, reason = 'agreed by phone') =>
-      transaction((tx) => creditInvoice(tx, world, { number, amount, reason })),
+      transaction((tx) => creditInvoice(tx, world, { number, amount, reason, again: true })),
     writeOff: (number, reason = 'the partner is bankrupt') =>
       transaction((tx) => writeOffInvoice(tx, world, { number, reason })),
     hold: (number, reason = 'disputed') => transaction((tx) => holdDocument(tx, world, { number, reason })),

@@ -1,5 +1,6 @@
 /** A credit note against an invoice lowers it at once; what is over is open credit, and credits never exceed it. */
 import { beforeEach, expect, test } from 'vitest';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -54,6 +55,21 @@ test('it is applied at once: the invoice owes less, the note is used up, and bot
     ]),
   );
   await expectVerified(world);
+});
+
+test('the same credit is not given twice, unless it is meant: a command may be repeated after a crash', async () => {
+  await invoiceOf('50');
+  const credit = (amount: string, reason: string, again = false) =>
+    world.database.transaction((tx) => creditInvoice(tx, world, { number: INV_1, amount, reason, again }));
+  await credit('20', 'double sale');
+  expect(await refusalOf(credit('20.00', 'double sale'))).toMatchObject({
+    code: 'credit_repeated',
+    facts: { by: 'CN-2026-000001', amount: 'USD 20.00' },
+  });
+  await credit('2', 'double sale');
+  await credit('20', 'another double sale');
+  await credit('2', 'double sale', true);
+  expect((await document(world, INV_1)).credited).toBe('44.00');
 });
 
 test('the credit note is a document of its own, in the shape of the contract', async () => {

@@ -1,5 +1,7 @@
 /** One reproducible case for every refusal that only the HTTP side answers with, and what a problem document looks like. */
+
 import { createHmac } from 'node:crypto';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors.ts';
@@ -56,6 +58,14 @@ const facts = (id: string) => ({
   ...{ partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
   accepted_at: '2026-07-15T11:00:00Z',
 });
+/** Of a request whose path stands as it is written. */
+const statusOf = (path: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const { hostname, port } = new URL(guarded.url);
+    request({ hostname, port, path }, (answer) => resolve(answer.resume().statusCode))
+      .on('error', reject)
+      .end();
+  });
 const bare = (path: string, headers: Record<string, string> = {}) => ask(`${served.url}${path}`, { headers });
 
 function webhook(at: Served, event: object, secret = WEBHOOK_SECRET): Promise<Answer> {
@@ -106,7 +116,15 @@ const CASES: Record<Exclude<CallRefusalCode, 'unavailable'>, { when: string; run
       return ask(`${slow.url}/pay/x`);
     },
   },
-  address_not_allowed: { when: 'the address is not on the list', run: () => ask(`${guarded.url}/api/v1/invoices`) },
+  address_not_allowed: {
+    when: 'the address is not on the list, however the path is written',
+    run: async () => {
+      for (const path of ['/%61pi/v1/invoices', 'http://x/api/v1/invoices', '/api/v1/nothing']) {
+        expect({ path, status: await statusOf(path) }).toEqual({ path, status: 403 });
+      }
+      return ask(`${guarded.url}/api/v1/invoices`);
+    },
+  },
   token_missing: { when: 'there is no token', run: () => bare('/api/v1/invoices') },
   token_invalid: {
     when: 'the token is no token',

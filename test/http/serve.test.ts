@@ -5,8 +5,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
+import { storeEvents } from '../../src/payments/inbox.ts';
+import { stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/movements.ts';
-import { reckoner } from '../support/program.ts';
+import { job, reckoner } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -39,7 +41,7 @@ async function serveWith(more: Record<string, string>, ...args: string[]) {
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
   });
-  await expect.poll(() => stdout, { timeout: 20_000 }).toContain('http://');
+  await expect.poll(() => stdout, { timeout: 60_000 }).toContain('http://');
   const url = /http:\/\/[\d.:]+\d/.exec(stdout)?.[0] ?? '';
   return { child, url, stdout: () => stdout, stderr: () => stderr };
 }
@@ -77,6 +79,40 @@ test('says where it listens, lives, is ready, and measures what it does', async 
   expect(viaProxy.status).toBe(403);
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+/** Events that were answered 200 and came no further. */
+async function paidAndUntold(key: string): Promise<string> {
+  await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })], {});
+  await world.close();
+  const [invoice] = (await world.documents()).filter(
+    ({ document, status }) => document === 'invoice' && status === 'open',
+  );
+  const { number = '', balance = '' } = invoice ?? {};
+  const paid = stripePayment({ invoice: number, amount: Number(balance.replace('.', '')), key, on: '2026-08-01' });
+  const text = [paid.ordered(), paid.completed(), paid.intentSucceeded()].map((each) => `${JSON.stringify(each)}\n`);
+  await world.database.transaction((tx) =>
+    storeEvents(tx, { environment: world.environment }, { name: 'webhook', text: text.join('') }),
+  );
+  return number;
+}
+const statusOf = async (number: string) => (await world.documents()).find((each) => each.number === number)?.status;
+
+test('a payment that was told before the process was killed is recorded when the next one starts', async () => {
+  const number = await paidAndUntold('S1');
+  const { child } = await serve();
+  await expect.poll(() => statusOf(number), { timeout: 20_000 }).toBe('paid');
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+});
+
+test('and by the jobs, where nobody serves', async () => {
+  world.at('2026-09-02T10:00:00Z');
+  const number = await paidAndUntold('S2');
+  const ran = await job('deliver', { env: { ...env(), RECKONER_NOW: '2026-09-02T11:00:00Z' } });
+  expect(ran.status).toBe(0);
+  expect(await statusOf(number)).toBe('paid');
+  expect(ran.stdout).toContain('events of the processor');
 });
 
 test('with --json prints one document, and logs to stderr, a line a request without the address of a page', async () => {

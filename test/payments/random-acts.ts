@@ -8,7 +8,8 @@ import { stripePayment } from './stripe-events.ts';
 
 /** From 0 up to, but not including, 1. */
 export type Random = () => number;
-export type PaymentAct = (books: Books, random: Random, day: string) => Promise<void>;
+/** False where there was nothing to do it to, or it was refused. */
+export type PaymentAct = (books: Books, random: Random, day: string) => Promise<boolean>;
 
 const pick = <Item>(items: readonly Item[], random: Random): Item | undefined =>
   items[Math.floor(random() * items.length)];
@@ -24,10 +25,14 @@ function around(balance: string, digits: number, random: Random): string {
 const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0;
 let references = 0;
 
-async function unlessRefused(act: Promise<unknown>): Promise<void> {
-  await act.catch((error: unknown) => {
-    if (!(error instanceof Refusal)) throw error;
-  });
+async function unlessRefused(act: Promise<unknown>): Promise<boolean> {
+  try {
+    await act;
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
 }
 
 async function invoices(books: Books) {
@@ -37,16 +42,17 @@ async function invoices(books: Books) {
 export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
   async 'record by hand'(books, random, day) {
     const invoice = pick(await invoices(books), random);
-    if (invoice === undefined) return;
+    if (invoice === undefined) return false;
     const { number, currency, partner_id } = invoice;
     const amount = around(invoice.balance, digitsOf(invoice.balance), random);
     // Now and then the same once more.
     if (!chance(random, 0.3)) references += 1;
     const to = chance(random, 0.7) ? { number } : { partnerId: partner_id };
-    await unlessRefused(books.record({ ...to, amount, currency, receivedOn: day, reference: `FT-${references}` }));
+    return unlessRefused(books.record({ ...to, amount, currency, receivedOn: day, reference: `FT-${references}` }));
   },
   async 'import a bank file'(books, random, day) {
     const open = await invoices(books);
+    if (open.length === 0) return false;
     const lines = Array.from({ length: 1 + Math.floor(random() * 4) }, () => {
       const invoice = pick(open, random);
       if (invoice === undefined) return '';
@@ -64,10 +70,11 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const text = `date,amount,currency,account,bank_reference,text,payer,payer_account\n${lines.join('')}`;
     await books.bankText('random.csv', text);
     if (chance(random, 0.2)) await books.bankText('random.csv', text);
+    return true;
   },
   async 'events of the processor'(books, random, day) {
     const invoice = pick(await invoices(books), random);
-    if (invoice === undefined) return;
+    if (invoice === undefined) return false;
     references += 1;
     const digits = digitsOf(invoice.balance);
     const amount = Math.round(Number(around(invoice.balance, digits, random)) * 10 ** digits);
@@ -82,6 +89,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
         .sort((a, b) => a.at - b.at)
         .map(({ each }) => each),
     );
+    return true;
   },
   async apply(books, random) {
     const payment = pick(
@@ -89,7 +97,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
       random,
     );
     const invoice = pick(await invoices(books), random);
-    if (payment && invoice) await unlessRefused(books.apply(payment.payment_id, invoice.number));
+    return payment && invoice ? unlessRefused(books.apply(payment.payment_id, invoice.number)) : false;
   },
   async unapply(books, random) {
     const payment = pick(
@@ -97,11 +105,12 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
       random,
     );
     if (payment) await books.unapply(payment.payment_id);
+    return payment !== undefined;
   },
   async 'take back'(books, random) {
     const payment = pick(await books.payments(), random);
-    if (payment === undefined || payment.status === 'reversed') return;
+    if (payment === undefined || payment.status === 'reversed') return false;
     const amount = chance(random, 0.5) ? around(payment.amount, digitsOf(payment.amount), random) : undefined;
-    await unlessRefused(books.reverse({ paymentId: payment.payment_id, amount, kind: 'returned' }));
+    return unlessRefused(books.reverse({ paymentId: payment.payment_id, amount, kind: 'returned' }));
   },
 };

@@ -16,8 +16,11 @@ import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { RefusalCode } from '../../src/errors.ts';
 import type { Month } from '../../src/month.ts';
+import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { booksOf } from '../payments/books.ts';
+import { PAYMENT_ACTS } from '../payments/random-acts.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import { partner, type World } from '../support/world.ts';
 
@@ -84,6 +87,18 @@ const delivering =
     server.behaviour = 'accept';
     return deliveries.length > 0;
   };
+
+const aCreditNote = (document: DocumentJson) => document.document === 'credit_note';
+
+/** How often each act on payments is chosen: what comes in oftener than what goes back. */
+const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3, 'import a bank file': 2, apply: 2 };
+
+/** The acts on payments, on the day that it is. */
+const paymentActs: readonly Act[] = Object.entries(PAYMENT_ACTS).map(([name, act]) => ({
+  name: `payments: ${name}`,
+  weight: PAYMENT_WEIGHTS[name] ?? 1,
+  run: ({ world, random, now }) => act(booksOf(world), random, now.toISOString().slice(0, 10)),
+}));
 
 export const ACTS: readonly Act[] = [
   {
@@ -177,12 +192,12 @@ export const ACTS: readonly Act[] = [
   {
     name: 'credit',
     weight: 4,
-    refusals: ['document_void', 'credit_exceeds_invoice'],
+    refusals: ['document_void', 'credit_exceeds_invoice', 'credit_repeated'],
     run: upon(
       (tx, history, { number, invoiceAmount }) => {
         const whole = Number.parseInt(invoiceAmount, 10);
         const amount = one(history, [invoiceAmount, String(1 + Math.floor(whole / 2)), inMajorUnits(1, 0)]) as string;
-        return creditInvoice(tx, history.world, { number, amount, reason });
+        return creditInvoice(tx, history.world, { number, amount, reason, again: history.random() < 0.7 });
       },
       (document) => anInvoice(document) && Number(document.invoiceAmount) > 0,
     ),
@@ -192,6 +207,22 @@ export const ACTS: readonly Act[] = [
     weight: 1,
     refusals: ['document_void', 'nothing_to_write_off'],
     run: upon((tx, { world }, { number }) => writeOffInvoice(tx, world, { number, reason }), anInvoice),
+  },
+  ...paymentActs,
+  {
+    name: 'credit paid out',
+    weight: 1,
+    refusals: ['credit_not_refundable'],
+    run: upon(
+      (tx, { world }, { number }) => refundCredit(tx, world, { number, method: 'wire', reference: `out ${number}` }),
+      aCreditNote,
+    ),
+  },
+  {
+    name: 'credit paid out that came back',
+    weight: 1,
+    refusals: ['credit_not_refundable'],
+    run: upon((tx, { world }, { number }) => returnRefund(tx, world, { number, reason }), aCreditNote),
   },
   {
     name: 'hold',

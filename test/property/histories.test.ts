@@ -65,8 +65,8 @@ async function expectBooksToTie(): Promise<void> {
 }
 
 /**
- * What is open on invoices less what is open of credit is, by partner and currency, what was issued, credited and written
- * off: credit that is applied or given back moves nothing.
+ * What is open on invoices less what is open of credit is, by partner and currency, what was issued and credited, less
+ * what was written off and paid, with what was paid out of credit: credit that is applied or given back moves nothing.
  */
 async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<void> {
   const owed = new Map<string, { open: bigint; issued: bigint }>();
@@ -81,12 +81,23 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
     if (document.status === 'void' || document.document === 'statement') expect(document.balance).toBe(zero);
     else add(document, document.balance, document.invoiceAmount, document.document === 'invoice' ? 1n : -1n);
   }
-  const writtenOff = await world.sql<{ number: string; amount: string }>(
-    `SELECT d.number, w.amount::text FROM write_offs w JOIN documents d USING (document_id)`,
+  const settled = await world.sql<{ number: string; amount: string }>(
+    `SELECT d.number, s.amount::text
+     FROM (SELECT document_id, amount FROM write_offs
+           UNION ALL
+           SELECT document_id, amount FROM payment_applications
+           WHERE payment_application_id NOT IN (SELECT payment_application_id FROM payment_unapplications)
+           UNION ALL
+           SELECT document_id, amount FROM small_differences
+           WHERE payment_application_id NOT IN (SELECT payment_application_id FROM payment_unapplications)
+           UNION ALL
+           SELECT document_id, -amount FROM credit_refunds
+           WHERE credit_refund_id NOT IN (SELECT credit_refund_id FROM credit_refund_returns)) AS s
+     JOIN documents d USING (document_id)`,
   );
-  for (const { number, amount } of writtenOff) {
-    const invoice = documents.find((document) => document.number === number) as DocumentJson;
-    add(invoice, invoice.balance.replace(/[1-9]/g, '0'), amount, -1n);
+  for (const { number, amount } of settled) {
+    const document = documents.find((each) => each.number === number) as DocumentJson;
+    add(document, document.balance.replace(/[1-9]/g, '0'), amount, -1n);
   }
   for (const [key, { open, issued }] of owed) expect(`${key} ${open}`).toBe(`${key} ${issued}`);
 }

@@ -29,6 +29,8 @@ const CURRENCIES: Readonly<Record<string, string>> = { 'p-1': 'USD', 'p-2': 'USD
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
+  // ORDER BY random() below is of the seed, too.
+  await world.sql('SELECT setseed($1)', [seed / 2 ** 31]);
   world.settings = { ...world.settings, time_zone: 'Pacific/Honolulu', small_difference: { USD: '0.50' } };
   await world.partners(
     Object.entries(CURRENCIES).map(([partner_id, currency]) =>
@@ -230,6 +232,10 @@ async function inspect(): Promise<void> {
   }
 }
 
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof Refusal)) throw error;
+}
+
 const endOf = (month: Month): string =>
   DateTime.fromISO(`${monthAfter(month)}-01`)
     .minus({ days: 1 })
@@ -251,6 +257,10 @@ test('after a thousand random payments and corrections ageing ties on any date, 
       closedBooks.set(month, await bookOf(month));
       expect(closedBooks.get(month)).not.toBe('');
       month = monthAfter(month);
+      // While the issuer's day is in the closed month still, a document that is entered in the next.
+      const number = pick(await numbers('invoice'));
+      const credit = { number, amount: '1', reason: 'goodwill' };
+      await world.database.transaction((tx) => creditInvoice(tx, world, credit)).catch(unlessRefused);
     }
     if (random() < 0.5) pass(whole(10));
     const name = pick(Object.keys(acts));
@@ -273,8 +283,17 @@ test('after a thousand random payments and corrections ageing ties on any date, 
   expect(late.length).toBeGreaterThan(0);
   const behind = await world.sql(`SELECT FROM journal WHERE dated_on < entry_on AND fact LIKE 'document%'`);
   expect(behind.length).toBeGreaterThan(0);
+  // What is summed by month is what stands there line by line: two views of the same facts.
+  const apart = await world.sql(
+    `SELECT month, account, partner_id, currency, sum(listed) AS listed, sum(summed) AS summed
+     FROM (SELECT month, account, partner_id, currency, amount AS listed, 0 AS summed FROM journal
+           UNION ALL
+           SELECT month, account, partner_id, currency, 0, amount FROM journal_months) AS both_ways
+     GROUP BY month, account, partner_id, currency HAVING sum(listed) <> sum(summed)`,
+  );
+  expect(apart).toEqual([]);
   const found = await world.database.reading((tx) => verify(tx, undefined));
-  const JOURNAL = ['journal_balances', 'journal_months_add_up', 'accounts_tie', 'credit_ties'];
+  const JOURNAL = ['journal_balances', 'accounts_tie', 'credit_ties'];
   for (const check of found.checks.filter((each) => JOURNAL.includes(each.check))) {
     expect({ check: check.check, differences: check.differences, some: check.inspected > 0 }).toEqual({
       ...{ check: check.check, differences: [], some: true },

@@ -112,10 +112,11 @@ export async function invoiceVoid(output: Output, number: string, { reason }: { 
 export async function invoiceCredit(
   output: Output,
   number: string,
-  { amount, reason, deliver }: { amount: string; reason: string } & DeliverOption,
+  { amount, reason, again, deliver }: { amount: string; reason: string; again?: boolean } & DeliverOption,
 ): Promise<number> {
   return acting(output, async (context) => {
-    const note = await context.database.transaction((tx) => creditInvoice(tx, context, { number, amount, reason }));
+    const request = { number, amount, reason, again };
+    const note = await context.database.transaction((tx) => creditInvoice(tx, context, request));
     failpoint('credit.committed');
     await followBalance(context, number);
     if (deliver) await deliverWithProgress(context, output, [note]);

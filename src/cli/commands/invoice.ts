@@ -31,20 +31,31 @@ export async function invoiceList(output: Output, options: InvoiceListOptions): 
   });
 }
 
+/** In 80 columns: of one month the month is not said, and the partner has what the others leave. */
 function listed(documents: readonly DocumentRow[]): string {
-  return table(
-    ['number', 'partner', 'month', 'due', '>amount due', '', 'status', 'e-mail'],
-    documents.map((row) => [
-      row.number,
-      short(row.partner_id, 16),
-      row.month,
-      row.due_on ?? '',
-      amount(row.amount_due, row.currency),
-      row.currency,
-      row.status,
-      row.email_status ?? '',
-    ]),
+  const months = new Set(documents.map(({ month }) => month));
+  const month = months.size > 1;
+  const others = documents.map((row) => [
+    row.number,
+    ...(month ? [row.month] : []),
+    row.due_on ?? '',
+    amount(row.amount_due, row.currency),
+    row.currency,
+    row.status,
+    row.email_status ?? '',
+  ]);
+  const headings = ['number', ...(month ? ['month'] : []), 'due', '>amount due', '', 'status', 'e-mail'];
+  const taken = headings.reduce(
+    (sum, heading, at) => sum + 2 + Math.max(heading.length, ...others.map((row) => row[at]?.length ?? 0)),
+    0,
   );
+  const width = Math.max(8, 80 - taken);
+  const rows = others.map(([number = '', ...rest], at) => [
+    number,
+    short(documents[at]?.partner_id ?? '', width),
+    ...rest,
+  ]);
+  return table(['number', 'partner', ...headings.slice(1)], rows);
 }
 
 const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
@@ -164,8 +175,10 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
     });
     // Drawing takes a while to load, and nothing else here draws.
     const pdf = options.voidCopy ? await (await import('../../documents/void-copy.ts')).drawVoidCopy(row) : kept;
-    if (pdf === undefined)
-      throw refuse('pdf_not_drawn', { number, reason: row.email_reason ?? 'it was not delivered' });
+    if (pdf === undefined) {
+      const reason = row.email_reason ?? 'it was not delivered';
+      throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });
+    }
     const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
     if (file === '-') {
       process.stdout.write(pdf);

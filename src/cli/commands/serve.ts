@@ -13,6 +13,8 @@ import { accountsToRead } from './processor.ts';
 /** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
+/** After a failure, such as a payment's lock that somebody else holds for long. */
+const AGAIN_SECONDS = 15;
 
 export interface ServeOptions {
   readonly host?: string;
@@ -33,17 +35,22 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
         },
         pino.destination({ dest: 2, sync: true }),
       );
-      // Stored first, so that nothing is lost; worked off after the answer, one after the other.
+      // Stored first, so that nothing is lost; worked off after the answer, one after the other, and again where that
+      // failed. Whatever a process before this one left, or one that was killed, is taken up at the start.
       let working: Promise<unknown> = Promise.resolve();
+      let again: NodeJS.Timeout | undefined;
       const workOff = () => {
+        clearTimeout(again);
         working = working
           .then(() =>
             context.database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') })),
           )
-          .catch((error: unknown) =>
-            log.error({ reason: reasonOf(error) }, 'events wait: payment events takes them up'),
-          );
+          .catch((error: unknown) => {
+            log.error({ reason: reasonOf(error) }, `events wait: they are taken up in ${AGAIN_SECONDS} seconds`);
+            again = setTimeout(workOff, AGAIN_SECONDS * 1000).unref();
+          });
       };
+      workOff();
       // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
       const hints = whenHinted(
         async (account) => {
@@ -70,6 +77,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
       // Takes no new requests and finishes those it has begun.
       await app.close();
       await working;
+      clearTimeout(again);
       await hints.stop();
       return EXIT.done;
     },
