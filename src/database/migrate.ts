@@ -15,6 +15,7 @@ import * as journal from '../../migrations/010_journal.ts';
 import * as quotes from '../../migrations/011_quotes.ts';
 import * as seals from '../../migrations/012_seals.ts';
 import * as processor from '../../migrations/013_processor.ts';
+import * as paymentExceptions from '../../migrations/018_payment_exceptions.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -37,6 +38,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '011_quotes', ...quotes },
   { name: '012_seals', ...seals },
   { name: '013_processor', ...processor },
+  { name: '018_payment_exceptions', ...paymentExceptions },
 ];
 
 /** Our migrations in their order. */
