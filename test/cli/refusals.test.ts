@@ -662,10 +662,11 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: async () => {
       const file = written(
         'payout.csv',
-        `date,amount,currency,account,bank_reference,text\n2026-08-09,40,USD,1,P-1,STRIPE\n`,
+        `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-08-09,40,USD,1,P-1,STRIPE,,\n`,
       );
-      await inCorrected('payment', 'import', file);
-      const [payout] = (await inCorrected('payment', 'exceptions')).json() as { exception: string }[];
+      expect((await inCorrected('payment', 'import', file)).status).toBe(4);
+      const all = (await inCorrected('payment', 'exceptions')).json() as { kind: string; exception: string }[];
+      const payout = all.find(({ kind }) => kind === 'payout');
       return inCorrected('payment', 'close-exception', payout?.exception ?? '', '--reason', 'x');
     },
   },

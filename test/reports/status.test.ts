@@ -40,6 +40,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     waiting: [],
     links: [],
     jobs: [],
+    payment_exceptions: {},
     attention: [],
   });
 });
