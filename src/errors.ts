@@ -291,6 +291,14 @@ const COMMANDS = {
       `Nothing of ${f.file} was recorded: its own totals say that something is missing or was changed:\n${bullets(f.problems)}\n` +
       'Ask the bank for the file again.',
   ),
+  exception_unknown: entry<{ exception: string }>(
+    EXIT.refused,
+    (f) => `There is no open exception '${f.exception}'. 'reckoner payment exceptions' lists those that there are.`,
+  ),
+  exception_needs_an_act: entry<{ exception: string; reason: string; ends: string }>(
+    EXIT.refused,
+    (f) => `${f.exception} (${f.reason}) is not ended by a word about it. What ends it: ${f.ends}.`,
+  ),
   payment_unknown: entry<{ payment_id: number }>(
     EXIT.badInput,
     (f) => `There is no payment ${f.payment_id}. 'reckoner payment list' shows those there are.`,

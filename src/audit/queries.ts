@@ -140,6 +140,7 @@ const APPEND_ONLY = [
   'reversal_evidence',
   'missing_shares',
   'share_payments',
+  'payment_exception_closings',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

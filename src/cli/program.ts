@@ -339,6 +339,19 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .argument('[file]', "the processor's events as NDJSON; '-' is stdin; else only what waits")
     .description("store the processor's events and work them off; safe to repeat and to reorder")
     .action(act(async (output, file: string | undefined) => (await paymentCommands()).paymentEvents(output, file)));
+  payment
+    .command('exceptions')
+    .description('what of payments waits for a person, and what ends it; exit 4 while there is something')
+    .action(act(async (output) => (await paymentCommands()).paymentExceptions(output)));
+  payment
+    .command('close-exception <exception>')
+    .description('keep that a bank line or an event was looked at and needs nothing')
+    .requiredOption(...REASON, reasonArgument)
+    .action(
+      act(async (output, exception: string, options: { reason: string }) =>
+        (await paymentCommands()).paymentCloseException(output, exception, options),
+      ),
+    );
   program
     .command('credit')
     .description('open credit: refund')

@@ -16,6 +16,7 @@ import * as quotes from '../../migrations/011_quotes.ts';
 import * as seals from '../../migrations/012_seals.ts';
 import * as processor from '../../migrations/013_processor.ts';
 import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
+import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
 import { refuse } from '../errors.ts';
 import { openQueuePool, quietQueueLogger } from './queue.ts';
 
@@ -39,6 +40,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '012_seals', ...seals },
   { name: '013_processor', ...processor },
   { name: '014_policies_of_rows', ...policiesOfRows },
+  { name: '015_payment_exceptions', ...paymentExceptions },
 ];
 
 /** Our migrations in their order. */

@@ -177,7 +177,9 @@ function readForPerson(tx: Transaction): Promise<{ id: string; type: string; rea
   return query(
     tx,
     `SELECT e.id, e.type, o.reason FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
-     WHERE o.outcome = 'person' ORDER BY e.processor_event_id`,
+     WHERE o.outcome = 'person'
+       AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
+     ORDER BY e.processor_event_id`,
   );
 }
 

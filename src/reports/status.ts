@@ -7,6 +7,7 @@ import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts
 import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
+import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
 import { readStanding, STALE_HOURS, type Standing } from '../splits/standing.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
@@ -41,6 +42,8 @@ export interface Status {
   /** Connected accounts: how far each was read, and what is open on the latest statements. */
   readonly connected: Standing;
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
+  /** What of payments waits for a person, by kind. */
+  readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
   /** One sentence for each thing that needs a person; empty when all is well. */
   readonly attention: readonly string[];
 }
@@ -93,6 +96,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
      ORDER BY d.series, d.sequence`,
   );
   const links = await readLinkTroubles(tx);
+  const exceptions = await countExceptions(tx);
   const connected = await readStanding(tx, now);
   const jobs = await query<Status['jobs'][number]>(
     tx,
@@ -111,10 +115,12 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     links: links.slice(0, LISTED),
     connected,
     jobs,
+    payment_exceptions: exceptions,
     attention: [
       ...attentionOf(overdue, deliveries, delayed, gaps, jobs),
       ...attentionToLinks(links),
       ...attentionToNotices(notices),
+      ...attentionToPayments(exceptions),
       ...attentionToConnected(connected),
     ],
   };
@@ -211,6 +217,23 @@ function attentionToNotices({ held, failed, uncertain }: Status['notices']): str
   ];
 }
 
+const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: string]>> = {
+  unknown_payer: ['payment of an unknown payer', 'payments of unknown payers'],
+  suggestion: ['payment with a suggestion', 'payments with suggestions'],
+  payout: ['payout of unknown payments', 'payouts of unknown payments'],
+  bank_line: ['bank line', 'bank lines'],
+  event: ['event of the processor', 'events of the processor'],
+  waiting_event: ['event that waits for another', 'events that wait for others'],
+};
+
+function attentionToPayments(counts: Status['payment_exceptions']): string[] {
+  const named = Object.entries(counts).map(([kind, count]) => {
+    const [one, many] = EXCEPTIONS[kind as ExceptionKind];
+    return `${count} ${count === 1 ? one : many}`;
+  });
+  return named.length === 0
+    ? []
+    : [`Money to look at: ${named.join(', ')}. 'reckoner payment exceptions' lists what each waits for.`];
 function attentionToConnected({ accounts, stale, open, unknown }: Standing): string[] {
   const ofAccount = (account: string) => accounts.find((each) => each.account === account);
   return [

@@ -147,6 +147,10 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
+  sealedSince2(
+    'payment_exception_closings',
+    'payment_exception_closing_id processor_event_id bank_line_id reason recorded_at event_id',
+  ),
   // What the processor routed.
   sealedSince2('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),
   sealedSince2(

@@ -655,6 +655,27 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /CN-2026-000002 is no month's document/,
     run: () => inCorrected('invoice', 'rerun', 'CN-2026-000002'),
   },
+  exception_unknown: {
+    when: 'nothing waits under that name',
+    exit: 3,
+    says: /There is no open exception 'line-99'/,
+    run: () => inCorrected('payment', 'close-exception', 'line-99', '--reason', 'looked at'),
+  },
+  exception_needs_an_act: {
+    when: 'a payout is to be closed by a word',
+    exit: 3,
+    says: /payout-\d+ .* is not ended by a word about it.*payment settle/,
+    run: async () => {
+      const file = written(
+        'payout.csv',
+        `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-08-09,40,USD,1,P-1,STRIPE,,\n`,
+      );
+      expect((await inCorrected('payment', 'import', file)).status).toBe(4);
+      const all = (await inCorrected('payment', 'exceptions')).json() as { kind: string; exception: string }[];
+      const payout = all.find(({ kind }) => kind === 'payout');
+      return inCorrected('payment', 'close-exception', payout?.exception ?? '', '--reason', 'x');
+    },
+  },
   credit_repeated: {
     when: 'a credit is asked for that was issued already',
     exit: 3,

@@ -23,6 +23,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
 import { booksOf } from '../payments/books.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
@@ -138,7 +139,13 @@ async function payAndTakeBack(world: World): Promise<void> {
   const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
   const named = `${number} Harbour Lights Ticketing`;
   const lines = [`2026-07-30,1.00,USD,1,B-1,${named},,`, `2026-07-31,-1.00,USD,1,B-2,RETURN R01 ${named},,`];
-  await books.bankText('july.csv', `${head}${lines.join('\n')}\n2026-07-31,0.90,USD,1,B-3,STRIPE,,\n`);
+  await books.bankText(
+    'july.csv',
+    `${head}${lines.join('\n')}\n2026-07-31,0.90,USD,1,B-3,STRIPE,,\n2026-07-31,-5,USD,1,B-4,RETURN R01,,\n`,
+  );
+  const [line] = (await world.database.reading(readExceptions)).filter(({ kind }) => kind === 'bank_line');
+  const looked = { exception: line?.exception ?? '', reason: 'not ours' };
+  await world.database.transaction((tx) => closeException(tx, books.acting, looked));
 }
 
 const FILLED = [
@@ -154,7 +161,7 @@ const FILLED = [
   ...['api_clients', 'client_secrets', 'client_revocations', 'signing_keys', 'idempotency_keys'],
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'processor_movements', 'processor_readings', 'routed_shares'],
-  ...['reversal_evidence', 'missing_shares', 'share_payments'],
+  ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
 ];
 
 let files = 0;

@@ -43,6 +43,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0 },
     jobs: [],
+    payment_exceptions: {},
     attention: [],
   });
 });

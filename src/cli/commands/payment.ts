@@ -1,9 +1,10 @@
-/** `reckoner payment record|import|list|apply|unapply|reverse|payouts|settle|events` and `reckoner credit refund`. */
+/** `reckoner payment record|import|list|apply|unapply|reverse|payouts|settle|events|exceptions|close-exception` and `reckoner credit refund`. */
 import { readFileSync } from 'node:fs';
 import { EXIT, reasonOf, refuse } from '../../errors.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
+import { closeException, ENDS, type PaymentException, readExceptions } from '../../payments/exceptions.ts';
 import { type BankImport, importBankFile, type LineReport } from '../../payments/import.ts';
 import { type InboxReport, processEvents, storeEvents } from '../../payments/inbox.ts';
 import { type PayoutRow, readPayouts } from '../../payments/lines.ts';
@@ -14,7 +15,7 @@ import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { reversePayment } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
 import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
-import { acting, type Context } from '../context.ts';
+import { acting, type Context, withContext } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
 export interface PaymentRecordOptions {
@@ -321,6 +322,41 @@ function describeInbox(stored: { stored: number; known: number }, report: InboxR
   for (const each of report.for_person)
     lines.push(...wrapped(`for a person: ${each.id} (${each.type}): ${printable(each.reason)}`));
   return lines.join('\n');
+}
+
+/** What waits for a person; exit 4 while there is something. */
+export async function paymentExceptions(output: Output): Promise<number> {
+  return withContext(async ({ database }) => {
+    const exceptions = await database.reading((tx) => readExceptions(tx));
+    output.print(exceptions, () =>
+      exceptions.length === 0 ? 'No payment waits for a person.' : exceptions.map(toldException).join('\n'),
+    );
+    return exceptions.length > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+function toldException({ kind, exception, partner_id, currency, amount, since, reason }: PaymentException): string {
+  const sum =
+    amount === null || currency === null
+      ? ''
+      : `  ${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
+  return [
+    `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
+    ...wrapped(printable(reason)).map((line) => `  ${line}`),
+    `  ends by ${ENDS[kind]}`,
+  ].join('\n');
+}
+
+export async function paymentCloseException(
+  output: Output,
+  exception: string,
+  { reason }: { reason: string },
+): Promise<number> {
+  return acting(output, async (context) => {
+    const closed = await context.database.transaction((tx) => closeException(tx, context, { exception, reason }));
+    output.print({ ...closed, closed: reason }, () => `${exception} waits no longer: ${printable(reason)}`);
+    return EXIT.done;
+  });
 }
 
 export interface CreditRefundOptions {

@@ -1,0 +1,82 @@
+/** What of payments waits for a person is listed with what ends it, `status` counts it, and it ends by that alone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { thisProcess } from '../../src/events.ts';
+import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
+import { processEvents } from '../../src/payments/inbox.ts';
+import { readStatus } from '../../src/reports/status.ts';
+import { type Books, inv, openBooks, refusalOf } from './books.ts';
+import { event, stripePayment } from './stripe-events.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(() => books.end());
+
+const exceptions = () => books.database.reading(readExceptions);
+const kinds = async () => (await exceptions()).map(({ kind }) => kind).sort();
+const close = (exception: string) =>
+  books.database.transaction((tx) => closeException(tx, books.acting, { exception, reason: 'looked at' }));
+const attention = async () =>
+  (await books.database.reading((tx) => readStatus(tx, books.environment.now()))).attention.filter((each) =>
+    each.startsWith('Money to look at'),
+  );
+const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+
+test('nothing came in that nobody understood: nothing waits', async () => {
+  expect(await exceptions()).toEqual([]);
+  expect(await attention()).toEqual([]);
+});
+
+test('an unknown payer waits until somebody says whose money it is', async () => {
+  await books.bankText('unknown.csv', `${HEAD}2026-10-14,300.00,USD,1,B-1,thanks,Somebody Else,\n`);
+  expect(await exceptions()).toMatchObject([{ kind: 'unknown_payer', amount: '300.00', since: '2026-10-14' }]);
+  const [{ exception } = { exception: '' }] = await exceptions();
+  expect(await attention()).toEqual([
+    "Money to look at: 1 payment of an unknown payer. 'reckoner payment exceptions' lists what each waits for.",
+  ]);
+  expect(await refusalOf(close(exception))).toBe('exception_needs_an_act');
+  await books.apply(Number(exception.replace('payment-', '')), inv(1));
+  expect(await exceptions()).toEqual([]);
+});
+
+test('a return of no known payment waits until somebody has looked at it, and that is kept with who it was', async () => {
+  await books.bankText('return.csv', `${HEAD}2026-10-14,-55.00,USD,1,B-2,RETURN R01,Somebody Else,\n`);
+  const [{ exception, amount } = { exception: '', amount: '' }] = await exceptions();
+  expect([await kinds(), amount]).toEqual([['bank_line'], '-55.00']);
+  await close(exception);
+  expect(await exceptions()).toEqual([]);
+  expect(await refusalOf(close(exception))).toBe('exception_unknown');
+  const [kept] = await books.sql(
+    `SELECT c.reason, e.action, e.claimed_by FROM payment_exception_closings c JOIN audit_events e USING (event_id)`,
+  );
+  expect(kept).toEqual({ reason: 'looked at', action: 'payment.close_exception', claimed_by: 'a bookkeeper' });
+});
+
+test('an event that nobody can read waits for a word, and then no command asks for one', async () => {
+  const unreadable = event('charge.refunded', { id: 'py_1', object: 'charge', amount: 'many' });
+  expect((await books.events([unreadable])).for_person).toHaveLength(1);
+  expect(await kinds()).toEqual(['event']);
+  await close((await exceptions())[0]?.exception ?? '');
+  const { for_person, waiting } = await books.database.transaction((tx) =>
+    processEvents(tx, { ...books.acting, actor: thisProcess('command') }),
+  );
+  expect([for_person, waiting, await exceptions()]).toEqual([[], [], []]);
+});
+
+test('a dispute of a payment that was not told yet waits for it, and ends when it comes', async () => {
+  const linked = stripePayment({ invoice: inv(4), amount: 84000, key: 'X1' });
+  await books.events([linked.disputed()]);
+  expect(await kinds()).toEqual(['waiting_event']);
+  expect(await refusalOf(close((await exceptions())[0]?.exception ?? ''))).toBe('exception_needs_an_act');
+  await books.events([linked.ordered(), linked.completed()]);
+  expect(await kinds()).toEqual([]);
+});
+
+test('a payout of unknown payments is not ended by a word', async () => {
+  await books.bankText('payout.csv', `${HEAD}2026-10-15,1.00,USD,1,B-9,STRIPE,,\n`);
+  const open = (await exceptions()).filter(({ kind }) => kind === 'payout');
+  expect(open).toHaveLength(1);
+  expect(await refusalOf(close(open[0]?.exception ?? ''))).toBe('exception_needs_an_act');
+  await books.verified();
+});
