@@ -234,6 +234,8 @@ function attentionToPayments(counts: Status['payment_exceptions']): string[] {
   return named.length === 0
     ? []
     : [`Money to look at: ${named.join(', ')}. 'reckoner payment exceptions' lists what each waits for.`];
+}
+
 function attentionToConnected({ accounts, stale, open, unknown }: Standing): string[] {
   const ofAccount = (account: string) => accounts.find((each) => each.account === account);
   return [
