@@ -99,7 +99,7 @@ for (const failpoint of Object.keys(KILLED) as Failpoint[]) {
     });
     expect(await run(failpoint)).toEqual(await undisturbed);
     survived += 1;
-  }, 120_000);
+  }, 300_000);
 }
 
 afterAll(() => tally('kills survived', 'at failpoints', survived));
