@@ -18,9 +18,11 @@ import {
   type NewOutcome,
   type NewSettlement,
   readKnownFile,
+  readTwins,
   readWithProcessor,
+  type TwinRow,
 } from './lines.ts';
-import { Book, type Match, match, namePlausible, type Payable } from './match.ts';
+import { Book, CONFIDENCE, type Match, match, namePlausible, type Payable } from './match.ts';
 import { settle } from './payout.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
 import {
@@ -32,6 +34,7 @@ import {
   type NewPayment,
   type NewReversal,
   type NewSighting,
+  type NewSuggestion,
   readCandidates,
   readPayables,
   readPayerAccounts,
@@ -39,7 +42,7 @@ import {
 } from './queries.ts';
 import { findReferences } from './reference.ts';
 import { returnReason, reverseAll } from './reverse.ts';
-import { daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
+import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
 import type { Method } from './words.ts';
 
 /** A line as the report shows it. */
@@ -62,6 +65,8 @@ export interface LineReport {
     why: string;
   }[];
   readonly suggested: readonly { number: string; amount: string; confidence: string; why: string }[];
+  /** Payments that it may be another sighting of. */
+  readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_person: boolean;
 }
@@ -163,21 +168,35 @@ interface FreshLine {
 
 /** What is decided of a line before anything of it is recorded. */
 type Decision =
-  | { readonly kind: 'payment'; readonly match: Match }
+  | { readonly kind: 'payment'; readonly match: Match; readonly alike: readonly Alike[] }
   /** Link money that the bank told of first: it is with us, and the processor will tell of it under this id. */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'seen_again'; readonly payment: Candidate; readonly by: string }
   | { readonly kind: 'payout'; readonly of: Candidate | undefined; readonly why: string }
   | { readonly kind: 'ignored'; readonly why: string; readonly needsPerson: boolean };
 
+/** A payment that a line may be another sighting of: one that is recorded, or that of an earlier line of the file. */
+interface Alike {
+  readonly of: number | FreshLine;
+  readonly why: string;
+}
+
 async function recordLines(posting: Posting, acting: Acting, fresh: readonly FreshLine[]): Promise<LineReport[]> {
   const credits = fresh.filter(({ line }) => line.direction === 'credit');
   const debits = fresh.filter(({ line }) => line.direction === 'debit');
   const book = await openBook(posting.tx, acting, credits);
-  const decided = decideCredits(credits, book, await candidatesFor(posting.tx, credits), acting.settings.payout_names);
+  const twins = await readTwins(
+    posting.tx,
+    fresh.map((each) => each.id),
+  );
+  const decided = decideCredits(credits, book, {
+    candidates: await candidatesFor(posting.tx, credits),
+    twins,
+    payoutNames: acting.settings.payout_names,
+  });
   const reports = new Map<FreshLine, LineReport>();
   await recordCredits(posting, decided, reports);
-  await recordDebits(posting, debits, reports);
+  await recordDebits(posting, debits, twins, reports);
   return fresh.map((each) => reports.get(each) as LineReport);
 }
 
@@ -210,16 +229,19 @@ function candidatesFor(tx: Transaction, lines: readonly FreshLine[]): Promise<Ca
 function decideCredits(
   credits: readonly FreshLine[],
   book: Book,
-  candidates: readonly Candidate[],
-  payoutNames: readonly string[],
+  {
+    candidates,
+    twins,
+    payoutNames,
+  }: { candidates: readonly Candidate[]; twins: readonly TwinRow[]; payoutNames: readonly string[] },
 ): Map<FreshLine, Decision> {
   const free = new Map(
     candidates.filter((each) => !each.seen_by_bank && !each.paid_out).map((each) => [each.payment_id, each]),
   );
   const decisions = new Map<FreshLine, Decision>();
   for (const each of credits) {
-    const { line } = each;
-    const decision = decideCredit(line, book, [...free.values()], payoutNames);
+    const decision =
+      decideTwin(each, twins, decisions, book) ?? decideCredit(each.line, book, [...free.values()], payoutNames);
     const taken =
       decision.kind === 'seen_again' ? decision.payment : decision.kind === 'payout' ? decision.of : undefined;
     if (taken !== undefined) free.delete(taken.payment_id);
@@ -227,6 +249,79 @@ function decideCredits(
     decisions.set(each, decision);
   }
   return decisions;
+}
+
+/** What an earlier line of another account tells of a line that is equal to it; undefined where there is none. */
+function decideTwin(
+  { id, line }: FreshLine,
+  twins: readonly TwinRow[],
+  decisions: ReadonlyMap<FreshLine, Decision>,
+  book: Book,
+): Decision | undefined {
+  const alike: Alike[] = [];
+  for (const twin of twins.filter((each) => each.bank_line_id === id)) {
+    const [earlier, decision] = [...decisions].find(([each]) => each.id === twin.twin_id) ?? [];
+    const why = `a line of account ${twin.account} has the same reference, day and amount`;
+    if (twin.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
+      return { kind: 'ignored', why: `perhaps the same payout: ${why}, so nothing is posted`, needsPerson: true };
+    }
+    if (twin.payment_id !== null) alike.push({ of: twin.payment_id, why });
+    else if (decision?.kind === 'seen_again') alike.push({ of: decision.payment.payment_id, why });
+    else if (decision?.kind === 'payment') alike.push({ of: earlier as FreshLine, why });
+  }
+  return alike.length === 0 ? undefined : { kind: 'payment', match: heldBack(matched(line, book), alike), alike };
+}
+
+/** Nothing is applied of what may be money that is known already; what it would have paid is suggested. */
+function heldBack(found: Match, alike: readonly Alike[]): Match {
+  if (alike.length === 0) return found;
+  const why = alike.map((each) => `perhaps ${paymentOf(each)}: ${each.why}`).join('; ');
+  const rest = found.applied.length > 0 ? 'nothing is applied' : found.why;
+  return { ...found, applied: [], suggested: [...found.applied, ...found.suggested], why: `${why}; ${rest}` };
+}
+
+const paymentOf = ({ of }: Alike): string =>
+  typeof of === 'number' ? `payment ${of}` : `the payment of line ${of.line.position}`;
+
+const matched = ({ amount, references, payer_name, payer_account, text }: BankLine, book: Book): Match =>
+  match({ amount, references, payer_name, payer_account, text }, book);
+
+/**
+ * Whether a line certainly names a document or payer of another partner than a payment is of: then it is another payment,
+ * whatever else they share. By name only where neither document nor account tells whose the line is.
+ */
+function namesAnother(line: BankLine, { partner_id }: Candidate, book: Book): boolean {
+  if (partner_id === null) return false;
+  const certain = [
+    ...certainDocuments(line, book).map((each) => each.partner_id),
+    book.partnerOfAccount(line.payer_account),
+  ];
+  const told = certain.filter((each) => each !== undefined);
+  if (told.length > 0) return told.some((each) => each !== partner_id);
+  const named = book.namedIn(`${line.payer_name ?? ''} ${line.text}`);
+  return named.length > 0 && !named.includes(partner_id);
+}
+
+const certainDocuments = (line: BankLine, book: Book): Payable[] =>
+  findReferences(line.references).references.flatMap(
+    (each) => (each.guess === undefined ? book.numbered(each.number) : undefined) ?? [],
+  );
+
+/** Payments of a line's amount that no line of the bank has shown, and that it may be: a person judges. */
+function likenesses(line: BankLine, book: Book, equal: readonly Candidate[]): Alike[] {
+  const named = certainDocuments(line, book).map((each) => each.number);
+  return equal.flatMap((candidate): Alike[] => {
+    // A link's money comes with a payout, never from the payer.
+    if (candidate.method === 'link' || daysBetween(line.booked_on, candidate.received_on) > DAYS) return [];
+    const of = candidate.payment_id;
+    const by = sharedReference(line, candidate);
+    if (by !== undefined) return [{ of, why: `both have ${by}, but the line names another partner` }];
+    const another =
+      namesAnother(line, candidate, book) ||
+      (named.length > 0 && candidate.documents.length > 0 && !candidate.documents.some((each) => named.includes(each)));
+    const why = `of ${candidate.received_on}, of the same amount, which no line of the bank has shown`;
+    return another ? [] : [{ of, why }];
+  });
 }
 
 function decideCredit(
@@ -253,7 +348,7 @@ function decideCredit(
   );
   for (const candidate of equal) {
     const by = sharedReference(line, candidate);
-    if (by === undefined) continue;
+    if (by === undefined || namesAnother(line, candidate, book)) continue;
     if (candidate.method !== 'link') return { kind: 'seen_again', payment: candidate, by };
     return {
       kind: 'payout',
@@ -265,20 +360,10 @@ function decideCredit(
   if (named !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
     return { kind: 'payout', of: undefined, why: `a payout of the processor: it names ${named}` };
   }
-  const found = match(
-    {
-      amount: line.amount,
-      references: line.references,
-      payer_name: line.payer_name,
-      payer_account: line.payer_account,
-      text: line.text,
-    },
-    book,
-  );
   const [processorId] = ids;
-  return processorId === undefined
-    ? { kind: 'payment', match: found }
-    : { kind: 'link_payment', match: found, processorId };
+  if (processorId !== undefined) return { kind: 'link_payment', match: matched(line, book), processorId };
+  const alike = likenesses(line, book, equal);
+  return { kind: 'payment', match: heldBack(matched(line, book), alike), alike };
 }
 
 // --- Recording --------------------------------------------------------------------------------------------------------
@@ -299,6 +384,10 @@ async function recordCredits(
   const idOf = ({ each, decision }: (typeof received)[number]): number =>
     ids.get(newPayment(each, decision).identity) as number;
 
+  const alikeOf = (decision: Decision): readonly Alike[] => (decision.kind === 'payment' ? decision.alike : []);
+  const paymentIdOf = (of: Alike['of']): number =>
+    typeof of === 'number' ? of : (ids.get(bankIdentity(of.account, of.identity)) as number);
+
   const sightings: NewSighting[] = [];
   const outcomes: NewOutcome[] = [];
   for (const found of received) {
@@ -314,7 +403,8 @@ async function recordCredits(
         bank_line_id: null,
       });
     } else outcomes.push(outcome(each, 'payment', decision.match.why, { payment_id: paymentId }));
-    reports.set(each, paymentReport(each, paymentId, decision.match));
+    const sameAs = alikeOf(decision).map(({ of }) => paymentIdOf(of));
+    reports.set(each, { ...paymentReport(each, paymentId, decision.match), same_as: sameAs });
   }
   for (const [each, decision] of decisions) {
     if (decision.kind === 'seen_again') {
@@ -346,8 +436,16 @@ async function recordCredits(
   );
   await insertSuggestions(
     posting,
-    received.flatMap((found) =>
-      found.decision.match.suggested.map((suggested) => ({
+    received.flatMap((found): NewSuggestion[] => [
+      ...alikeOf(found.decision).map(({ of, why }) => ({
+        payment_id: idOf(found),
+        document_id: null,
+        same_as: paymentIdOf(of),
+        amount: found.each.line.amount.toString(),
+        confidence: CONFIDENCE.same_payment,
+        evidence: { why },
+      })),
+      ...found.decision.match.suggested.map((suggested) => ({
         payment_id: idOf(found),
         document_id: suggested.document.document_id,
         same_as: null,
@@ -355,7 +453,7 @@ async function recordCredits(
         confidence: suggested.confidence,
         evidence: suggested.evidence,
       })),
-    ),
+    ]),
   );
   await recordPayouts(
     posting,
@@ -507,6 +605,7 @@ const RETURNED_WITHIN_DAYS = 90;
 async function recordDebits(
   posting: Posting,
   debits: readonly FreshLine[],
+  twins: readonly TwinRow[],
   reports: Map<FreshLine, LineReport>,
 ): Promise<void> {
   const candidates = await candidatesFor(
@@ -522,6 +621,16 @@ async function recordDebits(
       const why = 'money out: no payment of a partner';
       outcomes.push(outcome(each, 'ignored', why, {}));
       reports.set(each, plainReport(each, 'ignored', why));
+      continue;
+    }
+    const taken = reversals.map(({ each: { id } }) => id);
+    const twin = twins.find(
+      (one) => one.bank_line_id === each.id && (one.outcome === 'return' || taken.includes(one.twin_id)),
+    );
+    if (twin !== undefined) {
+      const why = `perhaps the same return: a line of account ${twin.account} has the same reference, day and amount, so nothing is taken back`;
+      outcomes.push(outcome(each, 'ignored', why, { needs_person: true }));
+      reports.set(each, { ...plainReport(each, 'ignored', why), needs_person: true });
       continue;
     }
     const returned = returnedPayment(line, [...free.values()]);
@@ -595,6 +704,7 @@ function plainReport({ line, account }: FreshLine, kind: LineReport['outcome'], 
     payment_id: null,
     applied: [],
     suggested: [],
+    same_as: [],
     why,
     needs_person: false,
   };

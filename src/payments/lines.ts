@@ -111,6 +111,35 @@ export async function insertBankFile(
   return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
 }
 
+export interface TwinRow {
+  readonly bank_line_id: number;
+  /** The line that came before it, and its account. */
+  readonly twin_id: number;
+  readonly account: string;
+  /** Null: it came in the same file, and nothing is recorded of it yet. */
+  readonly outcome: NewOutcome['outcome'] | null;
+  readonly payment_id: number | null;
+}
+
+/**
+ * Of these lines, those that are equal to an earlier line but for the account: reference (or text), day, direction, amount
+ * and currency. What was wholly taken back since is no twin.
+ */
+export function readTwins(tx: Transaction, lineIds: readonly number[]): Promise<TwinRow[]> {
+  return query(
+    tx,
+    `SELECT l.bank_line_id, t.bank_line_id AS twin_id, t.account, o.outcome, o.payment_id
+     FROM bank_lines l
+     JOIN bank_lines t ON (t.identity, t.currency) = (l.identity, l.currency)
+       AND t.account <> l.account AND t.bank_line_id < l.bank_line_id
+     LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
+     WHERE l.bank_line_id = ANY (CAST(:lineIds AS bigint[])) AND b.status IS DISTINCT FROM 'reversed'
+     ORDER BY l.bank_line_id, t.bank_line_id`,
+    { lineIds },
+  );
+}
+
 export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
 
 export interface NewOutcome {

@@ -90,6 +90,8 @@ export const CONFIDENCE = {
   amounts_add_up: '0.60',
   amount_and_name: '0.60',
   amount_alone: '0.20',
+  /** That it is no new payment at all. */
+  same_payment: '0.50',
 } as const;
 
 /** Of a sum of several documents, so many documents are tried, and so many at once: 60,459 sums at most. */

@@ -334,6 +334,7 @@ export interface Candidate {
   readonly references: readonly string[];
   /** Numbers of the documents that it pays, or paid. */
   readonly documents: readonly string[];
+  /** Itself, or a payment of the bank that a person took back as its duplicate. */
   readonly seen_by_bank: boolean;
   readonly seen_by_processor: boolean;
   readonly seen_by_hand: boolean;
@@ -358,7 +359,9 @@ export function readCandidates(
        SELECT array_agg(s.reference) || p.reference
                 || array_remove(array_agg(l.bank_reference), NULL)
                 || coalesce(array_agg(f.text) FILTER (WHERE f.text IS NOT NULL), '{}') AS seen,
-              coalesce(bool_or(s.source = 'bank'), false) AS seen_by_bank,
+              coalesce(bool_or(s.source = 'bank'), false) OR EXISTS (
+                SELECT FROM payment_reversals r JOIN payments o ON o.payment_id = r.payment_id
+                WHERE r.duplicate_of = p.payment_id AND o.source = 'bank') AS seen_by_bank,
               coalesce(bool_or(s.source = 'processor'), false) AS seen_by_processor,
               coalesce(bool_or(s.source = 'hand'), false) AS seen_by_hand
        FROM payment_sightings s LEFT JOIN bank_lines l USING (bank_line_id)
@@ -471,8 +474,10 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               FROM payment_suggestions s LEFT JOIN documents d USING (document_id)
               LEFT JOIN document_balances o USING (document_id)
               LEFT JOIN payment_balances same ON same.payment_id = s.same_as
-              WHERE s.payment_id = p.payment_id AND b.unapplied > 0
-                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END), '[]') AS suggestions,
+              WHERE s.payment_id = p.payment_id
+                AND CASE WHEN s.same_as IS NULL THEN b.unapplied > 0 AND o.status = 'open'
+                         ELSE b.status <> 'reversed' AND same.status <> 'reversed'
+                              AND (b.unapplied > 0 OR same.unapplied > 0) END), '[]') AS suggestions,
             coalesce((
               SELECT json_agg(json_build_object('dispute', t.identity, 'amount', t.amount::text, 'reason', t.reason,
                        'opened_on', t.opened_on, 'outcome', c.outcome) ORDER BY t.dispute_id)

@@ -34,19 +34,22 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
     throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
   }
   return acting(output, async (context) => {
-    const { paymentId, duplicate } = await context.database.transaction((tx) =>
+    const { paymentId, duplicate, alike } = await context.database.transaction((tx) =>
       recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
     );
     const payment = await onePayment(context, paymentId);
-    output.print({ ...payment, duplicate }, () =>
+    // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
+    const untold = alike.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    output.print({ ...payment, duplicate, alike }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is the same payment and was known: nothing is recorded twice.`
           : `Payment ${paymentId} is recorded.`,
         described(payment),
+        ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
       ].join('\n'),
     );
-    return payment.suggestions.length > 0 ? EXIT.attention : EXIT.done;
+    return payment.suggestions.length > 0 || alike.length > 0 ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -82,8 +85,14 @@ function described(payment: PaymentJson): string {
         : `${each.number}, ${amountOf(payment, each.amount)}`;
     lines.push(['perhaps', `${of}: ${each.why}`]);
   }
-  return lines.map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`).join('\n');
+  return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
 }
+
+/** `  label        value`; a value that is too long for 80 columns goes on below itself. */
+const labelled = (label: string, value: string): string[] =>
+  wrapped(printable(value), { width: 65, indent: '' }).map(
+    (line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`,
+  );
 
 export interface PaymentImportOptions {
   readonly format?: BankFormat;
@@ -155,18 +164,19 @@ function describeImport(report: BankImport, dryRun: boolean): string {
 
 function whatFor(line: LineReport): string {
   if (line.applied.length > 0) return line.applied.map((each) => each.number).join(' ');
+  if (line.same_as.length > 0) return `= ${line.same_as[0]}?`;
   if (line.suggested.length > 0) return `${line.suggested[0]?.number}?`;
   return line.payment_id === null ? '' : `payment ${line.payment_id}`;
 }
 
 /** At most 80 columns; what does not fit goes on below, a little to the right. */
-function wrapped(text: string): string[] {
+function wrapped(text: string, { width, indent } = { width: 80, indent: '  ' }): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > 80) {
+    if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
-      line = `  ${word}`;
+      line = `${indent}${word}`;
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
