@@ -129,6 +129,24 @@ export const PAYOUTS_ADD_UP = `inspected AS (
   FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR strange > 0
 )`;
 
+/** A payout brought of each payment all that was left of it on its day, as far as that was known when it was settled. */
+export const PAYOUTS_BRING_WHAT_WAS_LEFT = `inspected AS (
+  SELECT p.payment_id, p.payout_id, o.currency, p.amount,
+         y.amount - coalesce((
+           SELECT sum(r.amount) FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+           WHERE r.payment_id = y.payment_id AND r.event_id < s.event_id
+             AND (r.kind IN ('mistake', 'duplicate')
+                  OR r.reversed_on <= o.received_on
+                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0) AS left_then
+  FROM payout_payments p JOIN payout_settlements s USING (payout_id) JOIN payouts o USING (payout_id)
+  JOIN payments y USING (payment_id)
+  WHERE ${IN_SCOPE('s.entry_on')}
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('payout %s brought %s %s of it, and %s was left', payout_id, amount, currency, left_then) AS detail
+  FROM inspected WHERE amount <> left_then
+)`;
+
 /** Every entry is dated its true day or later, in a month that was open when it was recorded. */
 export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   SELECT 'payment ' || payment_id AS subject, received_on AS true_on, entry_on, recorded_at FROM payments

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
+import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
 import { type BankLine, lineIdentities } from './bank/statement.ts';
 import {
@@ -23,7 +24,7 @@ import {
   type TwinRow,
 } from './lines.ts';
 import { Book, CONFIDENCE, type Match, match, namePlausible, type Payable } from './match.ts';
-import { settle } from './payout.ts';
+import { feesPlausible, leftOn, settle } from './payout.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
 import {
   type Candidate,
@@ -172,7 +173,15 @@ type Decision =
   /** Link money that the bank told of first: it is with us, and the processor will tell of it under this id. */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'seen_again'; readonly payment: Candidate; readonly by: string }
-  | { readonly kind: 'payout'; readonly of: Candidate | undefined; readonly why: string }
+  | {
+      readonly kind: 'payout';
+      /** The payment that it names. */
+      readonly of: Candidate | undefined;
+      /** What it brings of that; undefined: a person settles it, or it names none and is settled with the oldest. */
+      readonly gross: Amount | undefined;
+      readonly namesNone?: true;
+      readonly why: string;
+    }
   | { readonly kind: 'ignored'; readonly why: string; readonly needsPerson: boolean };
 
 /** A payment that a line may be another sighting of: one that is recorded, or that of an earlier line of the file. */
@@ -238,13 +247,16 @@ function decideCredits(
   const free = new Map(
     candidates.filter((each) => !each.seen_by_bank && !each.paid_out).map((each) => [each.payment_id, each]),
   );
+  /** Ids of the processor that lines of this file told of first. */
+  const told = new Set<string>();
   const decisions = new Map<FreshLine, Decision>();
   for (const each of credits) {
     const decision =
-      decideTwin(each, twins, decisions, book) ?? decideCredit(each.line, book, [...free.values()], payoutNames);
-    const taken =
-      decision.kind === 'seen_again' ? decision.payment : decision.kind === 'payout' ? decision.of : undefined;
-    if (taken !== undefined) free.delete(taken.payment_id);
+      decideTwin(each, twins, decisions, book) ??
+      decideCredit(each.line, book, { candidates, free: [...free.values()], told, payoutNames });
+    if (decision.kind === 'seen_again') free.delete(decision.payment.payment_id);
+    if (decision.kind === 'payout' && decision.gross !== undefined) free.delete(decision.of?.payment_id as number);
+    if (decision.kind === 'link_payment') told.add(decision.processorId);
     if ('match' in decision) book.apply(decision.match.applied);
     decisions.set(each, decision);
   }
@@ -324,41 +336,67 @@ function likenesses(line: BankLine, book: Book, equal: readonly Candidate[]): Al
   });
 }
 
+const whollyTakenBack = (payment: Candidate): boolean =>
+  money(payment.reversed, payment).equals(money(payment.amount, payment));
+
+const WHO_SETTLES = "'reckoner payment settle' says which payments it brings";
+
+/** A payout that names a payment brings what was left of it that day, less a fee that a processor may keep. */
+function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
+  const left = leftOn(payment, line.booked_on);
+  if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
+  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left: ${WHO_SETTLES}`;
+  return { kind: 'payout', of: payment, gross: undefined, why: unsettled };
+}
+
 function decideCredit(
   line: BankLine,
   book: Book,
-  free: readonly Candidate[],
-  payoutNames: readonly string[],
+  {
+    candidates,
+    free,
+    told,
+    payoutNames,
+  }: {
+    /** All that are of its amount or have an id that it names; free are those that no line has shown. */
+    candidates: readonly Candidate[];
+    free: readonly Candidate[];
+    told: ReadonlySet<string>;
+    payoutNames: readonly string[];
+  },
 ): Decision {
   if (line.reversal) {
     return { kind: 'ignored', why: 'takes back an earlier debit: no payment', needsPerson: false };
   }
   const ids = processorIds(referencesOf(line));
-  const byId = free.find(
+  const named = (each: Candidate) =>
+    each.currency === line.amount.currency && ids.some((id) => each.references.includes(id));
+  const byId = free.find((each) => each.method === 'link' && named(each));
+  if (byId !== undefined) return payoutOf(byId, line, `brings payment ${byId.payment_id} from the processor`);
+  // Wholly taken back, nothing of it can be seen again.
+  const equal = free.filter(
     (each) =>
       each.currency === line.amount.currency &&
-      ids.some((id) => each.references.includes(id)) &&
-      !Amount.of(each.amount, each.currency).minus(line.amount).isNegative(),
-  );
-  if (byId?.method === 'link') {
-    return { kind: 'payout', of: byId, why: `brings payment ${byId.payment_id} from the processor` };
-  }
-  const equal = free.filter(
-    (each) => each.currency === line.amount.currency && Amount.of(each.amount, each.currency).equals(line.amount),
+      !whollyTakenBack(each) &&
+      (each.method === 'link' ? leftOn(each, line.booked_on) : money(each.amount, each)).equals(line.amount),
   );
   for (const candidate of equal) {
     const by = sharedReference(line, candidate);
     if (by === undefined || namesAnother(line, candidate, book)) continue;
     if (candidate.method !== 'link') return { kind: 'seen_again', payment: candidate, by };
-    return {
-      kind: 'payout',
-      of: candidate,
-      why: `brings payment ${candidate.payment_id} from the processor: both have ${by}`,
-    };
+    return payoutOf(candidate, line, `brings payment ${candidate.payment_id} from the processor: both have ${by}`);
   }
-  const named = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
-  if (named !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
-    return { kind: 'payout', of: undefined, why: `a payout of the processor: it names ${named}` };
+  // What the processor's id stands for is no new payment, whatever else does not fit.
+  const known = candidates.find((each) => named(each) && (each.method === 'link' || !whollyTakenBack(each)));
+  if (known !== undefined || ids.some((id) => told.has(id))) {
+    const what = known === undefined ? 'a payment of an earlier line' : `payment ${known.payment_id}`;
+    const why = `names ${what}, which is no link payment that waits for its payout: ${WHO_SETTLES}`;
+    return { kind: 'payout', of: known, gross: undefined, why };
+  }
+  const processor = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
+  if (processor !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
+    const why = `a payout of the processor: it names ${processor}`;
+    return { kind: 'payout', of: undefined, gross: undefined, namesNone: true, why };
   }
   const [processorId] = ids;
   if (processorId !== undefined) return { kind: 'link_payment', match: matched(line, book), processorId };
@@ -542,25 +580,24 @@ async function recordPayouts(
   for (const { each, decision } of found) {
     const payoutId = payoutIds.get(each.id) as number;
     const { amount } = each.line;
-    const of =
-      decision.kind === 'link_payment'
-        ? { payment_id: paymentOf(each) as number, amount: amount.toString() }
-        : decision.of && { payment_id: decision.of.payment_id, amount: decision.of.amount };
+    const gross = decision.kind === 'link_payment' ? amount : decision.gross;
+    const paymentId = decision.kind === 'link_payment' ? paymentOf(each) : decision.of?.payment_id;
     const why =
       decision.kind === 'payout' ? decision.why : `brings one payment of the processor, ${decision.processorId}`;
-    if (of === undefined) open.set(each, payoutId);
-    else {
-      const gross = Amount.of(of.amount, amount.currency);
+    if (gross !== undefined) {
       settlements.push({
         payout_id: payoutId,
         gross: gross.toString(),
         fees: gross.minus(amount).toString(),
         why,
-        payments: [of],
+        payments: [{ payment_id: paymentId as number, amount: gross.toString() }],
       });
     }
-    if (decision.kind === 'payout')
-      reports.set(each, { ...plainReport(each, 'payout', why), payment_id: decision.of?.payment_id ?? null });
+    if (decision.kind === 'payout') {
+      if (decision.namesNone) open.set(each, payoutId);
+      const report = plainReport(each, 'payout', why);
+      reports.set(each, { ...report, payment_id: paymentId ?? null, needs_person: gross === undefined });
+    }
     outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
   }
   await insertSettlements(posting, settlements);
@@ -577,12 +614,12 @@ async function settleWithOldest(
   payoutId: number,
   line: BankLine,
 ): Promise<{ settled: boolean; text: string }> {
-  const waiting = (await readWithProcessor(posting.tx, line.amount.currency))
-    .filter((each) => each.received_on <= line.booked_on)
-    .map((each) => ({ payment_id: each.payment_id, amount: Amount.of(each.amount, line.amount.currency) }));
+  const waiting = (await readWithProcessor(posting.tx, line.amount.currency, line.booked_on)).filter(
+    (each) => each.received_on <= line.booked_on,
+  );
   const found = settle(line.amount, waiting);
   if (found === undefined) {
-    return { settled: false, text: "which payments it brings can't be told: 'reckoner payment settle' says it" };
+    return { settled: false, text: `which payments it brings can't be told: ${WHO_SETTLES}` };
   }
   const text = `the oldest ${found.payments.length} link payment(s), less ${found.fees.forPeople()} of fees`;
   await insertSettlements(posting, [

@@ -1,7 +1,9 @@
 /** SQL over bank files and their lines. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BankLine, BankStatement } from './bank/statement.ts';
+import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
 import type { Posting } from './posting.ts';
+import { TAKEN_BACK } from './queries.ts';
 import type { BankFormat } from './words.ts';
 
 export async function readKnownFile(
@@ -246,20 +248,30 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
 }
 
 /**
- * Link money that no payout has brought yet, the oldest first, less what was refunded or is disputed. What came to a
+ * Link money that no payout has brought yet and that one of this day could bring, the oldest first. What came to a
  * connected account is paid out from there.
  */
-export function readWithProcessor(
+export async function readWithProcessor(
   tx: Transaction,
   currency: string,
-): Promise<{ payment_id: number; amount: string; received_on: string }[]> {
-  return query(
+  day: string,
+): Promise<(WithProcessor & { received_on: string })[]> {
+  const rows = await query<{
+    payment_id: number;
+    currency: string;
+    amount: string;
+    received_on: string;
+    taken_back: TakenBack[];
+  }>(
     tx,
-    `SELECT p.payment_id, p.amount - b.reversed AS amount, p.received_on
-     FROM payments p JOIN payment_balances b USING (payment_id)
-     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency AND b.status <> 'reversed'
+    `SELECT p.payment_id, p.currency, p.amount, p.received_on, ${TAKEN_BACK} AS taken_back
+     FROM payments p
+     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency
        AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)
      ORDER BY p.received_on, p.payment_id`,
     { currency },
   );
+  return rows
+    .map((row) => ({ payment_id: row.payment_id, amount: leftOn(row, day), received_on: row.received_on }))
+    .filter((each) => each.amount.isPositive());
 }

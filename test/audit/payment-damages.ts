@@ -68,6 +68,12 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['a line taken off its statement', 'bank_files_add_up', `DELETE FROM bank_statement_lines WHERE position = 5`],
   ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
   ['a payment taken out of its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
+  [
+    'a payout that brought less of a payment than was left of it',
+    'payouts_bring_what_was_left',
+    `UPDATE payout_payments SET amount = amount - 0.10`,
+    `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10`,
+  ],
   ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
   [
     'an entry moved into a closed month',
