@@ -79,6 +79,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'payments_within_their_amounts', invariant: 8, run: fromQuery(payments.PAYMENTS_WITHIN_THEIR_AMOUNTS) },
   { name: 'documents_within_what_is_due', invariant: 8, run: fromQuery(payments.DOCUMENTS_WITHIN_WHAT_IS_DUE) },
   { name: 'payments_known_once', invariant: 8, run: fromQuery(payments.PAYMENTS_KNOWN_ONCE) },
+  { name: 'duplicates_are_of_a_payment', invariant: 8, run: fromQuery(payments.DUPLICATES_ARE_OF_A_PAYMENT) },
   { name: 'bank_lines_accounted_for', invariant: 8, run: fromQuery(payments.BANK_LINES_ACCOUNTED_FOR) },
   { name: 'bank_files_add_up', invariant: 8, run: fromQuery(payments.BANK_FILES_ADD_UP) },
   { name: 'payouts_add_up', invariant: 8, run: fromQuery(payments.PAYOUTS_ADD_UP) },

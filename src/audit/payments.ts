@@ -114,6 +114,32 @@ export const PAYMENTS_KNOWN_ONCE = `inspected AS (
   FROM inspected WHERE own <> 1 OR twins IS NOT NULL OR strange > 0
 )`;
 
+/** What is taken back as a duplicate is of the other's amount and payer, and of payments of one money one is left. */
+export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
+  SELECT r.payment_id, r.duplicate_of
+  FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+  WHERE r.kind = 'duplicate' AND i.payment_reversal_id IS NULL AND ${IN_SCOPE('r.entry_on')}
+), chains AS (
+  WITH RECURSIVE chain AS (
+    SELECT payment_id, duplicate_of AS leads_to FROM duplicate
+    UNION
+    SELECT c.payment_id, d.duplicate_of FROM chain c JOIN duplicate d ON d.payment_id = c.leads_to
+  )
+  SELECT * FROM chain
+), inspected AS (
+  SELECT d.payment_id, d.duplicate_of, p.amount, p.currency, o.amount AS other_amount, o.currency AS other_currency,
+         p.partner_id <> o.partner_id AS strangers,
+         EXISTS (SELECT FROM chains c WHERE c.payment_id = d.payment_id AND c.leads_to = d.payment_id) AS in_a_circle
+  FROM duplicate d JOIN payments p ON p.payment_id = d.payment_id JOIN payments o ON o.payment_id = d.duplicate_of
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('of %s %s is taken back as a duplicate of payment %s of %s %s%s%s', amount, currency, duplicate_of,
+                other_amount, other_currency, CASE WHEN strangers THEN ', which is of another partner' END,
+                CASE WHEN in_a_circle THEN ', which is taken back as a duplicate of it' END) AS detail
+  FROM inspected
+  WHERE (amount, currency) <> (other_amount, other_currency) OR coalesce(strangers, false) OR in_a_circle
+)`;
+
 /** A payout is the payments that it brought, less fees; each payment was brought once and had been with the processor. */
 export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,

@@ -345,7 +345,7 @@ const WHO_SETTLES = "'reckoner payment settle' says which payments it brings";
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
-  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left: ${WHO_SETTLES}`;
+  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left on ${line.booked_on}: ${WHO_SETTLES}`;
   return { kind: 'payout', of: payment, gross: undefined, why: unsettled };
 }
 
@@ -614,9 +614,7 @@ async function settleWithOldest(
   payoutId: number,
   line: BankLine,
 ): Promise<{ settled: boolean; text: string }> {
-  const waiting = (await readWithProcessor(posting.tx, line.amount.currency, line.booked_on)).filter(
-    (each) => each.received_on <= line.booked_on,
-  );
+  const waiting = await readWithProcessor(posting.tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) {
     return { settled: false, text: `which payments it brings can't be told: ${WHO_SETTLES}` };

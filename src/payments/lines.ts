@@ -251,11 +251,7 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
  * Link money that no payout has brought yet and that one of this day could bring, the oldest first. What came to a
  * connected account is paid out from there.
  */
-export async function readWithProcessor(
-  tx: Transaction,
-  currency: string,
-  day: string,
-): Promise<(WithProcessor & { received_on: string })[]> {
+export async function readWithProcessor(tx: Transaction, currency: string, day: string): Promise<WithProcessor[]> {
   const rows = await query<{
     payment_id: number;
     currency: string;
@@ -272,6 +268,6 @@ export async function readWithProcessor(
     { currency },
   );
   return rows
-    .map((row) => ({ payment_id: row.payment_id, amount: leftOn(row, day), received_on: row.received_on }))
+    .map((row) => ({ payment_id: row.payment_id, amount: leftOn(row, day) }))
     .filter((each) => each.amount.isPositive());
 }

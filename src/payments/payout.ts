@@ -14,14 +14,20 @@ export interface TakenBack {
 }
 
 /**
- * What of a link payment a payout of this day could bring: what had not been taken back by then. What was recorded by
- * mistake or twice never was with the processor.
+ * What of a link payment a payout of this day could bring: what had come by then and not been taken back. What was
+ * recorded by mistake or twice never was with the processor.
  */
 export function leftOn(
-  payment: { readonly currency: string; readonly amount: string; readonly taken_back: readonly TakenBack[] },
+  payment: {
+    readonly currency: string;
+    readonly amount: string;
+    readonly received_on: string;
+    readonly taken_back: readonly TakenBack[];
+  },
   day: string,
 ): Amount {
   const money = (text: string) => Amount.of(text, payment.currency);
+  if (payment.received_on > day) return Amount.zero(payment.currency);
   return payment.taken_back
     .filter(
       ({ kind, reversed_on, reinstated_on }) =>

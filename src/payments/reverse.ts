@@ -81,13 +81,9 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
     });
   }
   if (request.duplicateOf !== undefined) {
-    const other = await paymentState(tx, request.duplicateOf);
-    if (other.payment_id === state.payment_id || other.currency !== state.currency) {
-      throw refuse('argument_invalid', {
-        argument: '--duplicate-of',
-        value: String(request.duplicateOf),
-        reason: 'must be another payment in the same currency',
-      });
+    const reason = await whyNoDuplicate(tx, state, await paymentState(tx, request.duplicateOf));
+    if (reason !== undefined) {
+      throw refuse('argument_invalid', { argument: '--duplicate-of', value: String(request.duplicateOf), reason });
     }
   }
   const left = money(state.amount, state).minus(money(state.reversed, state));
@@ -118,6 +114,23 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
       reversed_on: on,
     },
   ]);
+}
+
+/** Why a payment can't be the duplicate of another, which stays: of two payments of one money one must. */
+async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
+  const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
+  if (other.payment_id === state.payment_id) return 'must be another payment';
+  if (money(other) !== money(state)) return `is of ${money(other)}, and payment ${state.payment_id} of ${money(state)}`;
+  if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
+    return `is ${other.partner_id}'s, and payment ${state.payment_id} ${state.partner_id}'s`;
+  if (other.status === 'reversed') return 'is taken back itself: the payment that stays must be named';
+  const [duplicate] = await query<{ duplicate_of: number }>(
+    tx,
+    `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+     WHERE r.payment_id = :id AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
+    { id: other.payment_id },
+  );
+  return duplicate && `is itself, in part, a duplicate of payment ${duplicate.duplicate_of}`;
 }
 
 /**

@@ -160,6 +160,41 @@ describe('taken back', () => {
   });
 });
 
+describe('taken back as a duplicate', () => {
+  const invalid = (act: Promise<unknown>) => expect(act).rejects.toThrow(/--duplicate-of/);
+  const duplicate = (paymentId: number, duplicateOf: number) =>
+    books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
+
+  test('the other must be there still: no two payments are each a duplicate of the other', async () => {
+    const ids: number[] = [];
+    for (const reference of ['DUP-1', 'DUP-2', 'DUP-3']) {
+      ids.push((await books.record({ amount: '21', partnerId: 'p-1', reference })).paymentId);
+    }
+    const [one = 0, two = 0, three = 0] = ids;
+    await duplicate(two, one);
+    await invalid(duplicate(one, two));
+    expect(await books.payment(one)).toMatchObject({ status: 'unapplied' });
+    // In part, and over a third, it comes to the same.
+    await books.reverse({ paymentId: one, kind: 'duplicate', duplicateOf: three, amount: '1' });
+    await invalid(duplicate(three, two));
+    await invalid(duplicate(three, one));
+  });
+
+  test('the other must be of the same amount, currency and partner, as far as the partner is known', async () => {
+    const payment = (request: object) => books.record({ amount: '22', partnerId: 'p-1', ...request });
+    const { paymentId } = await payment({ reference: 'DUP-10' });
+    const others = [
+      await payment({ reference: 'DUP-11', amount: '22.01' }),
+      await payment({ reference: 'DUP-12', currency: 'EUR' }),
+      await payment({ reference: 'DUP-13', partnerId: 'p-2' }),
+    ];
+    for (const other of others) await invalid(duplicate(paymentId, other.paymentId));
+    const report = await books.bankText('dup.csv', `${CSV}2026-09-01,22.00,USD,0001,B-DUP,deposit,,\n`);
+    await duplicate(paymentId, report.new_lines[0]?.payment_id ?? 0);
+    expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed' });
+  });
+});
+
 describe('small differences', () => {
   test('by setting a few cents go to bank charges, and come back when the payment is undone', async () => {
     const own = await openBooks({ small_difference: { USD: '5.00' } });

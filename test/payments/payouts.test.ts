@@ -91,6 +91,13 @@ test('a payment that a payout brought already is not brought, or paid, once more
   expect(await books.payments()).toHaveLength(payments);
 });
 
+test('a payout of the day before its payment does not bring it', async () => {
+  const linked = stripePayment({ invoice: inv(7), amount: 12010, key: 'EARLY', on: '2026-10-10' });
+  await books.events([linked.completed()]);
+  expect(await payout('2026-10-09', '120.10', linked.ids.intent)).toMatchObject({ needs_person: true });
+  expect(await refusalOf(settle([linked.ids.intent]))).toBe('payout_not_settled');
+});
+
 test('nor does a payout bring what was recorded by mistake', async () => {
   const { paymentId } = await books.record({
     amount: '60',
