@@ -4,12 +4,13 @@
  * Refusals: those of the readers in bank/read.ts.
  */
 import { createHash } from 'node:crypto';
+import { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
-import { type BankLine, lineIdentities } from './bank/statement.ts';
+import { type BankLine, type BankStatement, invalidFile, lineIdentities } from './bank/statement.ts';
 import {
   insertBankFile,
   insertOutcomes,
@@ -25,7 +26,7 @@ import {
 } from './lines.ts';
 import { Book, CONFIDENCE, type Match, match, namePlausible, type Payable } from './match.ts';
 import { feesPlausible, leftOn, settle } from './payout.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
 import {
   type Candidate,
   insertApplications,
@@ -42,7 +43,7 @@ import {
   readPayers,
 } from './queries.ts';
 import { findReferences } from './reference.ts';
-import { returnReason, reverseAll } from './reverse.ts';
+import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from './reverse.ts';
 import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
 import type { Method } from './words.ts';
 
@@ -93,6 +94,7 @@ export interface BankImport {
 
 export async function importBankFile(tx: Transaction, acting: Acting, file: BankFile): Promise<BankImport> {
   const { format, statements } = readBankFile(file, acting.settings.bank_csv);
+  refuseFuture(file, statements, todayOf(acting));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
   const head = {
@@ -154,6 +156,20 @@ export async function importBankFile(tx: Transaction, acting: Acting, file: Bank
   };
 }
 
+/** Tomorrow may have begun where the bank is. */
+function refuseFuture(file: BankFile, statements: readonly BankStatement[], today: string): void {
+  const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+  const problems = statements.flatMap(({ account, lines }) =>
+    lines
+      .filter((line) => line.booked_on > tomorrow)
+      .map(({ position, booked_on }) => ({
+        path: `${account}, line ${position}`,
+        reason: `is booked on ${booked_on}, in the future: today is ${today}`,
+      })),
+  );
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+}
+
 function count(reports: readonly LineReport[]): BankImport['outcomes'] {
   const outcomes = { payment: 0, seen_again: 0, payout: 0, return: 0, ignored: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
@@ -205,7 +221,10 @@ async function recordLines(posting: Posting, acting: Acting, fresh: readonly Fre
   });
   const reports = new Map<FreshLine, LineReport>();
   await recordCredits(posting, decided, reports);
-  await recordDebits(posting, debits, twins, reports);
+  const told = [...reports].flatMap(([each, { outcome, payment_id }]) =>
+    outcome === 'payment' ? [[payment_id as number, each] as const] : [],
+  );
+  await recordDebits(posting, debits, { twins, told: new Map(told) }, reports);
   return fresh.map((each) => reports.get(each) as LineReport);
 }
 
@@ -640,7 +659,8 @@ const RETURNED_WITHIN_DAYS = 90;
 async function recordDebits(
   posting: Posting,
   debits: readonly FreshLine[],
-  twins: readonly TwinRow[],
+  /** `told`: the payments that lines of the same file told of first. */
+  { twins, told }: { twins: readonly TwinRow[]; told: ReadonlyMap<number, FreshLine> },
   reports: Map<FreshLine, LineReport>,
 ): Promise<void> {
   const candidates = await candidatesFor(
@@ -691,13 +711,17 @@ async function recordDebits(
       },
     });
   }
-  const ids = await reverseAll(
+  const done = await reverseAll(
     posting,
     reversals.map(({ reversal }) => reversal),
   );
   for (const { each, reversal } of reversals) {
-    const why = `payment ${reversal.payment_id} is ${reversal.reason}; what it paid is open again`;
-    outcomes.push(outcome(each, 'return', why, { payment_reversal_id: ids.get(reversal.identity) ?? null }));
+    const { payment_reversal_id, reopened } = done.get(reversal.identity) as Reversed;
+    // The number of a payment of the same file is only known when it is recorded: a preview would tell another.
+    const own = told.get(reversal.payment_id);
+    const payment = own === undefined ? `payment ${reversal.payment_id}` : `the payment of line ${own.line.position}`;
+    const why = `${payment} is ${reversal.reason}; ${whatIsOwedAgain(reopened)}`;
+    outcomes.push(outcome(each, 'return', why, { payment_reversal_id }));
     // An invoice that was paid is open again: finance should know.
     reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_person: true });
   }

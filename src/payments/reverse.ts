@@ -62,8 +62,12 @@ export interface ReverseRequest {
   readonly duplicateOf?: number | undefined;
 }
 
-/** What a person takes back. */
-export async function reversePayment(tx: Transaction, acting: Acting, request: ReverseRequest): Promise<void> {
+/** What a person takes back; gives how much that is, and the numbers of the invoices that it had paid. */
+export async function reversePayment(
+  tx: Transaction,
+  acting: Acting,
+  request: ReverseRequest,
+): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
   const today = todayOf(acting);
@@ -100,10 +104,11 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
     subject: String(state.payment_id),
     details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
   });
-  await reverseAll(posting, [
+  // A person's act is known by its event.
+  const identity = `hand|${posting.eventId}`;
+  const reversed = await reverseAll(posting, [
     {
-      // A person's act is known by its event.
-      identity: `hand|${posting.eventId}`,
+      identity,
       payment_id: state.payment_id,
       amount: amount.toString(),
       kind: request.kind,
@@ -114,6 +119,7 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
       reversed_on: on,
     },
   ]);
+  return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
 }
 
 /** Why a payment can't be the duplicate of another, which stays: of two payments of one money one must. */
@@ -135,10 +141,10 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 
 /**
  * Takes payments back, each at most once in one call and by no more than is left of it. It comes out of unapplied cash
- * first, then out of what was applied last; what an application loses only in part is applied again. Gives the ids of
- * the reversals by their identities.
+ * first, then out of what was applied last; what an application loses only in part is applied again. Gives what became
+ * of each by its identity.
  */
-export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, number>> {
+export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, Reversed>> {
   if (reversals.length === 0) return new Map();
   const { tx } = posting;
   const paymentIds = reversals.map((each) => each.payment_id);
@@ -188,8 +194,26 @@ export async function reverseAll(posting: Posting, reversals: readonly NewRevers
     posting,
     plans.flatMap(({ plan }) => plan.undone.map((each) => each.document_id)),
   );
-  return ids;
+  return new Map(
+    plans.map(({ reversal: { identity }, plan }) => [
+      identity,
+      {
+        payment_reversal_id: ids.get(identity) as number,
+        reopened: [...new Set(plan.undone.map((each) => each.number))],
+      },
+    ]),
+  );
 }
+
+export interface Reversed {
+  readonly payment_reversal_id: number;
+  /** The numbers of the invoices that it was taken from. */
+  readonly reopened: readonly string[];
+}
+
+/** What a reversal did to what was paid, for people. */
+export const whatIsOwedAgain = (reopened: readonly string[]): string =>
+  reopened.length === 0 ? 'it came out of unapplied cash' : `what it paid of ${reopened.join(', ')} is owed again`;
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];

@@ -12,7 +12,7 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { recordPayment } from '../../payments/record.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
-import { reversePayment } from '../../payments/reverse.ts';
+import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
 import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
 import { acting, type Context, withContext } from '../context.ts';
@@ -109,11 +109,22 @@ export async function paymentImport(output: Output, name: string, options: Payme
     const report = await work((tx) => importBankFile(tx, context, { name, bytes, format, map }));
     failpoint('payments.committed');
     const { new_lines, ...rest } = report;
-    // Ids of a dry run are undone with it.
-    const lines = dryRun ? new_lines.map((line) => ({ ...line, payment_id: null })) : new_lines;
-    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () => describeImport(report, dryRun));
+    const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
+    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () =>
+      describeImport({ ...report, new_lines: lines }, dryRun),
+    );
     return new_lines.some((line) => line.needs_person) ? EXIT.attention : EXIT.done;
   });
+}
+
+/** The ids that a dry run gives are undone with it, and the next payments have them: those that were there are told. */
+function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
+  const own = new Set(lines.filter((line) => line.outcome === 'payment').map((line) => line.payment_id));
+  return lines.map((line) => ({
+    ...line,
+    payment_id: own.has(line.payment_id) ? null : line.payment_id,
+    same_as: line.same_as.filter((id) => !own.has(id)),
+  }));
 }
 
 function readBytes(name: string): Buffer {
@@ -257,8 +268,12 @@ export async function paymentReverse(
 ): Promise<number> {
   const { as: kind, ...request } = options;
   return acting(output, async (context) => {
-    await context.database.transaction((tx) => reversePayment(tx, context, { paymentId, kind, ...request }));
-    return show(output, context, paymentId, `Payment ${paymentId} is taken back; what it paid is open again.`);
+    const { amount, reopened } = await context.database.transaction((tx) =>
+      reversePayment(tx, context, { paymentId, kind, ...request }),
+    );
+    const { amount: whole } = await onePayment(context, paymentId);
+    const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
+    return show(output, context, paymentId, `${what} is taken back; ${whatIsOwedAgain(reopened)}.`);
   });
 }
 
