@@ -13,6 +13,7 @@ import { CONFIDENCE } from './match.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
 import {
   type Candidate,
+  insertAssignments,
   insertPayments,
   insertSightings,
   insertSuggestions,
@@ -50,6 +51,8 @@ export interface Recorded {
   readonly duplicate: boolean;
   /** Payments that it may be the same as: a person judges. */
   readonly alike: readonly number[];
+  /** Why nothing of it is applied to the invoice that was named. */
+  readonly kept?: string;
 }
 
 export async function recordPayment(tx: Transaction, acting: Acting, request: RecordRequest): Promise<Recorded> {
@@ -124,7 +127,8 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
   if (document !== undefined) await applyByHand(posting, acting, paymentId, document, receivedOn);
   const near = alike.filter((each) => isAlike(each, { reference, receivedOn, partnerId, document }));
   await suggestLikeness(posting, paymentId, near, amount, reference);
-  return { paymentId, duplicate: false, alike: near.map((each) => each.payment_id) };
+  const kept = document?.status === 'paid' ? { kept: `${document.number} is paid` } : {};
+  return { paymentId, duplicate: false, alike: near.map((each) => each.payment_id), ...kept };
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
@@ -139,7 +143,7 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
 
 function refuseUnpayable(document: PayableRow): void {
   const reason = whyTakesNoPayment(document);
-  if (reason === undefined || document.status === 'paid') return;
+  if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
   const remedy = `Record it with --partner ${document.partner_id} instead, as unapplied cash`;
   throw refuse('argument_invalid', {
     argument: '--invoice',
@@ -170,7 +174,9 @@ function isSame(candidate: Candidate, { reference, receivedOn, partnerId, docume
   // A document's number comes again with every part that is paid of it.
   if (isDocumentNumber(reference)) return found && sameDocument && days <= DAYS_OF_A_NUMBER;
   if (days > DAYS || !isTelling(reference)) return false;
-  return sameDocument ? equal || found : found && !candidate.seen_by_hand;
+  if (sameDocument) return equal || found;
+  // A reference that only people gave may come again with another payment of the partner.
+  return found && (candidate.seen_by_bank || candidate.seen_by_processor || !candidate.seen_by_hand);
 }
 
 const isForIt = (candidate: Candidate, document: PayableRow | undefined): boolean =>
@@ -194,6 +200,12 @@ async function seeAgain(
   ]);
   const applicable = document !== undefined && whyTakesNoPayment(document) === undefined && same.documents.length === 0;
   if (applicable) await applyByHand(posting, acting, same.payment_id, document, receivedOn);
+  // Whose it is was to be found out, and a person has said it.
+  const [state] = await readStates(posting.tx, [same.payment_id]);
+  if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
+  await insertAssignments(posting, [
+    { payment_id: same.payment_id, from_partner_id: null, partner_id: partnerId, amount: state.unapplied },
+  ]);
 }
 
 async function applyByHand(

@@ -77,6 +77,24 @@ describe('by hand', () => {
     expect((await books.record(request)).duplicate).toBe(true);
   });
 
+  test("money of nobody is its partner's once a person says whose it is, without an invoice to pay", async () => {
+    const line = '2026-10-13,15.50,USD,0001,B-NOBODY-7,deposit,Somebody Unknown,';
+    const report = await books.bankText('nobody.csv', `${CSV}${line}\n`);
+    const [{ payment_id: paymentId }] = report.new_lines as unknown as [{ payment_id: number }];
+    const said = { amount: '15.50', reference: 'B-NOBODY-7', partnerId: 'p-3' };
+    expect(await books.record(said)).toMatchObject({ paymentId, duplicate: true });
+    expect(await books.payment(paymentId)).toMatchObject({ partner_id: 'p-3', unapplied: '15.50' });
+    // Said again, it is known.
+    expect(await books.record(said)).toMatchObject({ paymentId, duplicate: true });
+  });
+
+  test('money for an invoice that is paid is kept as unapplied cash, and says so', async () => {
+    const own = { number: inv(1), reference: 'FT-LATE-1' };
+    expect((await books.balance(inv(1))).status).toBe('paid');
+    expect(await books.record({ ...own, amount: '9' })).toMatchObject({ kept: `${inv(1)} is paid` });
+    expect(await books.record({ amount: '9.50', number: inv(6), reference: 'FT-LATE-2' })).not.toHaveProperty('kept');
+  });
+
   test('what cannot be is refused, and nothing moves', async () => {
     const { paymentId } = await books.record({ amount: '20', partnerId: 'p-2', reference: 'FT-200' });
     const before = await books.payments();
