@@ -114,6 +114,32 @@ export const PAYMENTS_KNOWN_ONCE = `inspected AS (
   FROM inspected WHERE own <> 1 OR twins IS NOT NULL OR strange > 0
 )`;
 
+/** What is taken back as a duplicate is of the other's amount and payer, and of payments of one money one is left. */
+export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
+  SELECT r.payment_id, r.duplicate_of
+  FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+  WHERE r.kind = 'duplicate' AND i.payment_reversal_id IS NULL AND ${IN_SCOPE('r.entry_on')}
+), chains AS (
+  WITH RECURSIVE chain AS (
+    SELECT payment_id, duplicate_of AS leads_to FROM duplicate
+    UNION
+    SELECT c.payment_id, d.duplicate_of FROM chain c JOIN duplicate d ON d.payment_id = c.leads_to
+  )
+  SELECT * FROM chain
+), inspected AS (
+  SELECT d.payment_id, d.duplicate_of, p.amount, p.currency, o.amount AS other_amount, o.currency AS other_currency,
+         p.partner_id <> o.partner_id AS strangers,
+         EXISTS (SELECT FROM chains c WHERE c.payment_id = d.payment_id AND c.leads_to = d.payment_id) AS in_a_circle
+  FROM duplicate d JOIN payments p ON p.payment_id = d.payment_id JOIN payments o ON o.payment_id = d.duplicate_of
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('of %s %s is taken back as a duplicate of payment %s of %s %s%s%s', amount, currency, duplicate_of,
+                other_amount, other_currency, CASE WHEN strangers THEN ', which is of another partner' END,
+                CASE WHEN in_a_circle THEN ', which is taken back as a duplicate of it' END) AS detail
+  FROM inspected
+  WHERE (amount, currency) <> (other_amount, other_currency) OR coalesce(strangers, false) OR in_a_circle
+)`;
+
 /** A payout is the payments that it brought, less fees; each payment was brought once and had been with the processor. */
 export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,
@@ -127,6 +153,24 @@ export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT format('payout %s', payout_id) AS subject,
          format('%s %s and %s of fees make %s; its payments are %s; %s of them cannot be', amount, currency, fees, gross, found, strange) AS detail
   FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR strange > 0
+)`;
+
+/** A payout brought of each payment all that was left of it on its day, as far as that was known when it was settled. */
+export const PAYOUTS_BRING_WHAT_WAS_LEFT = `inspected AS (
+  SELECT p.payment_id, p.payout_id, o.currency, p.amount,
+         y.amount - coalesce((
+           SELECT sum(r.amount) FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+           WHERE r.payment_id = y.payment_id AND r.event_id < s.event_id
+             AND (r.kind IN ('mistake', 'duplicate')
+                  OR r.reversed_on <= o.received_on
+                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0) AS left_then
+  FROM payout_payments p JOIN payout_settlements s USING (payout_id) JOIN payouts o USING (payout_id)
+  JOIN payments y USING (payment_id)
+  WHERE ${IN_SCOPE('s.entry_on')}
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('payout %s brought %s %s of it, and %s was left', payout_id, amount, currency, left_then) AS detail
+  FROM inspected WHERE amount <> left_then
 )`;
 
 /** Every entry is dated its true day or later, in a month that was open when it was recorded. */

@@ -4,11 +4,13 @@
  * Refusals: those of the readers in bank/read.ts.
  */
 import { createHash } from 'node:crypto';
+import { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
+import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
-import { type BankLine, lineIdentities } from './bank/statement.ts';
+import { type BankLine, type BankStatement, invalidFile, lineIdentities } from './bank/statement.ts';
 import {
   insertBankFile,
   insertOutcomes,
@@ -18,11 +20,13 @@ import {
   type NewOutcome,
   type NewSettlement,
   readKnownFile,
+  readTwins,
   readWithProcessor,
+  type TwinRow,
 } from './lines.ts';
-import { Book, type Match, match, namePlausible, type Payable } from './match.ts';
-import { settle } from './payout.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
+import { Book, CONFIDENCE, type Match, match, namePlausible, type Payable } from './match.ts';
+import { feesPlausible, leftOn, settle } from './payout.ts';
+import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
 import {
   type Candidate,
   insertApplications,
@@ -32,14 +36,15 @@ import {
   type NewPayment,
   type NewReversal,
   type NewSighting,
+  type NewSuggestion,
   readCandidates,
   readPayables,
   readPayerAccounts,
   readPayers,
 } from './queries.ts';
 import { findReferences } from './reference.ts';
-import { returnReason, reverseAll } from './reverse.ts';
-import { daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
+import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from './reverse.ts';
+import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
 import type { Method } from './words.ts';
 
 /** A line as the report shows it. */
@@ -62,6 +67,8 @@ export interface LineReport {
     why: string;
   }[];
   readonly suggested: readonly { number: string; amount: string; confidence: string; why: string }[];
+  /** Payments that it may be another sighting of. */
+  readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_person: boolean;
 }
@@ -87,6 +94,7 @@ export interface BankImport {
 
 export async function importBankFile(tx: Transaction, acting: Acting, file: BankFile): Promise<BankImport> {
   const { format, statements } = readBankFile(file, acting.settings.bank_csv);
+  refuseFuture(file, statements, todayOf(acting));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
   const head = {
@@ -148,6 +156,20 @@ export async function importBankFile(tx: Transaction, acting: Acting, file: Bank
   };
 }
 
+/** Tomorrow may have begun where the bank is. */
+function refuseFuture(file: BankFile, statements: readonly BankStatement[], today: string): void {
+  const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+  const problems = statements.flatMap(({ account, lines }) =>
+    lines
+      .filter((line) => line.booked_on > tomorrow)
+      .map(({ position, booked_on }) => ({
+        path: `${account}, line ${position}`,
+        reason: `is booked on ${booked_on}, in the future: today is ${today}`,
+      })),
+  );
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+}
+
 function count(reports: readonly LineReport[]): BankImport['outcomes'] {
   const outcomes = { payment: 0, seen_again: 0, payout: 0, return: 0, ignored: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
@@ -163,21 +185,46 @@ interface FreshLine {
 
 /** What is decided of a line before anything of it is recorded. */
 type Decision =
-  | { readonly kind: 'payment'; readonly match: Match }
+  | { readonly kind: 'payment'; readonly match: Match; readonly alike: readonly Alike[] }
   /** Link money that the bank told of first: it is with us, and the processor will tell of it under this id. */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'seen_again'; readonly payment: Candidate; readonly by: string }
-  | { readonly kind: 'payout'; readonly of: Candidate | undefined; readonly why: string }
+  | {
+      readonly kind: 'payout';
+      /** The payment that it names. */
+      readonly of: Candidate | undefined;
+      /** What it brings of that; undefined: a person settles it, or it names none and is settled with the oldest. */
+      readonly gross: Amount | undefined;
+      readonly namesNone?: true;
+      readonly why: string;
+    }
   | { readonly kind: 'ignored'; readonly why: string; readonly needsPerson: boolean };
+
+/** A payment that a line may be another sighting of: one that is recorded, or that of an earlier line of the file. */
+interface Alike {
+  readonly of: number | FreshLine;
+  readonly why: string;
+}
 
 async function recordLines(posting: Posting, acting: Acting, fresh: readonly FreshLine[]): Promise<LineReport[]> {
   const credits = fresh.filter(({ line }) => line.direction === 'credit');
   const debits = fresh.filter(({ line }) => line.direction === 'debit');
   const book = await openBook(posting.tx, acting, credits);
-  const decided = decideCredits(credits, book, await candidatesFor(posting.tx, credits), acting.settings.payout_names);
+  const twins = await readTwins(
+    posting.tx,
+    fresh.map((each) => each.id),
+  );
+  const decided = decideCredits(credits, book, {
+    candidates: await candidatesFor(posting.tx, credits),
+    twins,
+    payoutNames: acting.settings.payout_names,
+  });
   const reports = new Map<FreshLine, LineReport>();
   await recordCredits(posting, decided, reports);
-  await recordDebits(posting, debits, reports);
+  const told = [...reports].flatMap(([each, { outcome, payment_id }]) =>
+    outcome === 'payment' ? [[payment_id as number, each] as const] : [],
+  );
+  await recordDebits(posting, debits, { twins, told: new Map(told) }, reports);
   return fresh.map((each) => reports.get(each) as LineReport);
 }
 
@@ -210,75 +257,170 @@ function candidatesFor(tx: Transaction, lines: readonly FreshLine[]): Promise<Ca
 function decideCredits(
   credits: readonly FreshLine[],
   book: Book,
-  candidates: readonly Candidate[],
-  payoutNames: readonly string[],
+  {
+    candidates,
+    twins,
+    payoutNames,
+  }: { candidates: readonly Candidate[]; twins: readonly TwinRow[]; payoutNames: readonly string[] },
 ): Map<FreshLine, Decision> {
   const free = new Map(
     candidates.filter((each) => !each.seen_by_bank && !each.paid_out).map((each) => [each.payment_id, each]),
   );
+  /** Ids of the processor that lines of this file told of first. */
+  const told = new Set<string>();
   const decisions = new Map<FreshLine, Decision>();
   for (const each of credits) {
-    const { line } = each;
-    const decision = decideCredit(line, book, [...free.values()], payoutNames);
-    const taken =
-      decision.kind === 'seen_again' ? decision.payment : decision.kind === 'payout' ? decision.of : undefined;
-    if (taken !== undefined) free.delete(taken.payment_id);
+    const decision =
+      decideTwin(each, twins, decisions, book) ??
+      decideCredit(each.line, book, { candidates, free: [...free.values()], told, payoutNames });
+    if (decision.kind === 'seen_again') free.delete(decision.payment.payment_id);
+    if (decision.kind === 'payout' && decision.gross !== undefined) free.delete(decision.of?.payment_id as number);
+    if (decision.kind === 'link_payment') told.add(decision.processorId);
     if ('match' in decision) book.apply(decision.match.applied);
     decisions.set(each, decision);
   }
   return decisions;
 }
 
+/** What an earlier line of another account tells of a line that is equal to it; undefined where there is none. */
+function decideTwin(
+  { id, line }: FreshLine,
+  twins: readonly TwinRow[],
+  decisions: ReadonlyMap<FreshLine, Decision>,
+  book: Book,
+): Decision | undefined {
+  const alike: Alike[] = [];
+  for (const twin of twins.filter((each) => each.bank_line_id === id)) {
+    const [earlier, decision] = [...decisions].find(([each]) => each.id === twin.twin_id) ?? [];
+    const why = `a line of account ${twin.account} has the same reference, day and amount`;
+    if (twin.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
+      return { kind: 'ignored', why: `perhaps the same payout: ${why}, so nothing is posted`, needsPerson: true };
+    }
+    if (twin.payment_id !== null) alike.push({ of: twin.payment_id, why });
+    else if (decision?.kind === 'seen_again') alike.push({ of: decision.payment.payment_id, why });
+    else if (decision?.kind === 'payment') alike.push({ of: earlier as FreshLine, why });
+  }
+  return alike.length === 0 ? undefined : { kind: 'payment', match: heldBack(matched(line, book), alike), alike };
+}
+
+/** Nothing is applied of what may be money that is known already; what it would have paid is suggested. */
+function heldBack(found: Match, alike: readonly Alike[]): Match {
+  if (alike.length === 0) return found;
+  const why = alike.map((each) => `perhaps ${paymentOf(each)}: ${each.why}`).join('; ');
+  const rest = found.applied.length > 0 ? 'nothing is applied' : found.why;
+  return { ...found, applied: [], suggested: [...found.applied, ...found.suggested], why: `${why}; ${rest}` };
+}
+
+const paymentOf = ({ of }: Alike): string =>
+  typeof of === 'number' ? `payment ${of}` : `the payment of line ${of.line.position}`;
+
+const matched = ({ amount, references, payer_name, payer_account, text }: BankLine, book: Book): Match =>
+  match({ amount, references, payer_name, payer_account, text }, book);
+
+/**
+ * Whether a line certainly names a document or payer of another partner than a payment is of: then it is another payment,
+ * whatever else they share. By name only where neither document nor account tells whose the line is.
+ */
+function namesAnother(line: BankLine, { partner_id }: Candidate, book: Book): boolean {
+  if (partner_id === null) return false;
+  const certain = [
+    ...certainDocuments(line, book).map((each) => each.partner_id),
+    book.partnerOfAccount(line.payer_account),
+  ];
+  const told = certain.filter((each) => each !== undefined);
+  if (told.length > 0) return told.some((each) => each !== partner_id);
+  const named = book.namedIn(`${line.payer_name ?? ''} ${line.text}`);
+  return named.length > 0 && !named.includes(partner_id);
+}
+
+const certainDocuments = (line: BankLine, book: Book): Payable[] =>
+  findReferences(line.references).references.flatMap(
+    (each) => (each.guess === undefined ? book.numbered(each.number) : undefined) ?? [],
+  );
+
+/** Payments of a line's amount that no line of the bank has shown, and that it may be: a person judges. */
+function likenesses(line: BankLine, book: Book, equal: readonly Candidate[]): Alike[] {
+  const named = certainDocuments(line, book).map((each) => each.number);
+  return equal.flatMap((candidate): Alike[] => {
+    // A link's money comes with a payout, never from the payer.
+    if (candidate.method === 'link' || daysBetween(line.booked_on, candidate.received_on) > DAYS) return [];
+    const of = candidate.payment_id;
+    const by = sharedReference(line, candidate);
+    if (by !== undefined) return [{ of, why: `both have ${by}, but the line names another partner` }];
+    const another =
+      namesAnother(line, candidate, book) ||
+      (named.length > 0 && candidate.documents.length > 0 && !candidate.documents.some((each) => named.includes(each)));
+    const why = `of ${candidate.received_on}, of the same amount, which no line of the bank has shown`;
+    return another ? [] : [{ of, why }];
+  });
+}
+
+const whollyTakenBack = (payment: Candidate): boolean =>
+  money(payment.reversed, payment).equals(money(payment.amount, payment));
+
+const WHO_SETTLES = "'reckoner payment settle' says which payments it brings";
+
+/** A payout that names a payment brings what was left of it that day, less a fee that a processor may keep. */
+function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
+  const left = leftOn(payment, line.booked_on);
+  if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
+  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left on ${line.booked_on}: ${WHO_SETTLES}`;
+  return { kind: 'payout', of: payment, gross: undefined, why: unsettled };
+}
+
 function decideCredit(
   line: BankLine,
   book: Book,
-  free: readonly Candidate[],
-  payoutNames: readonly string[],
+  {
+    candidates,
+    free,
+    told,
+    payoutNames,
+  }: {
+    /** All that are of its amount or have an id that it names; free are those that no line has shown. */
+    candidates: readonly Candidate[];
+    free: readonly Candidate[];
+    told: ReadonlySet<string>;
+    payoutNames: readonly string[];
+  },
 ): Decision {
   if (line.reversal) {
     return { kind: 'ignored', why: 'takes back an earlier debit: no payment', needsPerson: false };
   }
   const ids = processorIds(referencesOf(line));
-  const byId = free.find(
+  const named = (each: Candidate) =>
+    each.currency === line.amount.currency && ids.some((id) => each.references.includes(id));
+  const byId = free.find((each) => each.method === 'link' && named(each));
+  if (byId !== undefined) return payoutOf(byId, line, `brings payment ${byId.payment_id} from the processor`);
+  // Wholly taken back, nothing of it can be seen again.
+  const equal = free.filter(
     (each) =>
       each.currency === line.amount.currency &&
-      ids.some((id) => each.references.includes(id)) &&
-      !Amount.of(each.amount, each.currency).minus(line.amount).isNegative(),
-  );
-  if (byId?.method === 'link') {
-    return { kind: 'payout', of: byId, why: `brings payment ${byId.payment_id} from the processor` };
-  }
-  const equal = free.filter(
-    (each) => each.currency === line.amount.currency && Amount.of(each.amount, each.currency).equals(line.amount),
+      !whollyTakenBack(each) &&
+      (each.method === 'link' ? leftOn(each, line.booked_on) : money(each.amount, each)).equals(line.amount),
   );
   for (const candidate of equal) {
     const by = sharedReference(line, candidate);
-    if (by === undefined) continue;
+    if (by === undefined || namesAnother(line, candidate, book)) continue;
     if (candidate.method !== 'link') return { kind: 'seen_again', payment: candidate, by };
-    return {
-      kind: 'payout',
-      of: candidate,
-      why: `brings payment ${candidate.payment_id} from the processor: both have ${by}`,
-    };
+    return payoutOf(candidate, line, `brings payment ${candidate.payment_id} from the processor: both have ${by}`);
   }
-  const named = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
-  if (named !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
-    return { kind: 'payout', of: undefined, why: `a payout of the processor: it names ${named}` };
+  // What the processor's id stands for is no new payment, whatever else does not fit.
+  const known = candidates.find((each) => named(each) && (each.method === 'link' || !whollyTakenBack(each)));
+  if (known !== undefined || ids.some((id) => told.has(id))) {
+    const what = known === undefined ? 'a payment of an earlier line' : `payment ${known.payment_id}`;
+    const why = `names ${what}, which is no link payment that waits for its payout: ${WHO_SETTLES}`;
+    return { kind: 'payout', of: known, gross: undefined, why };
   }
-  const found = match(
-    {
-      amount: line.amount,
-      references: line.references,
-      payer_name: line.payer_name,
-      payer_account: line.payer_account,
-      text: line.text,
-    },
-    book,
-  );
+  const processor = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
+  if (processor !== undefined && ids.length === 0 && book.partnerOfAccount(line.payer_account) === undefined) {
+    const why = `a payout of the processor: it names ${processor}`;
+    return { kind: 'payout', of: undefined, gross: undefined, namesNone: true, why };
+  }
   const [processorId] = ids;
-  return processorId === undefined
-    ? { kind: 'payment', match: found }
-    : { kind: 'link_payment', match: found, processorId };
+  if (processorId !== undefined) return { kind: 'link_payment', match: matched(line, book), processorId };
+  const alike = likenesses(line, book, equal);
+  return { kind: 'payment', match: heldBack(matched(line, book), alike), alike };
 }
 
 // --- Recording --------------------------------------------------------------------------------------------------------
@@ -299,6 +441,10 @@ async function recordCredits(
   const idOf = ({ each, decision }: (typeof received)[number]): number =>
     ids.get(newPayment(each, decision).identity) as number;
 
+  const alikeOf = (decision: Decision): readonly Alike[] => (decision.kind === 'payment' ? decision.alike : []);
+  const paymentIdOf = (of: Alike['of']): number =>
+    typeof of === 'number' ? of : (ids.get(bankIdentity(of.account, of.identity)) as number);
+
   const sightings: NewSighting[] = [];
   const outcomes: NewOutcome[] = [];
   for (const found of received) {
@@ -314,7 +460,8 @@ async function recordCredits(
         bank_line_id: null,
       });
     } else outcomes.push(outcome(each, 'payment', decision.match.why, { payment_id: paymentId }));
-    reports.set(each, paymentReport(each, paymentId, decision.match));
+    const sameAs = alikeOf(decision).map(({ of }) => paymentIdOf(of));
+    reports.set(each, { ...paymentReport(each, paymentId, decision.match), same_as: sameAs });
   }
   for (const [each, decision] of decisions) {
     if (decision.kind === 'seen_again') {
@@ -346,8 +493,16 @@ async function recordCredits(
   );
   await insertSuggestions(
     posting,
-    received.flatMap((found) =>
-      found.decision.match.suggested.map((suggested) => ({
+    received.flatMap((found): NewSuggestion[] => [
+      ...alikeOf(found.decision).map(({ of, why }) => ({
+        payment_id: idOf(found),
+        document_id: null,
+        same_as: paymentIdOf(of),
+        amount: found.each.line.amount.toString(),
+        confidence: CONFIDENCE.same_payment,
+        evidence: { why },
+      })),
+      ...found.decision.match.suggested.map((suggested) => ({
         payment_id: idOf(found),
         document_id: suggested.document.document_id,
         same_as: null,
@@ -355,7 +510,7 @@ async function recordCredits(
         confidence: suggested.confidence,
         evidence: suggested.evidence,
       })),
-    ),
+    ]),
   );
   await recordPayouts(
     posting,
@@ -444,25 +599,24 @@ async function recordPayouts(
   for (const { each, decision } of found) {
     const payoutId = payoutIds.get(each.id) as number;
     const { amount } = each.line;
-    const of =
-      decision.kind === 'link_payment'
-        ? { payment_id: paymentOf(each) as number, amount: amount.toString() }
-        : decision.of && { payment_id: decision.of.payment_id, amount: decision.of.amount };
+    const gross = decision.kind === 'link_payment' ? amount : decision.gross;
+    const paymentId = decision.kind === 'link_payment' ? paymentOf(each) : decision.of?.payment_id;
     const why =
       decision.kind === 'payout' ? decision.why : `brings one payment of the processor, ${decision.processorId}`;
-    if (of === undefined) open.set(each, payoutId);
-    else {
-      const gross = Amount.of(of.amount, amount.currency);
+    if (gross !== undefined) {
       settlements.push({
         payout_id: payoutId,
         gross: gross.toString(),
         fees: gross.minus(amount).toString(),
         why,
-        payments: [of],
+        payments: [{ payment_id: paymentId as number, amount: gross.toString() }],
       });
     }
-    if (decision.kind === 'payout')
-      reports.set(each, { ...plainReport(each, 'payout', why), payment_id: decision.of?.payment_id ?? null });
+    if (decision.kind === 'payout') {
+      if (decision.namesNone) open.set(each, payoutId);
+      const report = plainReport(each, 'payout', why);
+      reports.set(each, { ...report, payment_id: paymentId ?? null, needs_person: gross === undefined });
+    }
     outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
   }
   await insertSettlements(posting, settlements);
@@ -479,12 +633,10 @@ async function settleWithOldest(
   payoutId: number,
   line: BankLine,
 ): Promise<{ settled: boolean; text: string }> {
-  const waiting = (await readWithProcessor(posting.tx, line.amount.currency))
-    .filter((each) => each.received_on <= line.booked_on)
-    .map((each) => ({ payment_id: each.payment_id, amount: Amount.of(each.amount, line.amount.currency) }));
+  const waiting = await readWithProcessor(posting.tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) {
-    return { settled: false, text: "which payments it brings can't be told: 'reckoner payment settle' says it" };
+    return { settled: false, text: `which payments it brings can't be told: ${WHO_SETTLES}` };
   }
   const text = `the oldest ${found.payments.length} link payment(s), less ${found.fees.forPeople()} of fees`;
   await insertSettlements(posting, [
@@ -507,6 +659,8 @@ const RETURNED_WITHIN_DAYS = 90;
 async function recordDebits(
   posting: Posting,
   debits: readonly FreshLine[],
+  /** `told`: the payments that lines of the same file told of first. */
+  { twins, told }: { twins: readonly TwinRow[]; told: ReadonlyMap<number, FreshLine> },
   reports: Map<FreshLine, LineReport>,
 ): Promise<void> {
   const candidates = await candidatesFor(
@@ -522,6 +676,16 @@ async function recordDebits(
       const why = 'money out: no payment of a partner';
       outcomes.push(outcome(each, 'ignored', why, {}));
       reports.set(each, plainReport(each, 'ignored', why));
+      continue;
+    }
+    const taken = reversals.map(({ each: { id } }) => id);
+    const twin = twins.find(
+      (one) => one.bank_line_id === each.id && (one.outcome === 'return' || taken.includes(one.twin_id)),
+    );
+    if (twin !== undefined) {
+      const why = `perhaps the same return: a line of account ${twin.account} has the same reference, day and amount, so nothing is taken back`;
+      outcomes.push(outcome(each, 'ignored', why, { needs_person: true }));
+      reports.set(each, { ...plainReport(each, 'ignored', why), needs_person: true });
       continue;
     }
     const returned = returnedPayment(line, [...free.values()]);
@@ -547,13 +711,17 @@ async function recordDebits(
       },
     });
   }
-  const ids = await reverseAll(
+  const done = await reverseAll(
     posting,
     reversals.map(({ reversal }) => reversal),
   );
   for (const { each, reversal } of reversals) {
-    const why = `payment ${reversal.payment_id} is ${reversal.reason}; what it paid is open again`;
-    outcomes.push(outcome(each, 'return', why, { payment_reversal_id: ids.get(reversal.identity) ?? null }));
+    const { payment_reversal_id, reopened } = done.get(reversal.identity) as Reversed;
+    // The number of a payment of the same file is only known when it is recorded: a preview would tell another.
+    const own = told.get(reversal.payment_id);
+    const payment = own === undefined ? `payment ${reversal.payment_id}` : `the payment of line ${own.line.position}`;
+    const why = `${payment} is ${reversal.reason}; ${whatIsOwedAgain(reopened)}`;
+    outcomes.push(outcome(each, 'return', why, { payment_reversal_id }));
     // An invoice that was paid is open again: finance should know.
     reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_person: true });
   }
@@ -595,6 +763,7 @@ function plainReport({ line, account }: FreshLine, kind: LineReport['outcome'], 
     payment_id: null,
     applied: [],
     suggested: [],
+    same_as: [],
     why,
     needs_person: false,
   };

@@ -52,25 +52,42 @@ export async function storeEvents(
   file: { name: string; text: string; account?: string | undefined },
 ): Promise<StoredEvents> {
   const problems: FieldProblem[] = [];
-  const rows = file.text.split('\n').flatMap((line, index) => {
-    if (line.trim() === '') return [];
-    const path = `line ${index + 1}`;
-    let parsed: ReturnType<typeof eventSchema.safeParse>;
-    try {
-      parsed = eventSchema.safeParse(parseExactJson(line));
-    } catch (error) {
-      problems.push({ path, reason: `is not JSON: ${reasonOf(error)}` });
-      return [];
-    }
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      problems.push({ path, reason: `is no event: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}` });
-      return [];
-    }
-    const { id, type, created, livemode, account } = parsed.data;
-    const at = DateTime.fromSeconds(Number(created), { zone: 'utc' }).toISO();
-    return [{ account: account ?? file.account ?? '', id, type, created: at, livemode, payload: line, place: index }];
-  });
+  const latest = acting.environment.now().plus({ days: 1 });
+  const rows = storable(file.text)
+    .split('\n')
+    .flatMap((line, index) => {
+      if (line.trim() === '') return [];
+      const path = `line ${index + 1}`;
+      let parsed: ReturnType<typeof eventSchema.safeParse>;
+      try {
+        parsed = eventSchema.safeParse(parseExactJson(line));
+      } catch (error) {
+        problems.push({ path, reason: `is not JSON: ${reasonOf(error)}` });
+        return [];
+      }
+      if (!parsed.success) {
+        const [issue] = parsed.error.issues;
+        problems.push({ path, reason: `is no event: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}` });
+        return [];
+      }
+      const { id, type, created, livemode, account } = parsed.data;
+      const at = DateTime.fromSeconds(Number(created), { zone: 'utc' });
+      if (at > latest) {
+        problems.push({ path, reason: `is no event: created ${created} lies in the future` });
+        return [];
+      }
+      return [
+        {
+          account: account ?? file.account ?? '',
+          id,
+          type,
+          created: at.toISO(),
+          livemode,
+          payload: line,
+          place: index,
+        },
+      ];
+    });
   if (problems.length > 0)
     throw refuse('processor_events_invalid', { file: file.name, problems: problems.slice(0, 20) });
   const live = acting.environment.name === 'production';
@@ -96,6 +113,13 @@ export async function storeEvents(
   const accounts = [...new Set(stored.map(({ account }) => account))].filter((account) => account !== '').sort();
   return { stored: stored.length, known: rows.length - stored.length, accounts };
 }
+
+/** Escapes of JSON; a character in two halves is one of them. */
+const ESCAPE = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(0000|[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
+
+/** JSON may name characters that PostgreSQL keeps in no text, NUL and halves: U+FFFD stands for them. */
+const storable = (text: string): string =>
+  text.replace(ESCAPE, (written, lost: string | undefined) => (lost === undefined ? written : '\\ufffd'));
 
 interface WaitingEvent {
   readonly processor_event_id: number;
@@ -124,11 +148,13 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
   let waiting = await readWaiting(tx);
   const report = { effects: 0, without_effect: 0, for_person: [] as { id: string; type: string; reason: string }[] };
   if (waiting.length === 0) return { ...report, waiting: [], for_person: await readForPerson(tx) };
-  const posting = await beginPosting(tx, acting, {
-    action: 'payment.events',
-    subject: 'inbox',
-    details: { waiting: waiting.length },
-  });
+  // Begun by the first event that does not wait: where all do, nothing changes and nothing is to be told of.
+  const details = { waiting: waiting.length };
+  let begun: Promise<Posting> | undefined;
+  const begin: Begin = () => {
+    begun ??= beginPosting(tx, acting, { action: 'payment.events', subject: 'inbox', details });
+    return begun;
+  };
   const { installation_id: installation } = (
     await query<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)
   )[0] as { installation_id: string };
@@ -139,7 +165,7 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
     const still: WaitingEvent[] = [];
     // One after the other: each is judged by what those before it recorded.
     for (const event of waiting) {
-      const outcome = await processEvent(posting, acting, installation, event);
+      const outcome = await processEvent(tx, begin, acting, installation, event);
       if ('waits' in outcome) {
         still.push(event);
         reasons.set(event.processor_event_id, outcome.waits);
@@ -148,7 +174,7 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
       progress = true;
       if (outcome.outcome === 'effect') report.effects += 1;
       if (outcome.outcome === 'nothing') report.without_effect += 1;
-      await insertOutcome(posting, event, outcome);
+      await insertOutcome(await begin(), event, outcome);
     }
     waiting = still;
   }
@@ -162,6 +188,8 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
     for_person: await readForPerson(tx),
   };
 }
+
+type Begin = () => Promise<Posting>;
 
 function readWaiting(tx: Transaction): Promise<WaitingEvent[]> {
   return query(
@@ -197,7 +225,8 @@ async function insertOutcome(
 }
 
 async function processEvent(
-  posting: Posting,
+  tx: Transaction,
+  begin: Begin,
   acting: Acting,
   installation: string,
   event: WaitingEvent,
@@ -216,7 +245,7 @@ async function processEvent(
     if (fact.kind === 'received' && fact.installation !== undefined && fact.installation !== installation) {
       return nothing(`of another installation, ${fact.installation}`);
     }
-    const found = await takeFact(posting, acting, event.account, fact, on);
+    const found = await takeFact(tx, begin, acting, event.account, fact, on);
     if ('waits' in found) return found;
     paymentId = found.payment_id ?? paymentId;
     if (found.outcome !== 'nothing') changed = found;
@@ -224,14 +253,21 @@ async function processEvent(
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'it was told already' };
 }
 
-function takeFact(posting: Posting, acting: Acting, account: string, fact: Fact, on: string): Promise<Outcome> {
+async function takeFact(
+  tx: Transaction,
+  begin: Begin,
+  acting: Acting,
+  account: string,
+  fact: Fact,
+  on: string,
+): Promise<Outcome> {
   switch (fact.kind) {
     case 'received':
-      return takeReceipt(posting, acting, account, fact, on);
+      return takeReceipt(await begin(), acting, account, fact, on);
     case 'refunded':
-      return takeRefund(posting, account, fact, on);
+      return takeRefund(tx, begin, account, fact, on);
     case 'disputed':
-      return takeDispute(posting, account, fact, on);
+      return takeDispute(tx, begin, account, fact, on);
   }
 }
 
@@ -387,12 +423,12 @@ async function applyOnce(
 }
 
 async function takeRefund(
-  posting: Posting,
+  tx: Transaction,
+  begin: Begin,
   account: string,
   fact: Extract<Fact, { kind: 'refunded' }>,
   on: string,
 ): Promise<Outcome> {
-  const { tx } = posting;
   const state = await paymentKnownAs(tx, account, fact.ids);
   if (state === undefined) return { waits: `for the payment ${fact.ids[0]}, which nothing has told of yet` };
   // Each event says how much was refunded in all: what is new is the rest, whichever comes first.
@@ -414,7 +450,7 @@ async function takeRefund(
       waits: `only ${left.forPeople()} of payment ${state.payment_id} is left to refund ${more.forPeople()} of`,
     };
   }
-  await reverseAll(posting, [
+  await reverseAll(await begin(), [
     {
       identity: processorIdentity(account, `${fact.charge}|refunded|${fact.total.toString()}`),
       payment_id: state.payment_id,
@@ -443,12 +479,12 @@ interface DisputeState {
 
 /** Opened, then decided, never back: what comes late is known to be late. */
 async function takeDispute(
-  posting: Posting,
+  tx: Transaction,
+  begin: Begin,
   account: string,
   fact: Extract<Fact, { kind: 'disputed' }>,
   on: string,
 ): Promise<Outcome> {
-  const { tx } = posting;
   const state = await paymentKnownAs(tx, account, fact.ids);
   if (state === undefined) return { waits: `for the payment ${fact.ids[0]}, which nothing has told of yet` };
   if (fact.amount.currency !== state.currency) {
@@ -466,6 +502,7 @@ async function takeDispute(
     reason,
   });
   if (before?.outcome) return outcome(`dispute ${fact.dispute} is ${before.outcome}`, 'nothing');
+  const posting = await begin();
   const disputeId = before?.dispute_id ?? (await openDispute(posting, identity, state.payment_id, fact, on));
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed';
   // Money goes with an open dispute, or is gone with a lost one; an inquiry takes none.

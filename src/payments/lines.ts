@@ -1,7 +1,9 @@
 /** SQL over bank files and their lines. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BankLine, BankStatement } from './bank/statement.ts';
+import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
 import type { Posting } from './posting.ts';
+import { TAKEN_BACK } from './queries.ts';
 import type { BankFormat } from './words.ts';
 
 export async function readKnownFile(
@@ -111,6 +113,35 @@ export async function insertBankFile(
   return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
 }
 
+export interface TwinRow {
+  readonly bank_line_id: number;
+  /** The line that came before it, and its account. */
+  readonly twin_id: number;
+  readonly account: string;
+  /** Null: it came in the same file, and nothing is recorded of it yet. */
+  readonly outcome: NewOutcome['outcome'] | null;
+  readonly payment_id: number | null;
+}
+
+/**
+ * Of these lines, those that are equal to an earlier line but for the account: reference (or text), day, direction, amount
+ * and currency. What was wholly taken back since is no twin.
+ */
+export function readTwins(tx: Transaction, lineIds: readonly number[]): Promise<TwinRow[]> {
+  return query(
+    tx,
+    `SELECT l.bank_line_id, t.bank_line_id AS twin_id, t.account, o.outcome, o.payment_id
+     FROM bank_lines l
+     JOIN bank_lines t ON (t.identity, t.currency) = (l.identity, l.currency)
+       AND t.account <> l.account AND t.bank_line_id < l.bank_line_id
+     LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
+     WHERE l.bank_line_id = ANY (CAST(:lineIds AS bigint[])) AND b.status IS DISTINCT FROM 'reversed'
+     ORDER BY l.bank_line_id, t.bank_line_id`,
+    { lineIds },
+  );
+}
+
 export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
 
 export interface NewOutcome {
@@ -217,20 +248,26 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
 }
 
 /**
- * Link money that no payout has brought yet, the oldest first, less what was refunded or is disputed. What came to a
+ * Link money that no payout has brought yet and that one of this day could bring, the oldest first. What came to a
  * connected account is paid out from there.
  */
-export function readWithProcessor(
-  tx: Transaction,
-  currency: string,
-): Promise<{ payment_id: number; amount: string; received_on: string }[]> {
-  return query(
+export async function readWithProcessor(tx: Transaction, currency: string, day: string): Promise<WithProcessor[]> {
+  const rows = await query<{
+    payment_id: number;
+    currency: string;
+    amount: string;
+    received_on: string;
+    taken_back: TakenBack[];
+  }>(
     tx,
-    `SELECT p.payment_id, p.amount - b.reversed AS amount, p.received_on
-     FROM payments p JOIN payment_balances b USING (payment_id)
-     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency AND b.status <> 'reversed'
+    `SELECT p.payment_id, p.currency, p.amount, p.received_on, ${TAKEN_BACK} AS taken_back
+     FROM payments p
+     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency
        AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)
      ORDER BY p.received_on, p.payment_id`,
     { currency },
   );
+  return rows
+    .map((row) => ({ payment_id: row.payment_id, amount: leftOn(row, day) }))
+    .filter((each) => each.amount.isPositive());
 }

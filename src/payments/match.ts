@@ -90,6 +90,8 @@ export const CONFIDENCE = {
   amounts_add_up: '0.60',
   amount_and_name: '0.60',
   amount_alone: '0.20',
+  /** That it is no new payment at all. */
+  same_payment: '0.50',
 } as const;
 
 /** Of a sum of several documents, so many documents are tried, and so many at once: 60,459 sums at most. */
@@ -244,10 +246,11 @@ interface Payer {
 export function match(incoming: Incoming, book: Book): Match {
   const { references, cut } = findReferences(incoming.references);
   const { currency } = incoming.amount;
-  const seen = references.flatMap((reference) => {
+  const named = references.flatMap((reference): Seen[] => {
     const document = book.numbered(reference.number);
-    return document === undefined || document.currency !== currency ? [] : [{ reference, document }];
+    return document === undefined ? [] : [{ reference, document }];
   });
+  const seen = named.filter(({ document }) => document.currency === currency);
   const certain = seen.filter(({ reference }) => reference.guess === undefined);
   const partners = new Set(certain.map(({ document }) => document.partner_id));
   const partnerId = partners.size === 1 ? ([...partners][0] as string) : undefined;
@@ -267,7 +270,7 @@ export function match(incoming: Incoming, book: Book): Match {
     partner_id: known,
     applied: [],
     suggested,
-    why: whyNot(incoming, certain, partners, known, suggested, book),
+    why: whyNot(incoming, { named, certain, partners, known, suggested }, book),
   };
 }
 
@@ -530,10 +533,20 @@ export function onlySum(amount: Amount, documents: readonly Payable[]): Payable[
 
 function whyNot(
   incoming: Incoming,
-  certain: readonly Seen[],
-  partners: ReadonlySet<string>,
-  known: string | undefined,
-  suggested: readonly Suggested[],
+  {
+    named: all,
+    certain,
+    partners,
+    known,
+    suggested,
+  }: {
+    /** In whatever currency. */
+    named: readonly Seen[];
+    certain: readonly Seen[];
+    partners: ReadonlySet<string>;
+    known: string | undefined;
+    suggested: readonly Suggested[];
+  },
   book: Book,
 ): string {
   const best = suggested[0];
@@ -545,6 +558,11 @@ function whyNot(
   }
   if (named !== undefined)
     return `${named.document.number} is named, but the payer can't be told to be ${book.nameOf(named.document.partner_id)}${end}`;
+  const foreign = all.find(
+    ({ reference, document }) => reference.guess === undefined && document.currency !== incoming.amount.currency,
+  )?.document;
+  if (foreign !== undefined)
+    return `${foreign.number} is named, but it is in ${foreign.currency}, and this in ${incoming.amount.currency}${end}`;
   if (known !== undefined) return `from ${known}, without a reference that is certain${end}`;
   return `neither a certain reference nor a known payer${incoming.payer_name === undefined ? '' : ` (${incoming.payer_name.slice(0, 60)})`}${end}`;
 }

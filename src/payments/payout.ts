@@ -3,6 +3,40 @@
  * was paid, so a payout is the oldest payments up to one of them, less a fee that is plausible. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
+import type { ReversalKind } from './words.ts';
+
+/** What was taken back of a payment, and given back of that. */
+export interface TakenBack {
+  readonly amount: string;
+  readonly kind: ReversalKind;
+  readonly reversed_on: string;
+  readonly reinstated_on: string | null;
+}
+
+/**
+ * What of a link payment a payout of this day could bring: what had come by then and not been taken back. What was
+ * recorded by mistake or twice never was with the processor.
+ */
+export function leftOn(
+  payment: {
+    readonly currency: string;
+    readonly amount: string;
+    readonly received_on: string;
+    readonly taken_back: readonly TakenBack[];
+  },
+  day: string,
+): Amount {
+  const money = (text: string) => Amount.of(text, payment.currency);
+  if (payment.received_on > day) return Amount.zero(payment.currency);
+  return payment.taken_back
+    .filter(
+      ({ kind, reversed_on, reinstated_on }) =>
+        kind === 'mistake' ||
+        kind === 'duplicate' ||
+        (reversed_on <= day && (reinstated_on === null || reinstated_on > day)),
+    )
+    .reduce((left, each) => left.minus(money(each.amount)), money(payment.amount));
+}
 
 /** Link money that is still with the processor. */
 export interface WithProcessor {

@@ -1,6 +1,7 @@
 /** SQL over payments: what is recorded, each in one statement however many there are, and what is read back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Evidence } from './match.ts';
+import type { TakenBack } from './payout.ts';
 import type { Posting } from './posting.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './words.ts';
 
@@ -321,6 +322,13 @@ export function readPayers(tx: Transaction): Promise<{ partner_id: string; name:
   return query(tx, `SELECT partner_id, name FROM partners ORDER BY partner_id`);
 }
 
+/** `taken_back` of the payment `p`: see TakenBack. */
+export const TAKEN_BACK = `coalesce((
+              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
+                       'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)
+              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+              WHERE r.payment_id = p.payment_id), '[]')`;
+
 /** A payment with all references under which it was seen, to tell whether what arrives is the same money. */
 export interface Candidate {
   readonly payment_id: number;
@@ -329,18 +337,20 @@ export interface Candidate {
   readonly currency: string;
   readonly amount: string;
   readonly reversed: string;
+  readonly taken_back: readonly TakenBack[];
   readonly partner_id: string | null;
   readonly received_on: string;
   readonly references: readonly string[];
   /** Numbers of the documents that it pays, or paid. */
   readonly documents: readonly string[];
+  /** Itself, or a payment of the bank that a person took back as its duplicate. */
   readonly seen_by_bank: boolean;
   readonly seen_by_processor: boolean;
   readonly seen_by_hand: boolean;
   readonly paid_out: boolean;
 }
 
-/** Payments that aren't wholly taken back and have one of these amounts or one of these references. */
+/** Payments of one of these amounts that aren't wholly taken back, and whatever has one of these references. */
 export function readCandidates(
   tx: Transaction,
   wanted: { money: readonly { currency: string; amount: string }[]; references: readonly string[] },
@@ -348,6 +358,7 @@ export function readCandidates(
   return query(
     tx,
     `SELECT p.payment_id, p.source, p.method, p.currency, p.amount, b.reversed, b.partner_id, p.received_on,
+            ${TAKEN_BACK} AS taken_back,
             s.seen AS "references",
             ARRAY(SELECT DISTINCT d.number FROM payment_applications a JOIN documents d USING (document_id)
                   WHERE a.payment_id = p.payment_id ORDER BY d.number) AS documents,
@@ -358,17 +369,17 @@ export function readCandidates(
        SELECT array_agg(s.reference) || p.reference
                 || array_remove(array_agg(l.bank_reference), NULL)
                 || coalesce(array_agg(f.text) FILTER (WHERE f.text IS NOT NULL), '{}') AS seen,
-              coalesce(bool_or(s.source = 'bank'), false) AS seen_by_bank,
+              coalesce(bool_or(s.source = 'bank'), false) OR EXISTS (
+                SELECT FROM payment_reversals r JOIN payments o ON o.payment_id = r.payment_id
+                WHERE r.duplicate_of = p.payment_id AND o.source = 'bank') AS seen_by_bank,
               coalesce(bool_or(s.source = 'processor'), false) AS seen_by_processor,
               coalesce(bool_or(s.source = 'hand'), false) AS seen_by_hand
        FROM payment_sightings s LEFT JOIN bank_lines l USING (bank_line_id)
        LEFT JOIN LATERAL jsonb_to_recordset(l."references") AS f (field text, text text) ON true
        WHERE s.payment_id = p.payment_id) AS s
-     WHERE b.status <> 'reversed'
-       AND ((p.currency, p.amount) IN (
-              SELECT currency, amount FROM json_to_recordset(CAST(:money AS json)) AS m (currency text, amount numeric))
-         OR p.payment_id IN (
-              SELECT payment_id FROM payment_sightings WHERE reference = ANY (CAST(:references AS text[]))))
+     WHERE (b.status <> 'reversed' AND (p.currency, p.amount) IN (
+              SELECT currency, amount FROM json_to_recordset(CAST(:money AS json)) AS m (currency text, amount numeric)))
+        OR p.payment_id IN (SELECT payment_id FROM payment_sightings WHERE reference = ANY (CAST(:references AS text[])))
      ORDER BY p.payment_id`,
     { money: JSON.stringify(wanted.money), references: wanted.references },
   );
@@ -471,8 +482,10 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               FROM payment_suggestions s LEFT JOIN documents d USING (document_id)
               LEFT JOIN document_balances o USING (document_id)
               LEFT JOIN payment_balances same ON same.payment_id = s.same_as
-              WHERE s.payment_id = p.payment_id AND b.unapplied > 0
-                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END), '[]') AS suggestions,
+              WHERE s.payment_id = p.payment_id
+                AND CASE WHEN s.same_as IS NULL THEN b.unapplied > 0 AND o.status = 'open'
+                         ELSE b.status <> 'reversed' AND same.status <> 'reversed'
+                              AND (b.unapplied > 0 OR same.unapplied > 0) END), '[]') AS suggestions,
             coalesce((
               SELECT json_agg(json_build_object('dispute', t.identity, 'amount', t.amount::text, 'reason', t.reason,
                        'opened_on', t.opened_on, 'outcome', c.outcome) ORDER BY t.dispute_id)

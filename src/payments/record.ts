@@ -1,6 +1,6 @@
 /**
- * Recording a payment by hand. The same invoice (or partner), amount and reference is the same payment, whether a person,
- * the bank or the processor told of it before; a likeness in less than that is a suggestion.
+ * Recording a payment by hand. The same invoice (or partner and day), amount and reference is the same payment, whether a
+ * person, the bank or the processor told of it before; a likeness in less than that is a suggestion.
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -9,9 +9,11 @@ import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { squeezed } from './bank/statement.ts';
+import { CONFIDENCE } from './match.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
 import {
   type Candidate,
+  insertAssignments,
   insertPayments,
   insertSightings,
   insertSuggestions,
@@ -20,7 +22,15 @@ import {
   readPayable,
   readStates,
 } from './queries.ts';
-import { daysBetween, isDocumentNumber, sameReference } from './same.ts';
+import {
+  DAYS,
+  DAYS_OF_A_NUMBER,
+  daysBetween,
+  isDocumentNumber,
+  isTelling,
+  processorIds,
+  sameReference,
+} from './same.ts';
 import type { Method } from './words.ts';
 
 export interface RecordRequest {
@@ -39,10 +49,11 @@ export interface Recorded {
   readonly paymentId: number;
   /** It was known: nothing new was recorded but that it was seen again. */
   readonly duplicate: boolean;
+  /** Payments that it may be the same as: a person judges. */
+  readonly alike: readonly number[];
+  /** Why nothing of it is applied to the invoice that was named. */
+  readonly kept?: string;
 }
-
-/** Likenesses further apart than this are no hint. */
-const ALIKE_WITHIN_DAYS = 30;
 
 export async function recordPayment(tx: Transaction, acting: Acting, request: RecordRequest): Promise<Recorded> {
   const amount = positiveAmount(request.amount, request.currency);
@@ -76,7 +87,7 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
   const alike = candidates.filter(
     (each) => money(each.amount, each).equals(amount) && (each.partner_id === null || each.partner_id === partnerId),
   );
-  const same = alike.find((each) => isSame(each, reference, receivedOn, document));
+  const same = alike.find((each) => isSame(each, { reference, receivedOn, partnerId, document }));
   // Money that came for a paid invoice came all the same: it is unapplied cash.
   if (same === undefined && document !== undefined) refuseUnpayable(document);
 
@@ -87,7 +98,7 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
   });
   if (same !== undefined) {
     await seeAgain(posting, acting, same, { reference, receivedOn, partnerId, document });
-    return { paymentId: same.payment_id, duplicate: true };
+    return { paymentId: same.payment_id, duplicate: true, alike: [] };
   }
   const identity = await freeIdentity(tx, [
     document?.number ?? partnerId,
@@ -114,8 +125,10 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
   const paymentId = ids.get(identity) as number;
   await insertSightings(posting, [{ identity, payment_id: paymentId, source: 'hand', reference, bank_line_id: null }]);
   if (document !== undefined) await applyByHand(posting, acting, paymentId, document, receivedOn);
-  await suggestLikeness(posting, paymentId, alike, amount, receivedOn, document);
-  return { paymentId, duplicate: false };
+  const near = alike.filter((each) => isAlike(each, { reference, receivedOn, partnerId, document }));
+  await suggestLikeness(posting, paymentId, near, amount, reference);
+  const kept = document?.status === 'paid' ? { kept: `${document.number} is paid` } : {};
+  return { paymentId, duplicate: false, alike: near.map((each) => each.payment_id), ...kept };
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
@@ -130,7 +143,7 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
 
 function refuseUnpayable(document: PayableRow): void {
   const reason = whyTakesNoPayment(document);
-  if (reason === undefined || document.status === 'paid') return;
+  if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
   const remedy = `Record it with --partner ${document.partner_id} instead, as unapplied cash`;
   throw refuse('argument_invalid', {
     argument: '--invoice',
@@ -139,32 +152,47 @@ function refuseUnpayable(document: PayableRow): void {
   });
 }
 
-/** The same amount is given: whether the reference is the same, and what it is for. */
-function isSame(
-  candidate: Candidate,
-  reference: string,
-  receivedOn: string,
-  document: PayableRow | undefined,
-): boolean {
-  const forIt =
-    document === undefined || candidate.documents.length === 0 || candidate.documents.includes(document.number);
-  if (!forIt || !sameReference(reference, candidate.references)) return false;
-  // A document's number comes again with every part that is paid of it, and short words with anything.
-  const telling = document !== undefined && candidate.documents.includes(document.number);
-  if (isDocumentNumber(reference)) return telling;
-  return telling || !candidate.seen_by_hand || candidate.received_on === receivedOn;
+/** What a person says of a payment, beside its amount. */
+interface Said {
+  readonly reference: string;
+  readonly receivedOn: string;
+  readonly partnerId: string;
+  readonly document: PayableRow | undefined;
+}
+
+/** The same amount is given: whether it is for the same, and has the same reference within the days that this counts. */
+function isSame(candidate: Candidate, { reference, receivedOn, partnerId, document }: Said): boolean {
+  if (!isForIt(candidate, document)) return false;
+  const found = sameReference(reference, candidate.references);
+  // What the processor gave its own id is one payment for good.
+  if (found && processorIds([reference]).length > 0) return true;
+  const days = daysBetween(candidate.received_on, receivedOn);
+  const sameDocument = document !== undefined && candidate.documents.includes(document.number);
+  const equal = candidate.references.some((known) => squeezed(known) === squeezed(reference));
+  // Words too, said twice of one day.
+  if (equal && days === 0 && (sameDocument || candidate.partner_id === partnerId)) return true;
+  // A document's number comes again with every part that is paid of it.
+  if (isDocumentNumber(reference)) return found && sameDocument && days <= DAYS_OF_A_NUMBER;
+  if (days > DAYS || !isTelling(reference)) return false;
+  if (sameDocument) return equal || found;
+  // A reference that only people gave may come again with another payment of the partner.
+  return found && (candidate.seen_by_bank || candidate.seen_by_processor || !candidate.seen_by_hand);
+}
+
+const isForIt = (candidate: Candidate, document: PayableRow | undefined): boolean =>
+  document === undefined || candidate.documents.length === 0 || candidate.documents.includes(document.number);
+
+/** The same amount is given: whether it may be the same payment all the same. */
+function isAlike(candidate: Candidate, { reference, receivedOn, document }: Said): boolean {
+  const near = daysBetween(candidate.received_on, receivedOn) <= DAYS;
+  return isForIt(candidate, document) && (near || sameReference(reference, candidate.references));
 }
 
 async function seeAgain(
   posting: Posting,
   acting: Acting,
   same: Candidate,
-  {
-    reference,
-    receivedOn,
-    partnerId,
-    document,
-  }: { reference: string; receivedOn: string; partnerId: string; document: PayableRow | undefined },
+  { reference, receivedOn, partnerId, document }: Said,
 ): Promise<void> {
   const identity = ['hand', partnerId, same.payment_id, squeezed(reference)].join('|');
   await insertSightings(posting, [
@@ -172,6 +200,12 @@ async function seeAgain(
   ]);
   const applicable = document !== undefined && whyTakesNoPayment(document) === undefined && same.documents.length === 0;
   if (applicable) await applyByHand(posting, acting, same.payment_id, document, receivedOn);
+  // Whose it is was to be found out, and a person has said it.
+  const [state] = await readStates(posting.tx, [same.payment_id]);
+  if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
+  await insertAssignments(posting, [
+    { payment_id: same.payment_id, from_partner_id: null, partner_id: partnerId, amount: state.unapplied },
+  ]);
 }
 
 async function applyByHand(
@@ -207,25 +241,22 @@ async function suggestLikeness(
   paymentId: number,
   alike: readonly Candidate[],
   amount: Amount,
-  receivedOn: string,
-  document: PayableRow | undefined,
+  reference: string,
 ): Promise<void> {
-  const near = alike.filter(
-    (each) =>
-      daysBetween(each.received_on, receivedOn) <= ALIKE_WITHIN_DAYS &&
-      (document === undefined || each.documents.length === 0 || each.documents.includes(document.number)),
-  );
   await insertSuggestions(
     posting,
-    near.map((each) => ({
-      payment_id: paymentId,
-      document_id: null,
-      same_as: each.payment_id,
-      amount: amount.toString(),
-      confidence: '0.50',
-      evidence: {
-        why: `payment ${each.payment_id} of ${each.received_on} is of the same payer and amount, under another reference`,
-      },
-    })),
+    alike.map((each) => {
+      const equal = each.references.some((known) => squeezed(known) === squeezed(reference));
+      return {
+        payment_id: paymentId,
+        document_id: null,
+        same_as: each.payment_id,
+        amount: amount.toString(),
+        confidence: CONFIDENCE.same_payment,
+        evidence: {
+          why: `of ${each.received_on}, of the same amount${each.partner_id === null ? '' : ' and payer'}, under ${equal ? 'the same' : 'another'} reference`,
+        },
+      };
+    }),
   );
 }

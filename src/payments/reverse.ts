@@ -62,8 +62,12 @@ export interface ReverseRequest {
   readonly duplicateOf?: number | undefined;
 }
 
-/** What a person takes back. */
-export async function reversePayment(tx: Transaction, acting: Acting, request: ReverseRequest): Promise<void> {
+/** What a person takes back; gives how much that is, and the numbers of the invoices that it had paid. */
+export async function reversePayment(
+  tx: Transaction,
+  acting: Acting,
+  request: ReverseRequest,
+): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
   const today = todayOf(acting);
@@ -81,13 +85,9 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
     });
   }
   if (request.duplicateOf !== undefined) {
-    const other = await paymentState(tx, request.duplicateOf);
-    if (other.payment_id === state.payment_id || other.currency !== state.currency) {
-      throw refuse('argument_invalid', {
-        argument: '--duplicate-of',
-        value: String(request.duplicateOf),
-        reason: 'must be another payment in the same currency',
-      });
+    const reason = await whyNoDuplicate(tx, state, await paymentState(tx, request.duplicateOf));
+    if (reason !== undefined) {
+      throw refuse('argument_invalid', { argument: '--duplicate-of', value: String(request.duplicateOf), reason });
     }
   }
   const left = money(state.amount, state).minus(money(state.reversed, state));
@@ -104,10 +104,11 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
     subject: String(state.payment_id),
     details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
   });
-  await reverseAll(posting, [
+  // A person's act is known by its event.
+  const identity = `hand|${posting.eventId}`;
+  const reversed = await reverseAll(posting, [
     {
-      // A person's act is known by its event.
-      identity: `hand|${posting.eventId}`,
+      identity,
       payment_id: state.payment_id,
       amount: amount.toString(),
       kind: request.kind,
@@ -118,14 +119,32 @@ export async function reversePayment(tx: Transaction, acting: Acting, request: R
       reversed_on: on,
     },
   ]);
+  return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
+}
+
+/** Why a payment can't be the duplicate of another, which stays: of two payments of one money one must. */
+async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
+  const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
+  if (other.payment_id === state.payment_id) return 'must be another payment';
+  if (money(other) !== money(state)) return `is of ${money(other)}, and payment ${state.payment_id} of ${money(state)}`;
+  if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
+    return `is ${other.partner_id}'s, and payment ${state.payment_id} ${state.partner_id}'s`;
+  if (other.status === 'reversed') return 'is taken back itself: the payment that stays must be named';
+  const [duplicate] = await query<{ duplicate_of: number }>(
+    tx,
+    `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+     WHERE r.payment_id = :id AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
+    { id: other.payment_id },
+  );
+  return duplicate && `is itself, in part, a duplicate of payment ${duplicate.duplicate_of}`;
 }
 
 /**
  * Takes payments back, each at most once in one call and by no more than is left of it. It comes out of unapplied cash
- * first, then out of what was applied last; what an application loses only in part is applied again. Gives the ids of
- * the reversals by their identities.
+ * first, then out of what was applied last; what an application loses only in part is applied again. Gives what became
+ * of each by its identity.
  */
-export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, number>> {
+export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, Reversed>> {
   if (reversals.length === 0) return new Map();
   const { tx } = posting;
   const paymentIds = reversals.map((each) => each.payment_id);
@@ -175,8 +194,26 @@ export async function reverseAll(posting: Posting, reversals: readonly NewRevers
     posting,
     plans.flatMap(({ plan }) => plan.undone.map((each) => each.document_id)),
   );
-  return ids;
+  return new Map(
+    plans.map(({ reversal: { identity }, plan }) => [
+      identity,
+      {
+        payment_reversal_id: ids.get(identity) as number,
+        reopened: [...new Set(plan.undone.map((each) => each.number))],
+      },
+    ]),
+  );
 }
+
+export interface Reversed {
+  readonly payment_reversal_id: number;
+  /** The numbers of the invoices that it was taken from. */
+  readonly reopened: readonly string[];
+}
+
+/** What a reversal did to what was paid, for people. */
+export const whatIsOwedAgain = (reopened: readonly string[]): string =>
+  reopened.length === 0 ? 'it came out of unapplied cash' : `what it paid of ${reopened.join(', ')} is owed again`;
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];

@@ -1,6 +1,7 @@
 /**
  * Whether two sightings are the same money. The same payment may come by webhook, by bank file and by hand; what they
- * have in common is a reference, the amount, and for a document's number as reference the document. Pure.
+ * have in common is a reference with a number in it, the amount, and for a document's number as reference the document.
+ * Words alone ("wire transfer") come with any payment. What is less than that a person judges. Pure.
  */
 import { type BankLine, reference, squeezed } from './bank/statement.ts';
 import type { Candidate } from './queries.ts';
@@ -13,14 +14,14 @@ export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => text.match(PROCESSOR_ID) ?? [])),
 ];
 
-/** References shorter than this are found by chance. */
+/** Searched for, references shorter than this are found by chance. */
 const SHORTEST = 4;
 /** Inside a longer text only what is as long as this counts. */
 const SHORTEST_INSIDE = 8;
-/** A reference may come again with another payment after so many days. */
-const DAYS = 30;
+/** A reference may come again with another payment after so many days, and a likeness further apart is no hint. */
+export const DAYS = 30;
 /** A document's number as reference comes again with every part that is paid of it. */
-const DAYS_OF_A_NUMBER = 7;
+export const DAYS_OF_A_NUMBER = 7;
 
 export function daysBetween(one: string, other: string): number {
   return Math.abs(Date.parse(one) - Date.parse(other)) / 86_400_000;
@@ -49,10 +50,13 @@ export function sharedReference(line: BankLine, candidate: Candidate): string | 
   });
 }
 
-/** Whether a reference stands in one of these texts, whole. */
+/** Whether a reference tells its payment from others: one without a digit comes with any. */
+export const isTelling = (text: string): boolean => /\d/.test(text) && reference(text) !== undefined;
+
+/** Whether a telling reference stands in one of these texts, whole. */
 export function sameReference(known: string, texts: readonly string[]): boolean {
   const wanted = squeezed(known);
-  if (wanted.length < SHORTEST || reference(known) === undefined) return false;
+  if (wanted.length < SHORTEST || !isTelling(known)) return false;
   return texts.some((text) => {
     const found = squeezed(text);
     return found === wanted || (wanted.length >= SHORTEST_INSIDE && found.includes(wanted));

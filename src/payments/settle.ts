@@ -17,15 +17,14 @@ export async function settlePayout(
   if (payout === undefined) throw refuseIt('there is no such payout');
   if (payout.gross !== null) throw refuseIt('its payments are known');
   const wanted = new Set(request.paymentIds);
-  const waiting = (await readWithProcessor(tx, payout.currency)).filter((each) => wanted.has(each.payment_id));
+  const waiting = (await readWithProcessor(tx, payout.currency, payout.received_on)).filter((each) =>
+    wanted.has(each.payment_id),
+  );
   const missing = [...wanted].filter((id) => !waiting.some((each) => each.payment_id === id));
   if (missing.length > 0) {
     throw refuseIt(`payment ${missing.join(', ')} is no link payment in ${payout.currency} that waits for its payout`);
   }
-  const gross = waiting.reduce(
-    (sum, each) => sum.plus(Amount.of(each.amount, payout.currency)),
-    Amount.zero(payout.currency),
-  );
+  const gross = waiting.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
     throw refuseIt(
@@ -43,7 +42,7 @@ export async function settlePayout(
       gross: gross.toString(),
       fees: fees.toString(),
       why: 'a person said so',
-      payments: waiting.map(({ payment_id, amount }) => ({ payment_id, amount })),
+      payments: waiting.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() })),
     },
   ]);
 }

@@ -12,7 +12,7 @@ import { fill, readTemplate } from '../documents/draw/template.ts';
 import { drawable, shortened } from '../documents/draw/text.ts';
 import { addressLines } from '../documents/draw/wording.ts';
 import { localeOf } from '../documents/locale.ts';
-import type { AccountStatement, Statement, StatementLine } from './statement.ts';
+import { type AccountStatement, movementName, type Statement, type StatementLine } from './statement.ts';
 
 export interface StatementFace {
   readonly statement: Statement;
@@ -119,8 +119,8 @@ function drawAccount(sheet: Sheet, { from, as_of: asOf }: Statement, account: Ac
   );
 }
 
-const movement = (labels: Sheet['labels']['account'], { fact, document, reference }: StatementLine): string =>
-  fill(labels.movements[fact], { of: drawable(document ?? reference ?? '') }).trim();
+const movement = (labels: Sheet['labels']['account'], line: StatementLine): string =>
+  fill(labels.movements[movementName(line)], { of: drawable(line.document ?? line.reference ?? '') }).trim();
 
 // --- Tables ---------------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import type { Address } from '../config.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { Amount } from '../money.ts';
+import type { ReversalKind } from '../payments/words.ts';
 import { BUCKETS, type Bucket, bucketOf, daysBetween } from './aging.ts';
 import { readPresentDay, TIED_ACCOUNTS } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
@@ -30,6 +31,8 @@ export interface StatementLine {
   /** When it happened; earlier than its entry where that month was closed already. */
   readonly dated_on: string;
   readonly fact: Movement;
+  /** Why a payment was taken back; null of anything else. */
+  readonly kind: ReversalKind | null;
   readonly document: string | null;
   readonly reference: string | null;
   readonly amount: string;
@@ -67,6 +70,12 @@ export interface StatementRequest {
   /** In the issuer's zone. */
   readonly today: string;
 }
+
+/** The name of a movement for whoever words it: of a payment taken back, by why. */
+export type MovementName = Exclude<Movement, 'payment_reversed'> | `payment_${ReversalKind}`;
+
+export const movementName = ({ fact, kind }: Pick<StatementLine, 'fact' | 'kind'>): MovementName =>
+  fact === 'payment_reversed' ? `payment_${kind ?? 'returned'}` : fact;
 
 interface MovementRow extends Omit<StatementLine, 'balance'> {
   readonly currency: string;
@@ -107,16 +116,40 @@ export async function readStatement(tx: Transaction, request: StatementRequest):
   };
 }
 
-/** Each fact that changed what the partner owes in all, in order of date; within a day, documents before money. */
+/** The tables of what moves an account, with the column that the journal's entries know their rows by. */
+const TABLES: Readonly<Record<Movement, readonly [table: string, id: string]>> = {
+  document_issued: ['documents', 'document_id'],
+  document_voided: ['voids', 'document_id'],
+  written_off: ['write_offs', 'write_off_id'],
+  payment_received: ['payments', 'payment_id'],
+  payment_assigned: ['payment_assignments', 'payment_assignment_id'],
+  small_difference: ['small_differences', 'payment_application_id'],
+  small_difference_undone: ['payment_unapplications', 'payment_application_id'],
+  payment_reversed: ['payment_reversals', 'payment_reversal_id'],
+  payment_reinstated: ['payment_reinstatements', 'payment_reversal_id'],
+  credit_refunded: ['credit_refunds', 'credit_refund_id'],
+  credit_refund_returned: ['credit_refund_returns', 'credit_refund_id'],
+};
+
+/** The number that a fact was recorded under, of all facts. */
+const RECORDED_AS = `CASE m.fact ${Object.entries(TABLES)
+  .map(([fact, [table, id]]) => `WHEN '${fact}' THEN (SELECT t.fact_id FROM ${table} t WHERE t.${id} = m.fact_id)`)
+  .join(' ')} END`;
+
+/** Each fact that changed what the partner owes in all, in order of date; within a day, as they were recorded. */
 function readMovements(tx: Transaction, partnerId: string, asOf: string): Promise<MovementRow[]> {
   return query(
     tx,
-    `SELECT entry_on AS date, dated_on, fact, document, reference, currency, sum(amount) AS amount
-     FROM journal_of_facts
-     WHERE partner_id = :partnerId AND entry_on <= CAST(:asOf AS date)
-       AND control IN (:receivable, :credit, :unapplied)
-     GROUP BY entry_on, dated_on, fact, fact_id, document, reference, currency HAVING sum(amount) <> 0
-     ORDER BY entry_on, fact <> 'document_issued', dated_on, fact_id, fact`,
+    `SELECT m.date, m.dated_on, m.fact, m.document, m.reference, m.currency, m.amount,
+            CASE m.fact WHEN 'payment_reversed' THEN (
+              SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
+     FROM (
+       SELECT entry_on AS date, dated_on, fact, fact_id, document, reference, currency, sum(amount) AS amount
+       FROM journal_of_facts
+       WHERE partner_id = :partnerId AND entry_on <= CAST(:asOf AS date)
+         AND control IN (:receivable, :credit, :unapplied)
+       GROUP BY entry_on, dated_on, fact, fact_id, document, reference, currency HAVING sum(amount) <> 0) AS m
+     ORDER BY m.date, ${RECORDED_AS}`,
     { partnerId, asOf, ...TIED_ACCOUNTS },
   );
 }

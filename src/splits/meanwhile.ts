@@ -242,7 +242,7 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
       rows.push({
         routed_share_id: each.share.routed_share_id,
         payment_id: each.payment.payment_id,
-        payment_reversal_id: ids.get(identityOf(each)) as number,
+        payment_reversal_id: ids.get(identityOf(each))?.payment_reversal_id as number,
         currency: each.quote.currency,
         amount: each.amount.negated().toString(),
       });

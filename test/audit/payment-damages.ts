@@ -12,6 +12,10 @@ export async function payInEveryWay(books: Books): Promise<void> {
   await books.events([linked.completed(), linked.disputed('needs_response', 400), linked.closed('won', 400)]);
   const paid = await books.record({ amount: '5.00', number: inv(1), reference: 'FT-77', receivedOn: '2026-09-20' });
   await books.unapply(paid.paymentId);
+  const twice = { amount: '2.00', partnerId: 'p-1', receivedOn: '2026-09-20' };
+  const { paymentId: kept } = await books.record({ ...twice, reference: 'FT-78' });
+  const { paymentId } = await books.record({ ...twice, reference: 'FT-79' });
+  await books.reverse({ paymentId, kind: 'duplicate', duplicateOf: kept });
   const lines = [
     `2026-09-28,5.00,USD,0001,FT-77,wire,Harbour Lights Ticketing,ACC-1`,
     `2026-09-28,8.00,USD,0001,B-2,${inv(1)} Harbour Lights Ticketing,Harbour Lights Ticketing,ACC-1`,
@@ -20,6 +24,27 @@ export async function payInEveryWay(books: Books): Promise<void> {
     `2026-09-30,-1.00,USD,0001,B-5,fee,,`,
   ];
   await books.bankText('september.csv', `${CSV}${lines.join('\n')}\n`);
+}
+
+/** Reversals of new payments by hand, `first` and `last` of one amount and `other` of another. */
+function duplicates(...pairs: readonly (readonly [payment: string, of: string])[]): string[] {
+  const payments = ['first', 'last', 'other'].map(
+    (name) => `
+      INSERT INTO payments (identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
+      SELECT '${name}', 'hand', partner_id, currency, ${name === 'other' ? 4 : 3}, 'wire', '', received_on, entry_on, '${name}', recorded_at, event_id
+      FROM payments WHERE reference = 'FT-77' LIMIT 1`,
+  );
+  const sightings = `
+    INSERT INTO payment_sightings (identity, payment_id, source, reference, recorded_at, event_id)
+    SELECT identity, payment_id, source, reference, recorded_at, event_id FROM payments
+    WHERE identity IN ('first', 'last', 'other')`;
+  const reversals = pairs.map(
+    ([payment, of]) => `
+      INSERT INTO payment_reversals (identity, payment_id, partner_id, currency, amount, kind, reason, duplicate_of, reversed_on, entry_on, recorded_at, event_id)
+      SELECT p.identity, p.payment_id, p.partner_id, p.currency, p.amount, 'duplicate', 'x', o.payment_id, p.received_on, p.entry_on, p.recorded_at, p.event_id
+      FROM payments p, payments o WHERE p.identity = '${payment}' AND o.identity = '${of}'`,
+  );
+  return [...payments, sightings, ...reversals];
 }
 
 export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
@@ -68,6 +93,12 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['a line taken off its statement', 'bank_files_add_up', `DELETE FROM bank_statement_lines WHERE position = 5`],
   ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
   ['a payment taken out of its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
+  [
+    'a payout that brought less of a payment than was left of it',
+    'payouts_bring_what_was_left',
+    `UPDATE payout_payments SET amount = amount - 0.10`,
+    `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10`,
+  ],
   ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
   [
     'an entry moved into a closed month',
@@ -87,4 +118,10 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     `DELETE FROM payment_sightings WHERE source = 'processor'`,
   ],
   ['a dispute that was won and gave nothing back', 'disputes_as_decided', `DELETE FROM payment_reinstatements`],
+  [
+    'two payments that are each taken back as a duplicate of the other',
+    'duplicates_are_of_a_payment',
+    ...duplicates(['last', 'first'], ['first', 'last']),
+  ],
+  ['a duplicate of a payment of another amount', 'duplicates_are_of_a_payment', ...duplicates(['last', 'other'])],
 ];

@@ -67,7 +67,9 @@ export interface Books extends World {
   readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
   readonly apply: (paymentId: number, number: string, amount?: string) => Promise<void>;
   readonly unapply: (paymentId: number, number?: string) => Promise<void>;
-  readonly reverse: (request: Partial<ReverseRequest> & { paymentId: number }) => Promise<void>;
+  readonly reverse: (
+    request: Partial<ReverseRequest> & { paymentId: number },
+  ) => Promise<Awaited<ReturnType<typeof reversePayment>>>;
   readonly bank: (name: string, map?: string) => Promise<BankImport>;
   readonly bankText: (name: string, text: string, options?: { map?: string; preview?: boolean }) => Promise<BankImport>;
   readonly events: (

@@ -238,6 +238,58 @@ describe('once and whole', () => {
     expect(await books.sql('SELECT * FROM bank_files')).toEqual([]);
   });
 
+  test('a line of the day after tomorrow is refused with its file: tomorrow may have begun at the bank', async () => {
+    books = await openBooks();
+    const line = (day: string) => `${day},10.00,USD,0001,B-${day},deposit,,\n`;
+    const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+    const act = books.bankText('future.csv', head + line('2026-10-16') + line('2026-10-17'));
+    await expect(act).rejects.toThrow(/line 3.*2026-10-17.*future/s);
+    expect(await refusalOf(act)).toBe('bank_file_invalid');
+    expect(await books.payments()).toEqual([]);
+    expect((await books.bankText('soon.csv', head + line('2026-10-16'))).lines.new).toBe(1);
+  });
+
+  test('a date that is none and a character that no text has are refused by their place', async () => {
+    books = await openBooks();
+    const camt = bankFile('eur-october-01.camt053.xml').toString();
+    for (const field of ['BookgDt', 'ValDt']) {
+      const act = books.bankText('date.xml', camt.replace(`<${field}><Dt>2026-10-01`, `<${field}><Dt>2026-13-45`));
+      await expect(act).rejects.toThrow(/entry 1.*'2026-13-45' is no date/s);
+      expect(await refusalOf(act)).toBe('bank_file_invalid');
+    }
+    const csv = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+    const nul = books.bankText('nul.csv', `${csv}2026-10-14,10.00,USD,0001,B-1,a\u0000b,,\n`);
+    expect(await refusalOf(nul)).toBe('bank_file_invalid');
+  });
+
+  test('a camt.053 entry that takes back a debit is no payment, whether it says true or 1', async () => {
+    books = await openBooks();
+    const camt = bankFile('eur-october-01.camt053.xml').toString();
+    const reversal = camt.replace(
+      '<CdtDbtInd>CRDT</CdtDbtInd><Sts>',
+      '<CdtDbtInd>CRDT</CdtDbtInd><RvslInd>1</RvslInd><Sts>',
+    );
+    expect(told(await books.bankText('reversal.xml', reversal))[0]).toEqual(['500.00', 'ignored', '', '']);
+  });
+
+  test('a line in another currency than the invoice that it names says so', async () => {
+    books = await openBooks();
+    const text = `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-10-14,500.00,USD,0001,B-1,${inv(4)},Somebody,\n`;
+    const [line] = (await books.bankText('usd.csv', text)).new_lines;
+    expect(line).toMatchObject({ applied: [], why: expect.stringContaining(`${inv(4)} is named, but it is in EUR`) });
+  });
+
+  test('a return of a payment of the same file names its line, in a preview too, and what is owed again', async () => {
+    books = await openBooks({ bank_csv: await mapsOf() });
+    const text = bankFile('newest-first-october.csv').toString();
+    const preview = await books.bankText('newest.csv', text, { map: 'newest_first', preview: true });
+    const report = await books.bankText('newest.csv', text, { map: 'newest_first' });
+    expect(preview.new_lines.map((each) => each.why)).toEqual(report.new_lines.map((each) => each.why));
+    expect(report.new_lines[0]?.why).toMatch(
+      /^the payment of line \d+ is returned by the bank.*; what it paid of INV-2026-000007 is owed again$/,
+    );
+  });
+
   test('entities of a document type are not expanded but refused', async () => {
     books = await openBooks();
     const bomb = '<?xml version="1.0"?><!DOCTYPE d [<!ENTITY a "aaaa">]><Document>&a;</Document>';

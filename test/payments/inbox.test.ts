@@ -102,6 +102,31 @@ test('events of the other mode are refused, and none of their file is stored', a
   expect(await books.balance(inv(11))).toMatchObject({ status: 'open' });
 });
 
+test('an event from beyond tomorrow is refused by its line; half a character is stored as one that is none', async () => {
+  for (const created of ['999999999999', Date.parse('2026-10-17T12:00:00Z') / 1000]) {
+    const act = books.events([event('customer.created', { id: 'cus_2' }, { created })]);
+    await expect(act).rejects.toThrow(/line 1.*created/s);
+    expect(await refusalOf(act)).toBe('processor_events_invalid');
+  }
+  const object = { id: 'cus_3', name: 'a\u0000b \ud800 \\u0000 😀', note: '\\ud83d\\ude00' };
+  expect(await books.events([event('customer.created', object)])).toMatchObject({ stored: 1, without_effect: 1 });
+  const [kept] = await books.sql(
+    `SELECT payload->'data'->'object' AS object FROM processor_events WHERE payload->'data'->'object'->>'id' = 'cus_3'`,
+  );
+  expect(kept).toEqual({ object: { ...object, name: 'a\ufffdb \ufffd \\u0000 😀' } });
+});
+
+test('events that wait leave no audit event each time that nothing comes of them', async () => {
+  const linked = stripePayment({ amount: 900, key: 'WAITS' });
+  await books.events([linked.disputed()]);
+  const audited = () => books.sql(`SELECT count(*)::int AS events FROM audit_events`);
+  const before = await audited();
+  expect((await books.events([])).waiting).toHaveLength(1);
+  expect(await audited()).toEqual(before);
+  await books.events([linked.completed()]);
+  expect(await audited()).not.toEqual(before);
+});
+
 test('amounts are exact in every currency of the processor', () => {
   const cases: readonly (readonly [string, string, string | undefined])[] = [
     ['98050', 'usd', '980.50'],

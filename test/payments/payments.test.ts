@@ -54,7 +54,7 @@ describe('by hand', () => {
       reference: 'wire 4711 x',
       receivedOn: '2026-10-13',
     });
-    expect(again).toEqual({ paymentId: first.paymentId, duplicate: true });
+    expect(again).toMatchObject({ paymentId: first.paymentId, duplicate: true });
     const other = await books.record({ amount: '77.77', number: inv(9), reference: 'FT-999' });
     expect(other.duplicate).toBe(false);
     expect(await books.payment(other.paymentId)).toMatchObject({
@@ -75,6 +75,24 @@ describe('by hand', () => {
     await books.reverse({ paymentId: first.paymentId, kind: 'mistake' });
     expect((await books.record(request)).duplicate).toBe(false);
     expect((await books.record(request)).duplicate).toBe(true);
+  });
+
+  test("money of nobody is its partner's once a person says whose it is, without an invoice to pay", async () => {
+    const line = '2026-10-13,15.50,USD,0001,B-NOBODY-7,deposit,Somebody Unknown,';
+    const report = await books.bankText('nobody.csv', `${CSV}${line}\n`);
+    const [{ payment_id: paymentId }] = report.new_lines as unknown as [{ payment_id: number }];
+    const said = { amount: '15.50', reference: 'B-NOBODY-7', partnerId: 'p-3' };
+    expect(await books.record(said)).toMatchObject({ paymentId, duplicate: true });
+    expect(await books.payment(paymentId)).toMatchObject({ partner_id: 'p-3', unapplied: '15.50' });
+    // Said again, it is known.
+    expect(await books.record(said)).toMatchObject({ paymentId, duplicate: true });
+  });
+
+  test('money for an invoice that is paid is kept as unapplied cash, and says so', async () => {
+    const own = { number: inv(1), reference: 'FT-LATE-1' };
+    expect((await books.balance(inv(1))).status).toBe('paid');
+    expect(await books.record({ ...own, amount: '9' })).toMatchObject({ kept: `${inv(1)} is paid` });
+    expect(await books.record({ amount: '9.50', number: inv(6), reference: 'FT-LATE-2' })).not.toHaveProperty('kept');
   });
 
   test('what cannot be is refused, and nothing moves', async () => {
@@ -157,6 +175,41 @@ describe('taken back', () => {
     await books.reverse({ paymentId });
     expect(await books.balance(inv(7))).toMatchObject({ balance: '120.10', amount_paid: '0.00' });
     expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed', unapplied: '0.00' });
+  });
+});
+
+describe('taken back as a duplicate', () => {
+  const invalid = (act: Promise<unknown>) => expect(act).rejects.toThrow(/--duplicate-of/);
+  const duplicate = (paymentId: number, duplicateOf: number) =>
+    books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
+
+  test('the other must be there still: no two payments are each a duplicate of the other', async () => {
+    const ids: number[] = [];
+    for (const reference of ['DUP-1', 'DUP-2', 'DUP-3']) {
+      ids.push((await books.record({ amount: '21', partnerId: 'p-1', reference })).paymentId);
+    }
+    const [one = 0, two = 0, three = 0] = ids;
+    await duplicate(two, one);
+    await invalid(duplicate(one, two));
+    expect(await books.payment(one)).toMatchObject({ status: 'unapplied' });
+    // In part, and over a third, it comes to the same.
+    await books.reverse({ paymentId: one, kind: 'duplicate', duplicateOf: three, amount: '1' });
+    await invalid(duplicate(three, two));
+    await invalid(duplicate(three, one));
+  });
+
+  test('the other must be of the same amount, currency and partner, as far as the partner is known', async () => {
+    const payment = (request: object) => books.record({ amount: '22', partnerId: 'p-1', ...request });
+    const { paymentId } = await payment({ reference: 'DUP-10' });
+    const others = [
+      await payment({ reference: 'DUP-11', amount: '22.01' }),
+      await payment({ reference: 'DUP-12', currency: 'EUR' }),
+      await payment({ reference: 'DUP-13', partnerId: 'p-2' }),
+    ];
+    for (const other of others) await invalid(duplicate(paymentId, other.paymentId));
+    const report = await books.bankText('dup.csv', `${CSV}2026-09-01,22.00,USD,0001,B-DUP,deposit,,\n`);
+    await duplicate(paymentId, report.new_lines[0]?.payment_id ?? 0);
+    expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed' });
   });
 });
 

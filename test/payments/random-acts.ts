@@ -3,6 +3,7 @@
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
 import { Refusal } from '../../src/errors.ts';
+import type { PaymentJson } from '../../src/payments/payment.ts';
 import type { Books } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
 
@@ -90,6 +91,29 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
         .map(({ each }) => each),
     );
     return true;
+  },
+  async 'payout of the processor'(books, random, day) {
+    const link = (each: PaymentJson) => each.method === 'link' && Number(each.amount) > 1;
+    const payment = pick((await books.payments()).filter(link), random);
+    if (payment === undefined) return false;
+    references += 1;
+    const kept = pick([0, 0.97, 0.5, 1.2], random) ?? 0;
+    const amount = (Number(payment.amount) * (kept || 1)).toFixed(digitsOf(payment.amount));
+    const text = chance(random, 0.7) ? `STRIPE ${payment.reference}` : 'STRIPE TRANSFER';
+    const line = `${day},${amount},${payment.currency},0001 ${payment.currency},PO-${references},${text},STRIPE,\n`;
+    await books.bankText('payout.csv', `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}`);
+    return true;
+  },
+  async 'take back a duplicate'(books, random) {
+    const payments = await books.payments();
+    const payment = pick(payments, random);
+    const other = pick(
+      payments.filter((each) => each !== payment && each.amount === payment?.amount),
+      random,
+    );
+    if (payment === undefined || other === undefined) return false;
+    const duplicate = { paymentId: payment.payment_id, duplicateOf: other.payment_id };
+    return unlessRefused(books.reverse({ ...duplicate, kind: 'duplicate' }));
   },
   async apply(books, random) {
     const payment = pick(

@@ -10,7 +10,7 @@ const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
 function statementOf(lines: number): Statement {
   const moved = Array.from({ length: lines }, (_, index) => ({
     ...{ date: '2026-09-04', dated_on: '2026-09-04', currency: 'EUR', reference: null, amount: '1000.50' },
-    ...{ fact: 'document_issued' as const, document: `INV-2026-${String(index + 1).padStart(6, '0')}` },
+    ...{ fact: 'document_issued' as const, kind: null, document: `INV-2026-${String(index + 1).padStart(6, '0')}` },
   }));
   const account = accountOf('EUR', { from: '2026-09-01', asOf: '2026-09-30' }, moved, [], '0');
   return {

@@ -12,7 +12,7 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { recordPayment } from '../../payments/record.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
-import { reversePayment } from '../../payments/reverse.ts';
+import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
 import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
 import { acting, type Context, withContext } from '../context.ts';
@@ -34,19 +34,23 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
     throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
   }
   return acting(output, async (context) => {
-    const { paymentId, duplicate } = await context.database.transaction((tx) =>
+    const { paymentId, duplicate, alike, kept } = await context.database.transaction((tx) =>
       recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
     );
     const payment = await onePayment(context, paymentId);
-    output.print({ ...payment, duplicate }, () =>
+    // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
+    const untold = alike.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    output.print({ ...payment, duplicate, alike, kept: kept ?? null }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is the same payment and was known: nothing is recorded twice.`
-          : `Payment ${paymentId} is recorded.`,
+          : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
         described(payment),
+        ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
       ].join('\n'),
     );
-    return payment.suggestions.length > 0 ? EXIT.attention : EXIT.done;
+    const forPerson = payment.suggestions.length > 0 || alike.length > 0 || kept !== undefined;
+    return forPerson ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -82,8 +86,14 @@ function described(payment: PaymentJson): string {
         : `${each.number}, ${amountOf(payment, each.amount)}`;
     lines.push(['perhaps', `${of}: ${each.why}`]);
   }
-  return lines.map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`).join('\n');
+  return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
 }
+
+/** `  label        value`; a value that is too long for 80 columns goes on below itself. */
+const labelled = (label: string, value: string): string[] =>
+  wrapped(printable(value), { width: 65, indent: '' }).map(
+    (line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`,
+  );
 
 export interface PaymentImportOptions {
   readonly format?: BankFormat;
@@ -100,11 +110,22 @@ export async function paymentImport(output: Output, name: string, options: Payme
     const report = await work((tx) => importBankFile(tx, context, { name, bytes, format, map }));
     failpoint('payments.committed');
     const { new_lines, ...rest } = report;
-    // Ids of a dry run are undone with it.
-    const lines = dryRun ? new_lines.map((line) => ({ ...line, payment_id: null })) : new_lines;
-    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () => describeImport(report, dryRun));
+    const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
+    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () =>
+      describeImport({ ...report, new_lines: lines }, dryRun),
+    );
     return new_lines.some((line) => line.needs_person) ? EXIT.attention : EXIT.done;
   });
+}
+
+/** The ids that a dry run gives are undone with it, and the next payments have them: those that were there are told. */
+function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
+  const own = new Set(lines.filter((line) => line.outcome === 'payment').map((line) => line.payment_id));
+  return lines.map((line) => ({
+    ...line,
+    payment_id: own.has(line.payment_id) ? null : line.payment_id,
+    same_as: line.same_as.filter((id) => !own.has(id)),
+  }));
 }
 
 function readBytes(name: string): Buffer {
@@ -155,18 +176,19 @@ function describeImport(report: BankImport, dryRun: boolean): string {
 
 function whatFor(line: LineReport): string {
   if (line.applied.length > 0) return line.applied.map((each) => each.number).join(' ');
+  if (line.same_as.length > 0) return `= ${line.same_as[0]}?`;
   if (line.suggested.length > 0) return `${line.suggested[0]?.number}?`;
   return line.payment_id === null ? '' : `payment ${line.payment_id}`;
 }
 
 /** At most 80 columns; what does not fit goes on below, a little to the right. */
-function wrapped(text: string): string[] {
+function wrapped(text: string, { width, indent } = { width: 80, indent: '  ' }): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > 80) {
+    if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
-      line = `  ${word}`;
+      line = `${indent}${word}`;
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
@@ -247,8 +269,12 @@ export async function paymentReverse(
 ): Promise<number> {
   const { as: kind, ...request } = options;
   return acting(output, async (context) => {
-    await context.database.transaction((tx) => reversePayment(tx, context, { paymentId, kind, ...request }));
-    return show(output, context, paymentId, `Payment ${paymentId} is taken back; what it paid is open again.`);
+    const { amount, reopened } = await context.database.transaction((tx) =>
+      reversePayment(tx, context, { paymentId, kind, ...request }),
+    );
+    const { amount: whole } = await onePayment(context, paymentId);
+    const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
+    return show(output, context, paymentId, `${what} is taken back; ${whatIsOwedAgain(reopened)}.`);
   });
 }
 

@@ -7,7 +7,14 @@ import { type Aging, type AgingRow, BUCKETS, readAging } from '../../reports/agi
 import { readCloseReport } from '../../reports/close.ts';
 import { type Coverage, readCoverage } from '../../reports/coverage.ts';
 import { drawStatement } from '../../reports/draw-statement.ts';
-import { type AccountStatement, readStatement, type Statement, type StatementLine } from '../../reports/statement.ts';
+import {
+  type AccountStatement,
+  type MovementName,
+  movementName,
+  readStatement,
+  type Statement,
+  type StatementLine,
+} from '../../reports/statement.ts';
 import { readTrialBalance, type TrialBalance } from '../../reports/trial-balance.ts';
 import { reading } from '../context.ts';
 import { csv } from '../csv.ts';
@@ -121,7 +128,7 @@ export interface StatementOptions extends ReportOptions {
   readonly pdf?: string;
 }
 
-const MOVEMENTS: Readonly<Record<StatementLine['fact'], string>> = {
+const MOVEMENTS: Readonly<Record<MovementName, string>> = {
   document_issued: '',
   document_voided: 'voided:',
   written_off: 'written off:',
@@ -129,14 +136,18 @@ const MOVEMENTS: Readonly<Record<StatementLine['fact'], string>> = {
   payment_assigned: 'payment',
   small_difference: 'small difference:',
   small_difference_undone: 'small difference back:',
-  payment_reversed: 'payment returned',
+  payment_returned: 'payment returned',
+  payment_refunded: 'payment refunded',
+  payment_disputed: 'payment disputed',
+  payment_mistake: 'recorded by mistake:',
+  payment_duplicate: 'recorded twice:',
   payment_reinstated: 'payment given back',
   credit_refunded: 'credit paid out:',
   credit_refund_returned: 'refund returned:',
 };
 
-export const movementText = ({ fact, document, reference }: StatementLine): string =>
-  [MOVEMENTS[fact], document ?? reference ?? ''].filter(Boolean).join(' ');
+export const movementText = (line: StatementLine): string =>
+  [MOVEMENTS[movementName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
 export async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
   return reading(async (context) => {
@@ -154,7 +165,7 @@ export async function reportStatement(output: Output, options: StatementOptions)
       writeFileAsked(options.pdf, pdf);
       output.note(`Wrote ${options.pdf}.`);
     }
-    const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance'];
+    const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance', 'kind'];
     present(
       output,
       options,

@@ -3,6 +3,7 @@
  * entries must be the closing balance, stated sums and numbers of entries the found ones, a batch the sum of its parts.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
@@ -209,6 +210,10 @@ class EntryReader {
     const booked = (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
     const bookedOn = date(child(entry, 'BookgDt')) || date(child(entry, 'ValDt'));
     if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
+    for (const day of new Set([bookedOn, date(child(entry, 'ValDt'))])) {
+      if (booked && day !== '' && !DateTime.fromFormat(day, 'yyyy-MM-dd').isValid)
+        this.problems.push({ path: where, reason: `'${day}' is no date` });
+    }
     const shared = { entry, position, direction, bookedOn } as const;
     return { booked, direction, amount, lines: this.lines(shared, amount, where) };
   }
@@ -302,7 +307,9 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     payer_name: reference(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
     payer_account: reference((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type: code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd'),
-    reversal: textAt(entry, 'RvslInd') === 'true' || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
+    // xs:boolean has two words for it.
+    reversal:
+      ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
     return_code: reason || undefined,
     raw: JSON.stringify(parts.length === 1 ? { ...withoutDetails(entry), NtryDtls: parts[0] } : entry),
   };

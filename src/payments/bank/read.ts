@@ -65,9 +65,14 @@ const declaredEncoding = (bytes: Buffer): string =>
 
 /** Bytes that are not of the encoding are refused: a payer's name would be kept wrong for good. */
 function decoded({ name, bytes }: BankFile, encoding: string): string {
+  const invalid = () => invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
+  let text: string;
   try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    throw invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
+    throw invalid();
   }
+  // No text has it, and PostgreSQL keeps none that does.
+  if (text.includes('\0')) throw invalid();
+  return text;
 }

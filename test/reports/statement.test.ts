@@ -1,0 +1,77 @@
+/** The statement of account within one day: what happened stands in its order and under its name, in the PDF too. */
+import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { movementText } from '../../src/cli/commands/report.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
+import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { drawStatement } from '../../src/reports/draw-statement.ts';
+import { readStatement, type Statement } from '../../src/reports/statement.ts';
+import { firstSettings } from '../../src/sandbox.ts';
+import { type Books, inv, openBooks } from '../payments/books.ts';
+
+let books: Books;
+let statement: Statement;
+beforeAll(async () => {
+  books = await openBooks();
+  const today = '2026-10-15';
+  // Another partner's, so that payments have higher numbers than what is taken back of them.
+  for (const reference of ['A-1', 'A-2']) await books.record({ partnerId: 'p-3', reference, receivedOn: today });
+  const paid = async (reference: string, amount: string) =>
+    (await books.record({ partnerId: 'p-1', reference, amount, receivedOn: today })).paymentId;
+  const back = (paymentId: number, kind: 'returned' | 'refunded' | 'mistake') => books.reverse({ paymentId, kind });
+  await back(await paid('B-1', '10'), 'returned');
+  await back(await paid('B-2', '20'), 'refunded');
+  await back(await paid('B-3', '30'), 'mistake');
+  const kept = await paid('B-4', '40');
+  await books.reverse({ paymentId: await paid('B-5', '40'), kind: 'duplicate', duplicateOf: kept });
+  await books.record({ number: inv(9), reference: 'B-6', amount: '77.77', receivedOn: today });
+  const { transaction } = books.database;
+  const credit = { number: inv(9), amount: '7.77', reason: 'goodwill' };
+  await transaction((tx) => creditInvoice(tx, books.acting, credit));
+  const number = 'CN-2026-000001';
+  await transaction((tx) => refundCredit(tx, books.acting, { number, method: 'ach', reference: 'OUT-1' }));
+  await transaction((tx) => returnRefund(tx, books.acting, { number, reason: 'account closed' }));
+  statement = await books.database.reading((tx) => readStatement(tx, { partnerId: 'p-1', today, from: today }));
+});
+afterAll(() => books.end());
+
+const MOVED: readonly (readonly [what: string, amount: string])[] = [
+  ['payment B-1', '-10.00'],
+  ['payment returned B-1', '10.00'],
+  ['payment B-2', '-20.00'],
+  ['payment refunded B-2', '20.00'],
+  ['payment B-3', '-30.00'],
+  ['recorded by mistake: B-3', '30.00'],
+  ['payment B-4', '-40.00'],
+  ['payment B-5', '-40.00'],
+  ['recorded twice: B-5', '40.00'],
+  ['payment B-6', '-77.77'],
+  ['CN-2026-000001', '-7.77'],
+  ['credit paid out: CN-2026-000001', '7.77'],
+  ['refund returned: CN-2026-000001', '-7.77'],
+];
+
+test('a payment stands before its return, a refund before it came back, each under its name', () => {
+  const lines = statement.accounts[0]?.lines ?? [];
+  expect(lines.map((line) => [movementText(line), line.amount])).toEqual(MOVED);
+  expect(lines.map((line) => line.kind).filter((kind) => kind !== null)).toEqual([
+    ...['returned', 'refunded', 'mistake', 'duplicate'],
+  ]);
+  expect(statement).toMatchObject({ ties: true, accounts: [{ opening: '2308.27', closing: '2182.73' }] });
+});
+
+test('the PDF says the same', async () => {
+  const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<typeof drawStatement>[0]['issuer'];
+  const pdf = await drawStatement({ statement, issuer, sandbox: false });
+  const page = await (await getDocument({ data: new Uint8Array(pdf), verbosity: 0 }).promise).getPage(1);
+  const text = (await page.getTextContent()).items.map((item) => ('str' in item ? item.str : '')).join(' ');
+  const said = [
+    'Payment B-1 returned',
+    'Payment B-2 refunded',
+    'Payment B-3, recorded by mistake',
+    'Payment B-5, recorded twice',
+  ];
+  const places = said.map((each) => text.indexOf(each));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect(places[0]).toBeGreaterThan(0);
+});
