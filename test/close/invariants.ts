@@ -202,7 +202,7 @@ export interface Inspection {
 export const CHECKS_OF_CORRECTIONS: readonly string[] = Object.keys(OF_CORRECTIONS);
 
 export async function inspect(world: World): Promise<Inspection> {
-  const rows = await world.sql<{ name: string; looked: number; broken: number }>(ALL);
+  const rows = await world.prepared<{ name: string; looked: number; broken: number }>('inspection', ALL);
   return {
     looked: Object.fromEntries(rows.map(({ name, looked }) => [name, looked])),
     broken: Object.fromEntries(rows.filter(({ broken }) => broken > 0).map(({ name, broken }) => [name, broken])),

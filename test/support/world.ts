@@ -45,6 +45,8 @@ export interface World {
   readonly documents: (filter?: { months?: Month[]; partnerId?: string }) => Promise<DocumentJson[]>;
   /** Any query, as the owner: to look behind the program's back, or to damage what it keeps. */
   readonly sql: <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
+  /** The same for what is asked again and again: planned once. */
+  readonly prepared: <Row extends pg.QueryResultRow>(name: string, text: string) => Promise<Row[]>;
   readonly end: () => Promise<void>;
 }
 
@@ -126,6 +128,8 @@ export async function openWorld(
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,
+    prepared: async <Row extends pg.QueryResultRow>(name: string, text: string) =>
+      (await owner.query<Row>({ name, text })).rows,
     async end() {
       await database.close();
       await owner.end();
