@@ -1,11 +1,13 @@
 /** What the queue (graphile-worker) is given to work with: connections as the owner, and where its own troubles go. */
-import { Logger } from 'graphile-worker';
+import { Logger, runMigrations } from 'graphile-worker';
 import pg from 'pg';
 
 /** Only what went wrong inside the queue itself. What became of a delivery, delivery says. */
 export const quietQueueLogger = new Logger(() => (level, message) => {
   if (level === 'error' && !message.startsWith('Failed task')) process.stderr.write(`queue: ${message}\n`);
 });
+
+export const migrateQueue = runMigrations;
 
 export function openQueuePool(connection: pg.ClientConfig, max: number): pg.Pool {
   const pool = new pg.Pool({ ...connection, max });
