@@ -1,4 +1,26 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Of minutes each: begun last, they would keep one worker busy while the others had nothing left to do. */
+const LONGEST_FIRST = [
+  'crash/failpoints',
+  'close/conservation',
+  'crash/random-kills',
+  'database/backup',
+  'cli/refusals',
+  'crash/splits',
+  'crash/random-histories',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const index = LONGEST_FIRST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return index === -1 ? LONGEST_FIRST.length : index;
+    };
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -6,6 +28,7 @@ export default defineConfig({
     globalSetup: ['test/support/server.ts'],
     // Each file has a database of its own, cloned from one migrated template; two cores are enough for three files.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Of a machine that has other things to do.
     testTimeout: 120_000,
     hookTimeout: 120_000,
