@@ -409,7 +409,7 @@ export const MOVEMENTS_ADD_UP = `inspected AS (
 
 /**
  * A share is of an accepted quote of a partner whose account it came to, and what was pulled back and reversed in the
- * ledger is a reversal of just that quote and amount.
+ * ledger is a reversal of just that quote and amount, in a statement and not on an invoice.
  */
 export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
@@ -417,7 +417,7 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
          EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
                  WHERE m.movement_id = r.movement_id AND a.partner_id = r.partner_id) AS own_account,
          v.routed_share_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
-         x.invoice_amount AS reversal_amount
+         x.invoice_amount AS reversal_amount, x.arrangement AS reversal_arrangement
   FROM routed_shares r
   LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
   LEFT JOIN reversal_evidence v USING (routed_share_id)
@@ -431,7 +431,8 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   FROM inspected
   WHERE kind IS DISTINCT FROM 'quote_accepted' OR (entry_quote, entry_currency) IS DISTINCT FROM (quote_id, currency)
      OR NOT own_account
-     OR (reversed AND (reversal_kind, reversal_quote, reversal_amount) IS DISTINCT FROM ('reversal', quote_id, amount))
+     OR (reversed AND (reversal_kind, reversal_quote, reversal_amount, reversal_arrangement)
+          IS DISTINCT FROM ('reversal', quote_id, amount, 'connected_account'))
 )`;
 
 /** An invoice for missing shares is the sum of what its quotes lack, and bills no quote beyond what was accepted of it. */

@@ -72,6 +72,7 @@ async function inOneTrip<Result>(
   complete = true;
   const committed = client.query('COMMIT');
   stream.uncork();
-  const [, result, commit] = await Promise.allSettled([begun, working, committed]);
-  return { result, commit };
+  const [began, result, commit] = await Promise.allSettled([begun, working, committed]);
+  // Without its BEGIN nothing of it was one transaction.
+  return { result: began.status === 'rejected' ? began : result, commit };
 }

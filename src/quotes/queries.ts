@@ -226,7 +226,20 @@ const RECORD_ACCEPTANCES = {
         kind text, "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, step integer,
         "enrollmentId" text, "policyId" text, currency text, "acceptedAt" timestamptz, "spotPrice" numeric,
         "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz)
-    ), ${addAcceptances('wanted', '$2', '$3')}, of_quotes AS (
+    ), standing AS MATERIALIZED (
+      -- A requote raises what it was made of: since it was judged, its quote may have been reversed or raised by an import.
+      SELECT w.* FROM wanted w
+      WHERE w.step IS NULL OR EXISTS (
+        SELECT FROM requotes r
+        JOIN entries e ON e.partner_id = r.partner_id AND e.kind = 'quote_accepted'
+          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.quote_id
+        CROSS JOIN LATERAL (
+          SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals, coalesce(sum(x.spot_price), 0) AS spot_price,
+                 coalesce(sum(x.partner_cut), 0) AS partner_cut
+          FROM entries x WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
+        WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
+          AND (r.accepted_spot_price, r.accepted_partner_cut) = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
+    ), ${addAcceptances('standing', '$2', '$3')}, of_quotes AS (
       INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
       SELECT a.quote_id, a.partner_id, w."clientId", a.posted_month, a.entry_id
       FROM added a JOIN wanted w ON a.quote_id = w."quoteId" COLLATE "C" AND w.step IS NULL

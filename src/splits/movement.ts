@@ -130,7 +130,9 @@ function kindOf(type: string, source: Source | undefined): MovementKind {
   switch (source?.object) {
     case 'charge':
       // A refund that failed gives the payment back: it is of the charge, too, and a share again.
-      return idOf(source.source_transfer) === null ? 'misrouted' : 'share';
+      if (idOf(source.source_transfer) !== null) return 'share';
+      // A charge on our account that is no share: of a quote, as 7.3.3 is documented, or a payment of an invoice of ours.
+      return isOfQuote(source) ? 'misrouted' : 'other';
     case 'refund':
       return 'reversal';
     case 'dispute':
@@ -142,6 +144,12 @@ function kindOf(type: string, source: Source | undefined): MovementKind {
   if (type === 'payment') return 'share';
   if (type === 'payment_refund' || type === 'payment_reversal' || type === 'refund') return 'reversal';
   return 'other';
+}
+
+function isOfQuote({ application_fee, metadata }: Source): boolean {
+  const { quote_id, enrollment_id, invoice } = metadata ?? {};
+  if (named(quote_id) !== null || named(enrollment_id) !== null) return true;
+  return idOf(application_fee) !== null && named(invoice) === null;
 }
 
 const idOf = (value: z.output<typeof reference>): string | null =>

@@ -853,8 +853,10 @@ export interface PulledBack {
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** Only where the ledger has such a requote. */
+  /** Only where the ledger has such a requote. Of a quote that was invoiced, its routed requote where nothing names one. */
   readonly requote_id: string | null;
+  /** How many routed requotes it may be of, where the quote itself was invoiced and nothing names one; else 0. */
+  readonly of_requotes: number;
   readonly enrollment_id: string | null;
   readonly policy_id: string;
   readonly currency: string;
@@ -895,7 +897,7 @@ export function readPulledBack(
      )
      SELECT r.routed_share_id, m.account, m.id AS movement,
             (SELECT count(DISTINCT o.quote_id) FROM routed_shares o WHERE o.movement_id = m.movement_id) AS shares,
-            r.partner_id, r.quote_id, rq.requote_id, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
+            r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
             m.moved_at, s.refunded::text, s.reversal_id, (l.pulled_back - l.reversed)::text AS beyond_ledger,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
@@ -905,6 +907,10 @@ export function readPulledBack(
      JOIN entries q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
      LEFT JOIN entries rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
        AND coalesce(rq.reversal_id, rq.requote_id, rq.quote_id) = r.requote_id
+     CROSS JOIN LATERAL (
+       SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM entries x
+       WHERE q.arrangement <> 'connected_account' AND rq.requote_id IS NULL AND x.partner_id = r.partner_id
+         AND x.quote_id = r.quote_id AND x.kind = 'requote_accepted' AND x.arrangement = 'connected_account') AS o
      LEFT JOIN LATERAL (
        SELECT refunded, reversal_id FROM settlement_lines s
        WHERE s.settlement_line_id = r.settlement_line_id

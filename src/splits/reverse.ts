@@ -11,6 +11,7 @@ import { refuse } from '../errors.ts';
 import { recordEvent } from '../events.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';
+import { lockImporters } from '../ledger/lock.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
@@ -46,6 +47,8 @@ export interface ReversalReport {
 /** Records what was pulled back of a month's quotes, where its price is known. */
 export async function recordReversals(tx: Transaction, acting: Issuing, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
+  // What the partner is importing of its own is looked at once it is there.
+  await lockImporters(tx);
   return record(tx, acting, await readPulledBack(tx, { month }), { subject: month });
 }
 
@@ -56,6 +59,7 @@ export async function reverseByPerson(
   request: { movement: string; account?: string | undefined; spotPrice: string },
 ): Promise<ReversalReport> {
   await lockProcessor(tx);
+  await lockImporters(tx);
   const found = await readMovements(tx, { id: request.movement, account: request.account });
   const [movement] = found;
   if (movement === undefined) throw refuse('movement_unknown', { movement: request.movement });
@@ -72,6 +76,8 @@ export async function reverseByPerson(
         : 'it is of several quotes, and one price cannot be that of all';
     throw refuse('movement_not_reversible', { movement: movement.id, reason });
   }
+  if (share.of_requotes > 1)
+    throw refuse('movement_not_reversible', { movement: movement.id, reason: OF_WHICH_REQUOTE });
   const { spotPrice } = request;
   const wrong =
     amountProblem(spotPrice, minorDigits(share.currency) as number)?.reason ??
@@ -146,9 +152,15 @@ function price(pulledBack: readonly PulledBack[], person: boolean): { rows: Row[
     for (const share of others) unpriced.push(forPerson(share, 'which of them the ledger has already cannot be told'));
     let left: Left | undefined;
     for (const share of chosen) {
+      if (share.of_requotes > 1) {
+        unpriced.push(forPerson(share, OF_WHICH_REQUOTE));
+        continue;
+      }
       left ??= leftOf(share);
       const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
-      const sums = whole ? left : priced({ ...share, ...textsOf(left) }, share.refunded);
+      // What is said of the price counts, although all of the share was pulled back: the partner may keep its cut.
+      const said = share.refunded !== null;
+      const sums = said ? priced({ ...share, ...textsOf(left) }, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
         unpriced.push(forPerson(share, 'how much of the price the customer got back is not known'));
         continue;
@@ -158,11 +170,14 @@ function price(pulledBack: readonly PulledBack[], person: boolean): { rows: Row[
         partnerCut: left.partnerCut.minus(sums.partnerCut),
         invoiceAmount: left.invoiceAmount.minus(sums.invoiceAmount),
       };
-      rows.push(rowOf(share, sums, whole && !person ? 'whole' : person ? 'person' : 'settlement_file'));
+      rows.push(rowOf(share, sums, person ? 'person' : said ? 'settlement_file' : 'whole'));
     }
   }
   return { rows, unpriced };
 }
+
+const OF_WHICH_REQUOTE =
+  'its quote was invoiced and several of its requotes were routed: a settlement file with requote_id says of which it is';
 
 interface Left {
   readonly spotPrice: Amount;

@@ -1,0 +1,145 @@
+/** What was pulled back is reversed once, in the statement that billed it, at the price that somebody said. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { importRows } from '../../src/ledger/import.ts';
+import type { Month } from '../../src/month.ts';
+import { importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { reconcileMonth } from '../../src/splits/month.ts';
+import { recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
+import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
+import { ndjson, pulledBack, share, type Told } from './movements.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-08-03T10:00:00Z');
+});
+afterAll(async () => {
+  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  await world.end();
+});
+
+const JULY = '2026-07' as Month;
+const CAME = '2026-07-15T12:00:01Z';
+const WENT = '2026-07-20T12:00:00Z';
+const connected = (partner_id: string, changes: object = {}) =>
+  partner({
+    ...{ partner_id, arrangement: 'connected_account', connected_account_id: `acct_${partner_id}` },
+    ...{ merchant_of_record: 'platform', split: 'real_time', ...changes },
+  });
+const take = (movements: readonly Told[], partnerId: string) =>
+  world.database.transaction((tx) =>
+    importMovements(tx, world, { name: 'movements', text: ndjson(movements) }, `acct_${partnerId}`),
+  );
+const settle = (lines: readonly string[], partnerId: string) =>
+  world.database.transaction((tx) =>
+    importSettlement(tx, world, { name: 'settlement.csv', text: `${lines.join('\n')}\n` }, partnerId),
+  );
+const reverse = () => world.database.transaction((tx) => recordReversals(tx, world, JULY));
+const rowsOf = (partnerId: string) =>
+  world.sql(
+    `SELECT kind, arrangement, requote_id, trim_scale(spot_price)::text AS spot, trim_scale(partner_cut)::text AS cut,
+            trim_scale(invoice_amount)::text AS invoice
+     FROM entries WHERE partner_id = $1 ORDER BY entry_id`,
+    [partnerId],
+  );
+const open = async (quoteId: unknown) =>
+  (
+    await world.database.reading((tx) =>
+      reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, JULY),
+    )
+  ).exceptions.filter((each) => each.quote_id === quoteId);
+
+test('of a quote that was invoiced, what was pulled back of its routed requote is reversed under the connected account', async () => {
+  await world.partners([partner({ partner_id: 'era' })]);
+  const sold = quote({ partner_id: 'era', accepted_at: '2026-06-20T12:00:00Z' });
+  await world.rows([sold]);
+  await world.partners([connected('era', { arrangement_from: '2026-07' })]);
+  const raised = requote(sold, { accepted_at: '2026-07-10T12:00:00Z' });
+  await world.rows([raised]);
+  const came = share(350, CAME);
+  const back = pulledBack(came, 350, WENT);
+  await take([came, back], 'era');
+  const id = sold['quote_id'] as string;
+  await settle(
+    ['quote_id,transfer,payment,amount', `${id},,${came.source.id},3.50`, `${id},,${back.source.id},-3.50`],
+    'era',
+  );
+  expect((await reverse()).recorded).toHaveLength(1);
+  expect((await rowsOf('era')).at(-1)).toEqual({
+    ...{ kind: 'reversal', arrangement: 'connected_account', requote_id: raised['requote_id'] },
+    ...{ spot: '-5', cut: '-1.5', invoice: '-3.5' },
+  });
+  expect((await open(id)).map((each) => [each.status, each.open])).toEqual([['reversed', '0.00']]);
+});
+
+test('where it may be of several requotes, a person is asked', async () => {
+  await world.partners([partner({ partner_id: 'two' })]);
+  const sold = quote({ partner_id: 'two', accepted_at: '2026-06-20T12:00:00Z' });
+  await world.rows([sold]);
+  await world.partners([connected('two', { arrangement_from: '2026-07' })]);
+  await world.rows([1, 2].map(() => requote(sold, { accepted_at: '2026-07-10T12:00:00Z' })));
+  const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
+  const back = pulledBack(came, 350, WENT);
+  await take([came, back], 'two');
+  expect(await reverse()).toMatchObject({
+    recorded: [],
+    for_person: [{ quote_id: sold['quote_id'], reason: expect.stringContaining('several of its requotes') }],
+  });
+  const person = world.database.transaction((tx) =>
+    reverseByPerson(tx, world, { movement: back.id, spotPrice: '5.00' }),
+  );
+  await expect(person).rejects.toMatchObject({ code: 'movement_not_reversible' });
+});
+
+test('the whole share is pulled back and the partner keeps its cut: the price that a person says counts', async () => {
+  await world.partners([connected('cut')]);
+  const sold = quote({ partner_id: 'cut' });
+  await world.rows([sold]);
+  const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
+  const back = pulledBack(came, 700, WENT);
+  await take([came, back], 'cut');
+  await world.database.transaction((tx) => reverseByPerson(tx, world, { movement: back.id, spotPrice: '7.00' }));
+  expect((await rowsOf('cut')).at(-1)).toMatchObject({ kind: 'reversal', spot: '-7', cut: '0', invoice: '-7' });
+});
+
+test('a reversal that the partner is importing of its own is waited for, and not recorded again', async () => {
+  await world.partners([connected('race')]);
+  const sold = quote({ partner_id: 'race' });
+  await world.rows([sold]);
+  const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
+  const back = pulledBack(came, 350, WENT);
+  await take([came, back], 'race');
+  await settle(
+    ['quote_id,transfer,payment,amount,refunded', `${sold['quote_id']},,${back.source.id},-3.50,5.00`],
+    'race',
+  );
+  const own = { ...sold, kind: 'reversal', reversal_id: 'of-the-partner', accepted_at: WENT };
+  const text = JSON.stringify({ ...own, spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' });
+  let ours: ReturnType<typeof reverse> | undefined;
+  await world.database.transaction(async (tx) => {
+    await importRows(tx, [{ name: 'own', format: 'ndjson', text: `${text}\n` }], {
+      skipInvalid: false,
+      now: world.environment.now(),
+    });
+    ours = reverse();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  });
+  expect((await ours)?.recorded.filter(({ partner_id }) => partner_id === 'race')).toEqual([]);
+  expect((await rowsOf('race')).map(({ kind }) => kind)).toEqual(['quote_accepted', 'reversal']);
+});
+
+test('a payment of an invoice of ours on the same account is no share', async () => {
+  await world.partners([connected('own')]);
+  const created = Math.floor(Date.parse(CAME) / 1000);
+  const paid = {
+    ...{ id: 'txn_own', object: 'balance_transaction', type: 'payment', currency: 'usd', created },
+    ...{ amount: 5000, fee: 40, net: 4960 },
+    source: {
+      ...{ id: 'py_own', object: 'charge', source_transfer: null, livemode: false },
+      metadata: { invoice: 'INV-2026-000001', partner_id: 'own' },
+    },
+  };
+  await take([paid as unknown as Told], 'own');
+  expect(await world.sql(`SELECT kind FROM processor_movements WHERE id = 'txn_own'`)).toEqual([{ kind: 'other' }]);
+});
