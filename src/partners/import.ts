@@ -1,6 +1,6 @@
 /**
- * Importing partners: new ones are added, known ones brought up to date, none deleted. A change of arrangement needs a
- * month that has no rows yet. Refusals: partners_invalid, arrangement_change.
+ * Importing partners: new ones are added, known ones brought up to date, none deleted. A change of arrangement, or of a
+ * connected account that was used, needs a month that has no rows yet. Refusals: partners_invalid, arrangement_change.
  */
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,6 +13,7 @@ import {
   type Arrangement,
   latestArrangements,
   latestMonthsWithRows,
+  readUseOfAccounts,
   recordArrangements,
   upsertPartners,
   upsertPolicies,
@@ -57,17 +58,26 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
 
   const changing = different.filter((each) => {
     const before = present.get(each.partner_id);
-    return before !== undefined && before.arrangement !== each.arrangement;
+    return before !== undefined && (before.arrangement !== each.arrangement || before.from_month !== each.from_month);
   });
+  const replacing = different.filter((each) => {
+    const before = present.get(each.partner_id);
+    return before?.from_month === each.from_month && hasOtherAccount(each, before);
+  });
+  // A row's arrangement is decided when it is recorded: no row, nor a movement, may come while the change is judged.
+  if (changing.length > 0 || replacing.length > 0) await lockLedgerWhole(tx);
   if (changing.length > 0) {
-    // A row's arrangement is decided when it is recorded: none may be recorded while the change is judged.
-    await lockLedgerWhole(tx);
     const latest = await latestMonthsWithRows(
       tx,
       changing.map((each) => each.partner_id),
     );
     const latestByPartner = new Map(latest.map((row) => [row.partner_id, row.month]));
     for (const each of changing) refuseChangeOver(each, latestByPartner.get(each.partner_id));
+  }
+  if (replacing.length > 0) {
+    const before = replacing.flatMap(({ partner_id }) => present.get(partner_id) ?? []);
+    const used = new Map((await readUseOfAccounts(tx, before)).map((each) => [each.partner_id, each]));
+    for (const each of replacing) refuseReplaced(each, present.get(each.partner_id), used.get(each.partner_id));
   }
   if (different.length > 0) await recordArrangements(tx, different);
   return different.map((each) => each.partner_id);
@@ -89,8 +99,14 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
+  // Another account may follow from a later month on; the arrangement before it keeps the account that its money came to.
+  const following =
+    before !== undefined &&
+    hasOtherAccount({ arrangement, connected_account_id: partner.connected_account_id ?? null }, before) &&
+    arrangement_from !== undefined &&
+    arrangement_from > before.from_month;
   const planned = before !== undefined && before.arrangement === arrangement && before.from_month !== ALWAYS;
-  if (planned && arrangement_from !== undefined && arrangement_from !== before.from_month) {
+  if (planned && !following && arrangement_from !== undefined && arrangement_from !== before.from_month) {
     throw refuse('arrangement_change', {
       partner_id,
       reason:
@@ -101,7 +117,8 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   }
   return {
     partner_id,
-    from_month: before?.arrangement === arrangement ? before.from_month : (before && arrangement_from) || ALWAYS,
+    from_month:
+      before?.arrangement === arrangement && !following ? before.from_month : (before && arrangement_from) || ALWAYS,
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,
     merchant_of_record: partner.merchant_of_record ?? null,
@@ -119,6 +136,31 @@ function refuseChangeOver(wanted: Arrangement, latestWithRows: Month | undefined
     reason:
       `arrangement_from ${wanted.from_month} is not after ${latestWithRows}, which has ledger rows already; ` +
       'rows keep the arrangement of their month',
+  });
+}
+
+/** Connected as before, but by another account. */
+function hasOtherAccount(one: Pick<Arrangement, 'arrangement' | 'connected_account_id'>, before: Arrangement): boolean {
+  return (
+    one.arrangement === 'connected_account' &&
+    before.arrangement === 'connected_account' &&
+    one.connected_account_id !== before.connected_account_id
+  );
+}
+
+/** An account that was used stays that of its months: what came to it is of their quotes, and more may come. */
+function refuseReplaced(
+  wanted: Arrangement,
+  before: Arrangement | undefined,
+  used: { readonly month: Month | null; readonly moved: boolean } | undefined,
+): void {
+  if (used === undefined || (used.month === null && !used.moved)) return;
+  const use = used.month === null ? 'money moved on it already' : `it has ledger rows up to ${used.month}`;
+  throw refuse('arrangement_change', {
+    partner_id: wanted.partner_id,
+    reason:
+      `${wanted.connected_account_id} cannot replace ${before?.connected_account_id}, for ${use}. ` +
+      'Begin the new account with a later month that has no rows yet, by "arrangement_from"',
   });
 }
 

@@ -121,6 +121,24 @@ export function latestMonthsWithRows(
   );
 }
 
+/** Of these arrangements, what their account was used for: the partner's latest month with rows under it, and movements. */
+export function readUseOfAccounts(
+  tx: Transaction,
+  arrangements: readonly Arrangement[],
+): Promise<{ partner_id: string; month: Month | null; moved: boolean }[]> {
+  return query(
+    tx,
+    `SELECT a.partner_id,
+            (SELECT max(e.month) FROM entries e
+             WHERE e.partner_id = a.partner_id COLLATE "C" AND e.arrangement = 'connected_account'
+               AND e.month >= a.from_month COLLATE "C") AS month,
+            EXISTS (SELECT FROM processor_movements m WHERE m.account = a.connected_account_id COLLATE "C") AS moved
+     FROM json_to_recordset(CAST(:arrangements AS json)) AS a (
+       partner_id text, from_month text, connected_account_id text)`,
+    { arrangements: JSON.stringify(arrangements) },
+  );
+}
+
 export async function recordArrangements(tx: Transaction, arrangements: readonly Arrangement[]): Promise<void> {
   await execute(
     tx,

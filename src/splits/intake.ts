@@ -27,7 +27,7 @@ import {
   insertToldMovements,
   lockProcessor,
   readAccountOwners,
-  readConnectedPartners,
+  readConnectedPartner,
   type Taking,
 } from './queries.ts';
 import { readSettlement } from './settlement.ts';
@@ -115,7 +115,7 @@ export async function importSettlement(
   file: IntakeFile,
   partnerId: string,
 ): Promise<Intake> {
-  const partner = await connectedPartner(tx, partnerId);
+  const partner = await connectedPartner(tx, acting, partnerId);
   const refuseFile = (problems: readonly FieldProblem[]) =>
     refuse('settlement_invalid', { file: file.name, problems: problems.slice(0, TOLD) });
   const records = recordsOf(file.text);
@@ -138,12 +138,9 @@ export async function importSettlement(
   }
   const sha256 = createHash('sha256').update(file.text).digest('hex');
   const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, taking);
-  let recorded = 0;
-  if (fileId !== undefined) {
-    recorded = await insertSettlementLines(tx, { fileId, partnerId }, lines);
-    if (partner.movements_from === 'settlement_file') {
-      await insertToldMovements(tx, { fileId, account: partner.account }, taking);
-    }
+  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
+  if (partner.movements_from === 'settlement_file') {
+    await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
   }
   failpoint('processor.recorded');
   return {
@@ -161,8 +158,13 @@ export async function findShares(tx: Transaction, acting: Issuing, taking: Takin
   return found;
 }
 
-async function connectedPartner(tx: Transaction, partnerId: string): Promise<ConnectedPartner> {
-  const [partner] = await readConnectedPartners(tx, partnerId);
+async function connectedPartner(
+  tx: Transaction,
+  { environment, settings }: Issuing,
+  partnerId: string,
+): Promise<ConnectedPartner> {
+  const month = environment.now().setZone(settings.time_zone).toFormat('yyyy-MM');
+  const partner = await readConnectedPartner(tx, { partnerId, month });
   if (partner !== undefined) return partner;
   const known = (await readPartners(tx, partnerId)).length > 0;
   throw known

@@ -124,16 +124,30 @@ export interface ConnectedPartner {
   readonly movements_from: 'processor' | 'settlement_file';
 }
 
-/** The connected account of each partner that has one, by its latest arrangement of that kind. */
-export function readConnectedPartners(tx: Transaction, partnerId?: string): Promise<ConnectedPartner[]> {
-  return query(
+/** The connected account of a partner in a month: by the latest arrangement of that kind until then, else by one to come. */
+export async function readConnectedPartner(
+  tx: Transaction,
+  { partnerId, month }: { partnerId: string; month: string },
+): Promise<ConnectedPartner | undefined> {
+  const rows = await query<ConnectedPartner>(
     tx,
-    `SELECT DISTINCT ON (p.partner_id) p.partner_id, p.currency, a.connected_account_id AS account,
+    `SELECT p.partner_id, p.currency, a.connected_account_id AS account,
             coalesce(a.movements_from, 'processor') AS movements_from
      FROM partners p JOIN partner_arrangements a USING (partner_id)
-     WHERE a.connected_account_id IS NOT NULL AND (CAST(:partnerId AS text) IS NULL OR p.partner_id = :partnerId)
-     ORDER BY p.partner_id, a.from_month DESC`,
-    { partnerId: partnerId ?? null },
+     WHERE a.connected_account_id IS NOT NULL AND p.partner_id = :partnerId
+     ORDER BY a.from_month <= :month COLLATE "C" DESC, a.from_month DESC LIMIT 1`,
+    { partnerId, month },
+  );
+  return rows[0];
+}
+
+/** Every account of ours that any arrangement has or had: money still comes to one that another has followed. */
+export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT connected_account_id AS account FROM partner_arrangements
+     WHERE connected_account_id IS NOT NULL ORDER BY account`,
+    {},
   );
 }
 
@@ -241,10 +255,29 @@ export function insertSettlementLines(
   );
 }
 
-/** Where the processor lets us read nothing, each line of the partner's file is a movement. */
+// Two tellers tell of the same money: a file may name its payment, its transfer or both. What was pulled back may name
+// the transfer of the share that it is of, and is other money. Each side is looked for in a set that is hashed once.
+const alsoTold = (one: string, same: readonly string[], tellings: string) =>
+  (['payment', 'transfer'] as const)
+    .map((id) => {
+      const tuple = (of: string, named: string) => [
+        ...same.map((each) => `${of}.${each}`),
+        named,
+        `sign(${of}.amount)`,
+      ];
+      return `(${tuple(one, `coalesce(${one}.${id}, '')`).join(', ')}) IN (
+           SELECT ${tuple('told', `told.${id}`).join(', ')} FROM processor_movements told
+           WHERE told.${id} IS NOT NULL AND ${tellings})`;
+    })
+    .join('\n         OR ');
+
+/**
+ * Where the processor lets us read nothing, each line of the partner's files is a movement: those of earlier files, too,
+ * from the time when it was read, unless the processor told of them itself.
+ */
 export function insertToldMovements(
   tx: Transaction,
-  file: { fileId: number; account: string },
+  whose: { partnerId: string; account: string },
   taking: Taking,
 ): Promise<number> {
   return execute(
@@ -255,9 +288,17 @@ export function insertToldMovements(
      SELECT :account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
             0, l.amount, coalesce(l.moved_at, CAST(:now AS timestamptz)), l.payment, l.transfer, l.quote_id, l.requote_id,
             to_jsonb(l), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM settlement_lines l WHERE l.settlement_file_id = :fileId
-     ORDER BY l.line`,
-    { ...file, ...taking },
+     FROM settlement_lines l
+     WHERE l.partner_id = :partnerId
+       AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM processor_movements WHERE told_by = 'settlement_file')
+       AND NOT (${alsoTold(
+         'l',
+         [],
+         `told.told_by = 'processor' AND told.kind <> 'other' AND told.account IN (
+             SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
+       )})
+     ORDER BY l.settlement_line_id`,
+    { ...whose, ...taking },
   );
 }
 
@@ -288,14 +329,12 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
 // --- Which quote a movement is of -------------------------------------------------------------------------------------
 
 // Movements of shares that nobody has said anything about. What a settlement file told before the processor itself could
-// be read is not taken twice.
+// be read is not taken twice; the other way round, its line is no movement.
 const WAITING = `waiting AS MATERIALIZED (
        SELECT m.* FROM processor_movements m
        WHERE m.kind <> 'other' AND m.net <> 0
          AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
-         AND NOT (m.told_by = 'processor' AND EXISTS (
-           SELECT FROM processor_movements told
-           WHERE told.told_by = 'settlement_file' AND told.account = m.account AND told.payment = m.payment))
+         AND NOT (m.told_by = 'processor' AND (${alsoTold('m', ['account'], `told.told_by = 'settlement_file'`)}))
      )`;
 
 const STILL_WAITING = `waiting AS (
@@ -338,14 +377,13 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   await execute(tx, `ANALYZE pg_temp.waiting_movements`);
   const byLine = await execute(
     tx,
-    `WITH found AS (
-       SELECT m.movement_id, m.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, m.currency,
-              m.net AS amount, 'settlement_file' AS found_by, l.settlement_line_id
-       FROM processor_movements m
-       JOIN settlement_lines l ON m.id = 'line:' || l.settlement_line_id
+    `WITH ${STILL_WAITING}, found AS (
+       SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, w.currency,
+              w.net AS amount, 'settlement_file' AS found_by, l.settlement_line_id
+       FROM waiting w
+       JOIN settlement_lines l ON w.id = 'line:' || l.settlement_line_id
        ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}
-       WHERE m.told_by = 'settlement_file'
-         AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
+       WHERE w.told_by = 'settlement_file'
      ) ${INSERT_SHARES}`,
     { ...taking },
   );
@@ -386,7 +424,7 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
               count(*) OVER (PARTITION BY w.movement_id) AS lines
        FROM waiting w JOIN owners o ON o.account = w.account
        JOIN settlement_lines l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
-         AND (l.payment = w.payment OR (l.payment IS NULL AND l.transfer = w.transfer))
+         AND (l.payment = w.payment OR l.transfer = w.transfer)
        WHERE w.told_by = 'processor'
      ), found AS (
        SELECT * FROM (

@@ -8,7 +8,7 @@ import { type Intake, importMovements, importSettlement } from '../../splits/int
 import { type Matched, matchMovement, unmatchMovement } from '../../splits/match.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/month.ts';
 import { type AccountReading, accessTo, readAccount } from '../../splits/poll.ts';
-import { readConnectedPartners } from '../../splits/queries.ts';
+import { readConnectedAccounts } from '../../splits/queries.ts';
 import { AGES } from '../../splits/reconcile.ts';
 import { type ReversalReport, recordReversals, reverseByPerson } from '../../splits/reverse.ts';
 import { type Context, withContext } from '../context.ts';
@@ -70,9 +70,8 @@ export async function processorPoll(output: Output, { account }: { account?: str
 
 /** The connected accounts that there is a key for. */
 export async function accountsToRead({ database, environment }: Context): Promise<string[]> {
-  const partners = await database.reading((tx) => readConnectedPartners(tx));
-  const accounts = new Set(partners.map(({ account }) => account));
-  return [...accounts].filter((account) => environment.connectedKeys.has(account)).sort();
+  const accounts = await database.reading((tx) => readConnectedAccounts(tx));
+  return accounts.map(({ account }) => account).filter((account) => environment.connectedKeys.has(account));
 }
 
 export interface MatchOptions {

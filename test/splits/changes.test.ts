@@ -1,0 +1,214 @@
+/** A connected account changes, or who tells of its movements: nothing counts twice, and nothing is lost. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import type { Month } from '../../src/month.ts';
+import { type Intake, importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { reconcileMonth } from '../../src/splits/month.ts';
+import { readConnectedAccounts } from '../../src/splits/queries.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { ndjson, pulledBack, share, type Told } from './movements.ts';
+
+const AT = '2026-07-15T12:00:01Z';
+const HEADER = 'quote_id,transfer,payment,amount,moved_at';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-08-03T10:00:00Z');
+});
+afterAll(() => world.end());
+
+const take = (account: string, ...movements: Told[]): Promise<Intake> =>
+  world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, account));
+const settle = (partnerId: string, ...lines: string[]): Promise<Intake> => {
+  const text = [HEADER, ...lines.map((line) => `${line},${AT}`)].join('\n');
+  return world.database.transaction((tx) => importSettlement(tx, world, { name: 'settlement.csv', text }, partnerId));
+};
+/** What reconciling July finds of a quote, and undefined where all is as expected. */
+async function found(quoteId: string) {
+  const { exceptions } = await world.database.reading((tx) =>
+    reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, '2026-07' as Month),
+  );
+  const one = exceptions.find(({ quote_id }) => quote_id === quoteId);
+  return one && { status: one.status, open: one.open };
+}
+const unknownOf = async (account: string) => {
+  const { exceptions } = await world.database.reading((tx) =>
+    reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, '2026-07' as Month),
+  );
+  return exceptions.filter((each) => each.status === 'unknown' && each.account === account).length;
+};
+const differences = async () =>
+  (await world.database.reading((tx) => verify(tx, undefined))).checks.filter((check) => check.differences.length > 0);
+
+describe('who tells of movements changes', () => {
+  /** A partner whose account is told of by `teller`, and a quote with a share of 7.00. */
+  async function begin(id: string, teller: 'processor' | 'settlement_file') {
+    await tellBy(id, teller);
+    await world.rows([quote({ partner_id: id, quote_id: `q-${id}` })]);
+    return { quoteId: `q-${id}`, account: `acct_${id}` };
+  }
+  const tellBy = (id: string, movements_from: 'processor' | 'settlement_file') =>
+    world.partners([
+      partner({
+        ...{ partner_id: id, arrangement: 'connected_account', connected_account_id: `acct_${id}`, movements_from },
+        ...{ merchant_of_record: 'third_party', split: 'sequential', connected_account_type: 'custom' },
+      }),
+    ]);
+  const idsOf = ({ source }: Told) => ({ payment: source.id, transfer: String(source['source_transfer']) });
+
+  const NAMED: [string, (ids: { payment: string; transfer: string }) => string][] = [
+    ['by its payment', ({ payment }) => `,${payment}`],
+    ['by its transfer', ({ transfer }) => `${transfer},`],
+    ['by both', ({ payment, transfer }) => `${transfer},${payment}`],
+  ];
+
+  test.each(NAMED)('a share that a file named %s is not taken again from the processor', async (name, written) => {
+    const id = `file-${name.replaceAll(' ', '-')}`;
+    const { quoteId, account } = await begin(id, 'settlement_file');
+    const moved = share(700, AT, { quote_id: quoteId });
+    await settle(id, `${quoteId},${written(idsOf(moved))},7.00`);
+    await tellBy(id, 'processor');
+    expect(await take(account, moved)).toMatchObject({ recorded: 1, matched: 0 });
+    expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
+  });
+
+  test.each(NAMED)('a share that the processor told is not taken again from a file %s', async (name, written) => {
+    const id = `processor-${name.replaceAll(' ', '-')}`;
+    const { quoteId, account } = await begin(id, 'processor');
+    const moved = share(700, AT, { quote_id: quoteId });
+    await take(account, moved);
+    await tellBy(id, 'settlement_file');
+    expect(await settle(id, `${quoteId},${written(idsOf(moved))},7.00`)).toMatchObject({ recorded: 1, matched: 0 });
+    expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
+  });
+
+  test.each(NAMED)('one without metadata gets its quote from the line that names it %s', async (name, written) => {
+    const id = `bare-${name.replaceAll(' ', '-')}`;
+    const { quoteId, account } = await begin(id, 'processor');
+    const moved = share(700, AT);
+    await take(account, moved);
+    await tellBy(id, 'settlement_file');
+    expect(await settle(id, `${quoteId},${written(idsOf(moved))},7.00`)).toMatchObject({ matched: 1 });
+    expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
+  });
+
+  test('what both told of before its quote was known counts once, too', async () => {
+    await tellBy('early', 'settlement_file');
+    const moved = share(700, AT, { quote_id: 'q-early' });
+    await settle('early', `q-early,${idsOf(moved).transfer},,7.00`);
+    await tellBy('early', 'processor');
+    await take('acct_early', moved);
+    await world.rows([quote({ partner_id: 'early', quote_id: 'q-early' })]);
+    expect(await take('acct_early')).toMatchObject({ matched: 1 });
+    expect(await found('q-early')).toBeUndefined();
+  });
+
+  test('what was pulled back and names the transfer of its share is not that share', async () => {
+    const { quoteId, account } = await begin('back', 'processor');
+    const moved = share(700, AT, { quote_id: quoteId });
+    await take(account, moved);
+    await tellBy('back', 'settlement_file');
+    await settle('back', `${quoteId},${idsOf(moved).transfer},pyr_back,-3.50`);
+    expect(await found(quoteId)).toMatchObject({ status: 'reversed' });
+  });
+
+  test('what a file told as pulled back is not pulled back again by the processor', async () => {
+    const { quoteId, account } = await begin('again', 'settlement_file');
+    const moved = share(700, AT, { quote_id: quoteId });
+    const back = pulledBack(moved, 350, AT);
+    const { transfer, payment } = idsOf(moved);
+    await settle('again', `${quoteId},${transfer},${payment},7.00`, `${quoteId},,${back.source.id},-3.50`);
+    const before = await found(quoteId);
+    expect(before).toMatchObject({ status: 'reversed' });
+    await tellBy('again', 'processor');
+    expect(await take(account, moved, back)).toMatchObject({ recorded: 2, matched: 0 });
+    expect(await found(quoteId)).toEqual(before);
+  });
+
+  test('lines of a time when the processor was to be read, and was not, come in with the next file', async () => {
+    const { quoteId } = await begin('unread', 'processor');
+    const line = `${quoteId},tr_unread,py_unread,7.00`;
+    expect(await settle('unread', line)).toMatchObject({ recorded: 1, matched: 0 });
+    expect(await found(quoteId)).toMatchObject({ status: 'missing' });
+    await tellBy('unread', 'settlement_file');
+    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 1 });
+    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 0 });
+    expect(await found(quoteId)).toBeUndefined();
+  });
+});
+
+describe('another connected account', () => {
+  const connected = (id: string, account: string, from?: string) =>
+    partner({
+      ...{ partner_id: id, arrangement: 'connected_account', connected_account_id: account },
+      ...{ merchant_of_record: 'platform', split: 'real_time' },
+      ...(from === undefined ? {} : { arrangement_from: from }),
+    });
+  const kept = (id: string) =>
+    world.sql(
+      `SELECT from_month, connected_account_id AS account FROM partner_arrangements WHERE partner_id = $1 ORDER BY 1`,
+      [id],
+    );
+  const refused = (reason: RegExp) => ({
+    code: 'arrangement_change',
+    facts: { partner_id: expect.any(String) as string, reason: expect.stringMatching(reason) as string },
+  });
+
+  test('does not replace one with rows, nor from a month that has some', async () => {
+    await world.partners([connected('d', 'acct_d1')]);
+    await world.rows([quote({ partner_id: 'd', quote_id: 'q-d1' }), quote({ partner_id: 'd', quote_id: 'q-d2' })]);
+    await take('acct_d1', share(700, AT, { quote_id: 'q-d1' }));
+    await expect(world.partners([connected('d', 'acct_d2')])).rejects.toMatchObject(
+      refused(/acct_d2 cannot replace acct_d1, for it has ledger rows up to 2026-07\. Begin .* by "arrangement_from"/),
+    );
+    await expect(world.partners([connected('d', 'acct_d2', '2026-07')])).rejects.toMatchObject(
+      refused(/2026-07 is not after 2026-07, which has ledger rows/),
+    );
+    expect(await kept('d')).toEqual([{ from_month: '0001-01', account: 'acct_d1' }]);
+  });
+
+  test('follows it from a month without rows, and what still comes to the old one is matched', async () => {
+    expect(await world.partners([connected('d', 'acct_d2', '2026-09')])).toMatchObject({ updated: 1 });
+    expect(await world.partners([connected('d', 'acct_d2', '2026-09')])).toMatchObject({ unchanged: 1 });
+    expect(await kept('d')).toEqual([
+      { from_month: '0001-01', account: 'acct_d1' },
+      { from_month: '2026-09', account: 'acct_d2' },
+    ]);
+    expect(await take('acct_d1', share(700, AT, { quote_id: 'q-d2' }))).toMatchObject({ matched: 1 });
+    expect([await found('q-d1'), await found('q-d2'), await differences()]).toEqual([undefined, undefined, []]);
+    const read = (await world.database.reading((tx) => readConnectedAccounts(tx))).map(({ account }) => account);
+    expect(read).toEqual(expect.arrayContaining(['acct_d1', 'acct_d2']));
+  });
+
+  test('that is planned and was not used can be another', async () => {
+    await world.partners([connected('d', 'acct_d3', '2026-09')]);
+    expect((await kept('d')).at(-1)).toEqual({ from_month: '2026-09', account: 'acct_d3' });
+  });
+
+  test('a file told before it begins is of the account that there is', async () => {
+    const now = { ...connected('f', 'acct_f1'), movements_from: 'settlement_file' };
+    await world.partners([now]);
+    await world.rows([quote({ partner_id: 'f', quote_id: 'q-f' })]);
+    await world.partners([{ ...now, connected_account_id: 'acct_f2', arrangement_from: '2026-09' }]);
+    expect(await settle('f', 'q-f,tr_f,,7.00')).toMatchObject({ matched: 1 });
+    expect(await world.sql(`SELECT account FROM processor_movements WHERE transfer = 'tr_f'`)).toEqual([
+      { account: 'acct_f1' },
+    ]);
+  });
+
+  test('does not replace one on which money moved', async () => {
+    await world.partners([connected('m', 'acct_m1')]);
+    await take('acct_m1', share(700, '2026-06-01T12:00:00Z', { quote_id: 'q-of-nobody' }));
+    await expect(world.partners([connected('m', 'acct_m2')])).rejects.toMatchObject(
+      refused(/acct_m2 cannot replace acct_m1, for money moved on it already/),
+    );
+    expect(await world.partners([connected('m', 'acct_m2', '2026-08')])).toMatchObject({ updated: 1 });
+  });
+
+  test('replaces one that nothing has used', async () => {
+    await world.partners([connected('u', 'acct_u1')]);
+    expect(await world.partners([connected('u', 'acct_u2')])).toMatchObject({ updated: 1 });
+    expect(await kept('u')).toEqual([{ from_month: '0001-01', account: 'acct_u2' }]);
+  });
+});
