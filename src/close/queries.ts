@@ -7,6 +7,14 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 
+/** Credit that a partner has in each currency, from which an invoice takes what it can. Inside of a WITH. */
+export const OPEN_CREDIT = `open_credit AS (
+       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
+       FROM documents d JOIN document_balances b USING (document_id)
+       WHERE d.document = 'credit_note' AND b.status = 'open'
+       GROUP BY d.partner_id, d.currency
+     )`;
+
 export interface LedgerState {
   /** The month of the first close; null before it. */
   readonly first_month: Month | null;
@@ -213,12 +221,7 @@ export async function insertDocuments(tx: Transaction, issue: Issue): Promise<vo
        CROSS JOIN LATERAL (
          SELECT CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
                 || left(:issuedOn, 4) COLLATE "C" AS series) AS series
-     ), open_credit AS (
-       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
-       FROM documents d JOIN document_balances b USING (document_id)
-       WHERE d.document = 'credit_note' AND b.status = 'open'
-       GROUP BY d.partner_id, d.currency
-     ), issued AS (
+     ), ${OPEN_CREDIT}, issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
          enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,

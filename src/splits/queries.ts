@@ -1,5 +1,5 @@
 /** SQL of splits: what was accepted and how its share is routed, what moved on our accounts, and what it was of. */
-import type { Issue } from '../close/queries.ts';
+import { type Issue, OPEN_CREDIT } from '../close/queries.ts';
 import { execute, query, queryOne, type Send, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Movement } from './movement.ts';
@@ -366,6 +366,18 @@ const INSERT_SHARES = `
      FROM found f
      CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day`;
 
+// Of the quotes that a join finds by what the processor's metadata names: the one, where there is just one.
+const namedByMetadata = (quotes: string, where: string) => `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
+       SELECT * FROM (
+         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
+                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
+                count(*) OVER (PARTITION BY w.movement_id) AS quotes
+         FROM waiting w JOIN owners o ON o.account = w.account
+         ${quotes}
+         WHERE ${where}) AS named
+       WHERE quotes = 1
+     ) ${INSERT_SHARES}`;
+
 /**
  * Matches every movement that names its quote, or whose quote the settlement file names, or that takes from a payment
  * which is matched. Never by its amount. Gives how many shares were found. Needs the ledger's lock.
@@ -389,31 +401,16 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   );
   const byMetadata = await execute(
     tx,
-    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
-       SELECT * FROM (
-         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
-                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
-                count(*) OVER (PARTITION BY w.movement_id) AS quotes
-         FROM waiting w JOIN owners o ON o.account = w.account
-         ${ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency')}
-         WHERE w.told_by = 'processor') AS named
-       WHERE quotes = 1
-     ) ${INSERT_SHARES}`,
+    namedByMetadata(ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency'), `w.told_by = 'processor'`),
     { ...taking },
   );
   const byEnrollment = await execute(
     tx,
-    `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
-       SELECT * FROM (
-         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
-                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
-                count(*) OVER (PARTITION BY w.movement_id) AS quotes
-         FROM waiting w JOIN owners o ON o.account = w.account
-         JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
-           AND q.currency = w.currency AND q.arrangement = 'connected_account'
-         WHERE w.quote_id IS NULL AND w.enrollment_id IS NOT NULL) AS named
-       WHERE quotes = 1
-     ) ${INSERT_SHARES}`,
+    namedByMetadata(
+      `JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
+           AND q.currency = w.currency AND q.arrangement = 'connected_account'`,
+      'w.quote_id IS NULL AND w.enrollment_id IS NOT NULL',
+    ),
     { ...taking },
   );
   const bySettlement = await execute(
@@ -1092,12 +1089,7 @@ export async function insertMissingShares(
     `WITH totals AS (
        SELECT partner_id, currency, count(*) AS quotes, sum(amount) AS amount
        FROM pg_temp.missing GROUP BY partner_id, currency
-     ), open_credit AS (
-       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
-       FROM documents d JOIN document_balances b USING (document_id)
-       WHERE d.document = 'credit_note' AND b.status = 'open'
-       GROUP BY d.partner_id, d.currency
-     ), issued AS (
+     ), ${OPEN_CREDIT}, issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
          enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,

@@ -368,7 +368,7 @@ function toldException({ kind, exception, partner_id, currency, amount, since, r
       : `  ${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
-    ...wrapped(printable(reason)).map((line) => `  ${line}`),
+    ...wrapped(printable(reason), { width: 78, indent: '' }).map((line) => `  ${line}`),
     `  ends by ${ENDS[kind]}`,
   ].join('\n');
 }
