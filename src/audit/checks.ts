@@ -90,6 +90,11 @@ export const CHECKS: readonly Check[] = [
   { name: 'payouts_add_up', invariant: 8, run: fromQuery(payments.PAYOUTS_ADD_UP) },
   { name: 'payouts_bring_what_was_left', invariant: 8, run: fromQuery(payments.PAYOUTS_BRING_WHAT_WAS_LEFT) },
   { name: 'entries_in_open_months', invariant: 8, run: fromQuery(payments.ENTRIES_IN_OPEN_MONTHS) },
+  {
+    name: 'nothing_used_before_it_was_there',
+    invariant: 8,
+    run: fromQuery(payments.NOTHING_USED_BEFORE_IT_WAS_THERE),
+  },
   { name: 'processor_events_told', invariant: 8, run: fromQuery(payments.PROCESSOR_EVENTS_TOLD) },
   { name: 'disputes_as_decided', invariant: 8, run: fromQuery(payments.DISPUTES_AS_DECIDED) },
   { name: 'movements_add_up', invariant: 8, run: fromQuery(sql.MOVEMENTS_ADD_UP) },

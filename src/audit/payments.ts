@@ -196,6 +196,62 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   FROM inspected WHERE entry_on < true_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
 )`;
 
+/**
+ * Nothing was used before it was there: on no day, by the entries to its end, was more of a payment used than its partner
+ * had of it, or more settled of a document than was due. Reports as of any day rest on it.
+ */
+export const NOTHING_USED_BEFORE_IT_WAS_THERE = `moves AS (
+  SELECT 'payment ' || payment_id AS subject, partner_id, entry_on, amount FROM payments
+  UNION ALL
+  SELECT 'payment ' || g.payment_id, side.partner_id, g.entry_on, side.amount FROM payment_assignments g
+  CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS side (partner_id, amount)
+  UNION ALL
+  SELECT 'payment ' || payment_id, partner_id, entry_on, -amount FROM payment_applications
+  UNION ALL
+  SELECT 'payment ' || a.payment_id, a.partner_id, u.entry_on, a.amount
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+  UNION ALL
+  SELECT 'payment ' || payment_id, partner_id, entry_on, -amount FROM payment_reversals
+  UNION ALL
+  SELECT 'payment ' || r.payment_id, i.partner_id, i.entry_on, r.amount
+  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+  UNION ALL
+  SELECT number, partner_id, entry_on, invoice_amount FROM documents WHERE document <> 'statement'
+  UNION ALL
+  SELECT d.number, d.partner_id, used.entry_on, used.amount
+  FROM (
+    SELECT invoice_id AS document_id, entry_on, -amount AS amount FROM credit_applications
+    UNION ALL
+    SELECT credit_note_id, entry_on, -amount FROM credit_applications
+    UNION ALL
+    SELECT side.document_id, c.entry_on, a.amount
+    FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS side (document_id)
+    UNION ALL
+    SELECT document_id, entry_on, -amount FROM write_offs
+    UNION ALL
+    SELECT a.document_id, moved.entry_on, moved.sign * (a.amount + coalesce(s.amount, 0))
+    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+    LEFT JOIN payment_unapplications u USING (payment_application_id)
+    CROSS JOIN LATERAL (VALUES (a.entry_on, -1), (u.entry_on, 1)) AS moved (entry_on, sign)
+    WHERE moved.entry_on IS NOT NULL
+    UNION ALL
+    SELECT document_id, entry_on, -amount FROM credit_refunds
+    UNION ALL
+    SELECT f.document_id, b.entry_on, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+  ) AS used JOIN documents d USING (document_id)
+), days AS (
+  SELECT subject, partner_id, entry_on, sum(amount) AS moved FROM moves GROUP BY subject, partner_id, entry_on
+), inspected AS (
+  SELECT subject, partner_id, entry_on, left_of FROM (
+    SELECT *, sum(moved) OVER (PARTITION BY subject, partner_id ORDER BY entry_on) AS left_of FROM days) AS running
+  WHERE ${IN_SCOPE('entry_on')}
+), differences AS (
+  SELECT subject, format('on %s, %s more of it was used than there was%s', entry_on, -left_of,
+                         ' of ' || partner_id) AS detail
+  FROM inspected WHERE left_of < 0
+)`;
+
 /** Events of the processor are of this environment, and what they told is recorded of a payment that is there. */
 export const PROCESSOR_EVENTS_TOLD = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,

@@ -8,7 +8,23 @@ import type { Method, PaymentStatus, ReversalKind, Source } from './words.ts';
 const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
 
 /** The date of the journal's entry: the true one, but never in a closed month. */
-const entryOn = (date: string) => `greatest(${date}, CAST(:earliest AS date))`;
+const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, CAST(:earliest AS date))`;
+
+/**
+ * The last days on which a payment came to have something unapplied again, an invoice came to be open again. What uses
+ * that is entered no earlier, whatever its true day: else a report of the days between would count the same money twice.
+ */
+const freedOfPayment = (payment: string) => `
+  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+   WHERE a.payment_id = ${payment}),
+  (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+   WHERE r.payment_id = ${payment}),
+  (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = ${payment})`;
+const freedOfInvoice = (document: string) => `
+  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+   WHERE a.document_id = ${document}),
+  (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+   WHERE a.invoice_id = ${document})`;
 /** Rows with their places, so that they are numbered in that order. */
 const placed = <Row extends object>(rows: readonly Row[]) => rows.map((row, place) => ({ ...row, place }));
 const RECORDED = `CAST(:now AS timestamptz), CAST(:eventId AS bigint)`;
@@ -80,7 +96,8 @@ export async function insertAssignments(posting: Posting, rows: readonly NewAssi
     posting.tx,
     `INSERT INTO payment_assignments (
        payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
-     SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on, ${entryOn('p.received_on')}, ${RECORDED}
+     SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
+            ${entryOn('p.received_on', freedOfPayment('p.payment_id'))}, ${RECORDED}
      FROM json_to_recordset(CAST(:rows AS json)) AS r (
        payment_id bigint, from_partner_id text, partner_id text, amount numeric)
      JOIN payments p USING (payment_id)`,
@@ -110,7 +127,7 @@ export async function insertApplications(posting: Posting, rows: readonly NewApp
     `INSERT INTO payment_applications (
        payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at, event_id)
      SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-            ${entryOn('day.applied_on')}, r.confidence, r.evidence, ${RECORDED}
+            ${entryOn('day.applied_on', freedOfPayment('r.payment_id'), freedOfInvoice('r.document_id'))}, r.confidence, r.evidence, ${RECORDED}
      FROM ${recordset}
      JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
      CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day
@@ -174,7 +191,8 @@ export async function insertReversals(posting: Posting, rows: readonly NewRevers
        identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, reversed_on,
        entry_on, recorded_at, event_id)
      SELECT r.identity, r.payment_id, b.partner_id, b.currency, r.amount, r.kind, r.code, r.reason, r.bank_line_id,
-            r.duplicate_of, greatest(r.reversed_on, p.received_on), ${entryOn('greatest(r.reversed_on, p.received_on)')},
+            r.duplicate_of, greatest(r.reversed_on, p.received_on),
+            ${entryOn('r.reversed_on', 'p.received_on', freedOfPayment('r.payment_id'))},
             ${RECORDED}
      FROM json_to_recordset(CAST(:rows AS json)) AS r (
        identity text, payment_id bigint, amount numeric, kind text, code text, reason text, bank_line_id bigint,

@@ -46,7 +46,12 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
     `INSERT INTO credit_refunds (
        document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at, event_id)
      SELECT d.document_id, d.partner_id, d.currency, CAST(:amount AS numeric), :method, '', :reference, day.refunded_on,
-            greatest(day.refunded_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+            -- Not before the credit was open, or open again: else it would be counted twice on the days between.
+            greatest(day.refunded_on, CAST(:earliest AS date),
+              (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+               WHERE a.credit_note_id = d.document_id),
+              (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+               WHERE f.document_id = d.document_id)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
      FROM documents d
      CROSS JOIN LATERAL (SELECT greatest(CAST(:on AS date), d.issued_on) AS refunded_on) AS day
      WHERE d.document_id = :documentId

@@ -111,6 +111,11 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     `ALTER TABLE payments DROP CONSTRAINT payment_entry_not_before_receipt`,
     `UPDATE payments SET received_on = entry_on + 1 WHERE source = 'bank'`,
   ],
+  [
+    'a payment applied before it came',
+    'nothing_used_before_it_was_there',
+    `UPDATE payments SET entry_on = entry_on + 40 WHERE payment_id IN (SELECT payment_id FROM payment_applications)`,
+  ],
   ['an event of live mode in a sandbox', 'processor_events_told', `UPDATE processor_events SET livemode = true`],
   [
     'an event about a payment that the processor never told of',

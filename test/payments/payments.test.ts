@@ -158,6 +158,29 @@ describe('by hand', () => {
     expect(await books.payment(paymentId)).toMatchObject({ received_on: '2026-09-03', entry_on: '2026-10-01' });
   });
 
+  test('money told late pays an invoice from the day on which it was open again, not from the day the money came', async () => {
+    const { paymentId } = await books.record({
+      amount: '2100',
+      number: inv(11),
+      reference: 'FT-350',
+      receivedOn: '2026-10-02',
+    });
+    await books.unapply(paymentId);
+    const late = await books.record({
+      amount: '2100',
+      number: inv(11),
+      reference: 'FT-351',
+      receivedOn: '2026-10-05',
+    });
+    const entered = (id: number) =>
+      books.sql('SELECT entry_on::text FROM payment_applications WHERE payment_id = $1', [id]);
+    expect(await entered(paymentId)).toEqual([{ entry_on: '2026-10-02' }]);
+    expect(await entered(late.paymentId)).toEqual([{ entry_on: '2026-10-15' }]);
+    expect((await books.payment(late.paymentId)).received_on).toBe('2026-10-05');
+    await books.unapply(late.paymentId);
+    await books.reverse({ paymentId: late.paymentId, on: '2026-10-06' });
+  });
+
   test('two people at once cannot apply the same money twice', async () => {
     const { paymentId } = await books.record({ amount: '100', partnerId: 'p-2', reference: 'FT-400' });
     const acts = await Promise.all([2, 6, 10].map((each) => refusalOf(books.apply(paymentId, inv(each), '60'))));
