@@ -1,6 +1,7 @@
 /** SQL of the exports: statements that COPY streams, and the totals of what they give. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
 import { MINOR_DIGITS } from './queries.ts';
 
 /** One billing month: the rows posted after the month before it and up to it. */
@@ -38,67 +39,31 @@ export function readInstallation(tx: Transaction): Promise<{ installation_id: st
   return queryOne(tx, `SELECT installation_id, environment FROM installation`);
 }
 
-// As the canonical form has it, so that a row of an export and its sealed line read the same.
 const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
-const DIGITS = MINOR_DIGITS.replaceAll('currency', 'e.currency');
-const amount = (column: string) => `round(e.${column}, ${DIGITS})::text`;
 
-// A cell that a spreadsheet could take for a formula gets an apostrophe in front; so does one that begins with an
-// apostrophe, which makes it reversible: one apostrophe is taken away from each cell that begins with one. An imported
-// row has no such cell.
-// Most begin with a letter, which costs a byte's comparison to see; the pattern for each was an eighth of an export.
+// As `cellOf` in csv.ts. Most begin with a letter, which costs a byte's comparison to see.
 export const cell = (column: string) =>
   `CASE WHEN ${column} COLLATE "C" >= 'A' THEN ${column}
         WHEN ${column} ~ '^[=+@''\\t\\r-]' THEN '''' || ${column} ELSE ${column} END`;
 const plain = (column: string) => column;
 
-const LEDGER = (
-  text: (column: string) => string,
-  month: Month,
-): readonly (readonly [name: string, value: string])[] => [
-  ['kind', text('e.kind')],
-  ['partner_id', text('e.partner_id')],
-  ['quote_id', text('e.quote_id')],
-  ['requote_id', text('e.requote_id')],
-  ['reversal_id', text('e.reversal_id')],
-  ['enrollment_id', text('e.enrollment_id')],
-  ['policy_id', text('e.policy_id')],
-  ['currency', text('e.currency')],
-  ['accepted_at', time('e.accepted_at')],
-  ['spotPrice', amount('spot_price')],
-  ['partnerCut', amount('partner_cut')],
-  ['invoiceAmount', amount('invoice_amount')],
-  ['entry_id', 'e.entry_id'],
-  ['posted_month', `'${month}'`],
-  ['recorded_at', time('e.recorded_at')],
-  ['document', 'd.number'],
-];
-
 /**
- * The rows of a billing month in ledger order, each with the number of the document that stands for it now: the last of
- * its chain of replacements, also where that one is void. Empty while the month is open.
+ * The numbers of the documents that stand for a billing month's rows now: each the last of its chain of replacements, also
+ * where that one is void. None while the month is open.
  */
-const ledgerRows = ({ month, previous }: BilledMonth) => `
-  FROM entries e
-  LEFT JOIN documents d ON d.month = '${month}' AND d.partner_id = e.partner_id AND d.currency = e.currency
-    AND d.arrangement = e.arrangement AND d.purpose = 'month'
-    AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
-  WHERE e.posted_month > '${previous ?? ''}' AND e.posted_month <= '${month}'
-  ORDER BY e.entry_id`;
-
-/** The contract's CSV header and rows. `header` for the first month of a file. */
-export function copyLedgerCsv(month: BilledMonth, header: boolean): string {
-  const list = LEDGER(cell, month.month).map(([name, value]) => `${value} AS "${name}"`);
-  return `COPY (SELECT ${list.join(', ')} ${ledgerRows(month)}) TO STDOUT (FORMAT csv${header ? ', HEADER' : ''})`;
+export async function readDocumentNumbers(tx: Transaction, month: Month): Promise<DocumentNumbers> {
+  const documents = await query<{ number: string; partner_id: string; currency: string; arrangement: string }>(
+    tx,
+    `SELECT number, partner_id, currency, arrangement FROM documents d
+     WHERE month = :month AND purpose = 'month'
+       AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`,
+    { month },
+  );
+  return new Map(documents.map((each) => [documentKey(each.partner_id, each.currency, each.arrangement), each.number]));
 }
 
 /** JSON escapes control characters, so with these for quote and delimiter a line of it goes out as it is. */
 export const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
-
-export function copyLedgerJson(month: BilledMonth): string {
-  const list = LEDGER(plain, month.month).map(([name, value]) => `'${name}', ${value}`);
-  return `COPY (SELECT json_strip_nulls(json_build_object(${list.join(', ')})) ${ledgerRows(month)}) TO STDOUT (${AS_IT_IS})`;
-}
 
 /** Sums of a billing month's rows. */
 export function readLedgerTotals(

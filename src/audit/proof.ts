@@ -32,13 +32,14 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
   const [place] = await query<{
     month: Month;
     previous: Month | null;
+    form: number | null;
     statement: string | null;
     seal: string | null;
     posted_month: Month;
     index: number;
   }>(
     tx,
-    `SELECT m.month, m.previous, s.statement, s.seal, e.posted_month,
+    `SELECT m.month, m.previous, s.form, s.statement, s.seal, e.posted_month,
             (SELECT count(*) FROM entries earlier
              WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
                AND earlier.entry_id < e.entry_id) AS index
@@ -48,11 +49,12 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
      WHERE e.entry_id = :entryId`,
     { entryId },
   );
-  const line = await readEntryLine(tx, entryId);
-  if (place === undefined || line === undefined) throw refuse('row_unknown', { entry_id: entryId });
-  const { month, previous, statement, seal, index } = place;
-  if (statement === null || seal === null) throw refuse('month_not_closed', { month: place.posted_month });
-  const tree = await hashRows(tx, { after: previous ?? '', to: month }, index);
+  if (place === undefined) throw refuse('row_unknown', { entry_id: entryId });
+  const { month, previous, form, statement, seal, index } = place;
+  if (form === null || statement === null || seal === null)
+    throw refuse('month_not_closed', { month: place.posted_month });
+  const line = (await readEntryLine(tx, form, entryId)) as string;
+  const tree = await hashRows(tx, form, { after: previous ?? '', to: month }, index);
   const { root, path } = tree.finish();
   return {
     format: 'reckoner-proof',

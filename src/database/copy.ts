@@ -27,6 +27,17 @@ export async function copyOut(
 
 const NEWLINE = 0x0a;
 
+/** Hands on whole lines: the beginning of a line that a piece ends with waits for the next piece. */
+export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (content: Buffer) => Promise<void> | void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (content) => {
+    const joined = rest.length > 0 ? Buffer.concat([rest, content]) : content;
+    const end = joined.lastIndexOf(NEWLINE) + 1;
+    rest = Buffer.from(joined.subarray(end));
+    return end > 0 ? take(joined.subarray(0, end)) : undefined;
+  };
+}
+
 /** How many lines end in it. COPY's text format escapes the line ends inside of values: a line is a row. */
 export function countLines(content: Buffer): number {
   let lines = 0;

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { copyOut, countLines } from '../database/copy.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths, tablesOf } from './canonical.ts';
+import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
 import { type Before, insertSeal, readLastFact, readMonthToSeal, readSeals, type Seal } from './queries.ts';
 
@@ -50,7 +50,7 @@ export async function stateMonth(
   { month, before, form, factsTo, sealedAt }: ToState,
 ): Promise<string> {
   const facts = await readMonthToSeal(tx, month);
-  const tree = await hashRows(tx, { after: facts.previous ?? '', to: month });
+  const tree = await hashRows(tx, form, { after: facts.previous ?? '', to: month });
   const { root } = tree.finish();
   const lines = [
     `reckoner seal ${form}`,
@@ -70,7 +70,7 @@ export async function stateMonth(
     ),
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
-  for (const { name, copy } of await copiesOfFacts(tx, tablesOf(form), { after: before.facts_to, to: factsTo })) {
+  for (const { name, copy } of await copiesOfFacts(tx, { form, after: before.facts_to, to: factsTo })) {
     const { rows, sha256 } = await hashCopy(tx, copy);
     lines.push(`facts_of ${name} ${rows} ${sha256}`);
   }
@@ -88,11 +88,16 @@ const HEADER = 19;
 const RECORD = 2 + 4 + 32;
 
 /** The tree over the rows of months. The database hashes the leaves while this process hashes the nodes above them. */
-export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
+export async function hashRows(
+  tx: Transaction,
+  form: number,
+  months: PostedMonths,
+  chosen?: number,
+): Promise<MerkleTree> {
   const tree = new MerkleTree(chosen);
   let rest: Buffer = Buffer.alloc(0);
   let skip = HEADER;
-  await copyOut(tx, copyLeafHashes(months), (chunk) => {
+  await copyOut(tx, copyLeafHashes(form, months), (chunk) => {
     const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
     let at = 0;
     if (skip > 0) {

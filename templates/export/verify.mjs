@@ -471,10 +471,18 @@ function compareLines({ number, lines }, sealed, problems) {
     compare(`line ${line.position} of ${number}`, line, lines[index], { amounts: AMOUNTS, texts }, problems);
 }
 
+/** A value to compare; a time is one instant however it is written. */
+function read(value) {
+  const text = String(value ?? '');
+  const [, day, time, fraction = ''] =
+    /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:Z|[+]00)$/.exec(text) ?? [];
+  return day === undefined ? text : `${day}T${time}.${fraction.padEnd(6, '0')}Z`;
+}
+
 function compare(name, sealed, row, { amounts, texts }, problems) {
   const other = [
     ...amounts.filter((each) => amount(row[FIELDS[each] ?? each]) !== amount(sealed[each])),
-    ...texts.filter((each) => String(row[each] ?? '') !== (sealed[each] ?? '')),
+    ...texts.filter((each) => read(row[each]) !== read(sealed[each])),
   ];
   if (other.length > 0) problems.push(`${name} is not as it was sealed in ${other.join(', ')}`);
 }
@@ -523,7 +531,7 @@ async function* sealedRows(pack, { statements }) {
 const SAME = ['entry_id', 'kind', 'partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'];
 SAME.push('currency', 'accepted_at', 'recorded_at', 'posted_month');
 function compareRow(sealed, row, problems) {
-  const other = SAME.filter((name) => String(row[name] ?? '') !== (sealed[name] ?? ''));
+  const other = SAME.filter((name) => read(row[name]) !== read(sealed[name]));
   other.push(...AMOUNTS.filter((name) => amount(row[FIELDS[name]]) !== amount(sealed[name])));
   if (other.length > 0)
     problems.push(`row ${row.entry_id} is not sealed row ${sealed.entry_id} in ${other.join(', ')}`);

@@ -8,8 +8,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proveRow } from '../../src/audit/proof.ts';
 import { recordEvent } from '../../src/events.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
+import { insertSeal, readLastFact } from '../../src/seals/queries.ts';
+import { BEFORE_THE_FIRST, stateMonth } from '../../src/seals/seal.ts';
 import { booksOf } from '../payments/books.ts';
-import type { World } from '../support/world.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
 let world: World;
@@ -336,4 +338,28 @@ test('payments are exported with what they were applied to, taken off again and 
   const files = manifestOf(pack).files as { name: string; rows: number; totals?: object }[];
   expect(files.find(({ name }) => name === 'payments.csv')).toMatchObject({ rows: 1, totals: { [currency]: {} } });
   expect(files.find(({ name }) => name === 'payment-moves.csv')).toMatchObject({ rows: 2 });
+});
+
+test('a month that was sealed in the first form is exported, proved and verified in it', async () => {
+  const own = await openWorld();
+  await own.partners([partner()]);
+  await own.rows([quote({ accepted_at: '2026-07-15T12:00:00.25Z' })]);
+  await own.close();
+  await own.sql('SET session_replication_role TO replica; DELETE FROM seals; RESET session_replication_role');
+  await own.database.transaction(async (tx) => {
+    const form = 1;
+    const factsTo = await readLastFact(tx);
+    const sealed = { month: month('2026-07'), form };
+    const sealedAt = '2026-08-01T10:00:00.000000Z';
+    const statement = await stateMonth(tx, { ...sealed, before: BEFORE_THE_FIRST, factsTo, sealedAt });
+    await insertSeal(tx, { ...sealed, previous: null, facts_to: factsTo, sealed_at: sealedAt, statement });
+  });
+  const pack = await exported(own, { kind: 'ledger', to: month('2026-07') });
+  expect(readFileSync(join(pack, 'sealed/2026-07/statement.txt'), 'utf8')).toMatch(/^reckoner seal 1\n/);
+  expect(readFileSync(join(pack, 'sealed/2026-07/entries.tsv'), 'utf8')).toContain('\t2026-07-15T12:00:00.250000Z\t');
+  expect(verifyPack([], join(pack, 'verify.mjs'))).toMatchObject({ status: 0 });
+  const [row] = await own.sql<{ entry_id: string }>('SELECT entry_id FROM entries');
+  const proof = await own.database.reading((tx) => proveRow(tx, Number(row?.entry_id)));
+  expect(proof.line).toContain('\t2026-07-15T12:00:00.250000Z\t');
+  await own.end();
 });

@@ -14,6 +14,7 @@ import { type Transaction, valueTypes } from '../../src/database/transaction.ts'
 import {
   copiesOfFacts,
   ENTRY_COLUMNS,
+  FORM,
   OTHER_TABLES,
   SEALED_TABLES,
   type SealedTable,
@@ -149,7 +150,7 @@ test('any field of any ledger row', async () => {
     `SELECT entry_id FROM entries WHERE posted_month = '2026-07' ORDER BY entry_id`,
   );
   const root = async (tx: Transaction) =>
-    (await hashRows(tx, { after: '', to: '2026-07' })).finish().root.toString('hex');
+    (await hashRows(tx, FORM, { after: '', to: '2026-07' })).finish().root.toString('hex');
   let inspected = 0;
   await damaged([withoutConstraints('entries')], async (tx) => {
     const sealed = await root(tx);
@@ -203,7 +204,7 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
 
 const linesOf = async (tx: Transaction, table: SealedTable): Promise<string> => {
   const pieces: Buffer[] = [];
-  const copies = await copiesOfFacts(tx, [table], { after: 0, to: Number.MAX_SAFE_INTEGER });
+  const copies = await copiesOfFacts(tx, { form: FORM, after: 0, to: Number.MAX_SAFE_INTEGER }, [table]);
   for (const { copy } of copies) await copyOut(tx, copy, (piece) => void pieces.push(piece));
   return Buffer.concat(pieces).toString();
 };

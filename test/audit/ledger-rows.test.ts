@@ -1,0 +1,94 @@
+/** Rows of an export are made from sealed lines, as CSV by bytes and as JSON by texts: they say the same. */
+import { parse } from 'csv-parse/sync';
+import { expect, test } from 'vitest';
+import { documentKey, LEDGER_HEADER, ledgerRows } from '../../src/audit/ledger-rows.ts';
+import type { Month } from '../../src/month.ts';
+import { ENTRY_COLUMNS } from '../../src/seals/canonical.ts';
+
+const MONTH = '2026-08' as Month;
+const NUMBERS = new Map([[documentKey('p-1', 'USD', 'invoicing'), 'INV-2026-000001']]);
+
+type Line = Partial<Record<(typeof ENTRY_COLUMNS)[number], string>>;
+const USUAL: Required<Line> = {
+  entry_id: '4711',
+  posted_month: '2026-07',
+  partner_id: 'p-1',
+  kind: 'quote_accepted',
+  quote_id: 'q-1',
+  requote_id: '\\N',
+  reversal_id: '\\N',
+  enrollment_id: 'en-1',
+  policy_id: 'ticket-protection',
+  currency: 'USD',
+  accepted_at: '2026-07-15 12:00:00.25+00',
+  spot_price: '12.5',
+  partner_cut: '2',
+  invoice_amount: '10.5',
+  time_zone: 'America/New_York',
+  month: '2026-07',
+  arrangement: 'invoicing',
+  recorded_at: '2026-08-01 12:00:00+00',
+};
+const lineOf = (line: Line) => `${ENTRY_COLUMNS.map((name) => ({ ...USUAL, ...line })[name]).join('\t')}\n`;
+
+const asCsv = (lines: string) => String(ledgerRows('csv', MONTH, NUMBERS)(Buffer.from(lines)));
+const asJson = (lines: string) => String(ledgerRows('jsonl', MONTH, NUMBERS)(Buffer.from(lines)));
+
+test('a sealed line becomes a row of the contract, with the digits of its currency and the number of its document', () => {
+  expect(asCsv(lineOf({}))).toBe(
+    'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.25Z,12.50,2.00,10.50,4711,2026-08,' +
+      '2026-08-01T12:00:00Z,INV-2026-000001\n',
+  );
+  expect(JSON.parse(asJson(lineOf({})))).toEqual({
+    ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: 'q-1', enrollment_id: 'en-1' },
+    ...{ policy_id: 'ticket-protection', currency: 'USD', accepted_at: '2026-07-15T12:00:00.25Z', spotPrice: '12.50' },
+    ...{ partnerCut: '2.00', invoiceAmount: '10.50', entry_id: 4711, posted_month: '2026-08' },
+    ...{ recorded_at: '2026-08-01T12:00:00Z', document: 'INV-2026-000001' },
+  });
+});
+
+const ROWS: readonly (readonly [name: string, line: Line])[] = [
+  ['without a fraction, in yen', { currency: 'JPY', spot_price: '1000', partner_cut: '300', invoice_amount: '700' }],
+  ['of three digits', { currency: 'KWD', spot_price: '1.005', partner_cut: '0.3', invoice_amount: '0.705' }],
+  [
+    'taken back',
+    { kind: 'reversal', spot_price: '-12.5', partner_cut: '-2', invoice_amount: '-10.5', reversal_id: 'r' },
+  ],
+  ['of nothing', { spot_price: '0', partner_cut: '0', invoice_amount: '0' }],
+  ['with a requote', { requote_id: 'q-1:2', enrollment_id: '\\N' }],
+  ['of another partner, on no document', { partner_id: 'p-2' }],
+  [
+    'sealed in the first form',
+    { accepted_at: '2026-07-15T12:00:00.250000Z', recorded_at: '2026-08-01T12:00:00.000000Z' },
+  ],
+  // What no import takes, and an owner of the database could write.
+  ['with a comma and quotes', { quote_id: 'a,"b"' }],
+  ['with a line end, a tab and a backslash', { quote_id: 'a\\nb\\tc\\\\d\\re' }],
+  ['with a letter of two bytes', { policy_id: 'Größe' }],
+  ['that looks like a formula', { quote_id: '=1+1' }],
+  ['that begins with a minus', { quote_id: '-x' }],
+  ['that begins with a plus', { enrollment_id: '+5' }],
+  ['that begins with an apostrophe', { policy_id: "'x" }],
+  ['much longer than the others', { quote_id: 'x'.repeat(3000), policy_id: `"${'"'.repeat(2000)}` }],
+];
+
+test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
+  const row = JSON.parse(asJson(lineOf(line)));
+  const [read] = parse(LEDGER_HEADER + asCsv(lineOf(line)), { columns: true }) as Record<string, string>[];
+  const amounts = ['spotPrice', 'partnerCut', 'invoiceAmount'];
+  for (const [name, cell] of Object.entries(read ?? {})) {
+    const text = amounts.includes(name) ? cell : cell.replace(/^'/, '');
+    expect({ [name]: text }).toEqual({ [name]: String(row[name] ?? '') });
+    if (!amounts.includes(name)) expect(cell).not.toMatch(/^[=+@\t\r-]/);
+  }
+  expect(Object.keys(read ?? {})).toHaveLength(16);
+});
+
+test('many lines in one piece become as many rows, whatever is among them', () => {
+  const lines = Array.from({ length: 300 }, (_, index) =>
+    lineOf({ ...(ROWS[index % ROWS.length]?.[1] ?? {}), entry_id: `${index}` }),
+  );
+  const read = parse(LEDGER_HEADER + asCsv(lines.join('')), { columns: true }) as Record<string, string>[];
+  expect(read.map((row) => row['entry_id'])).toEqual(lines.map((_, index) => `${index}`));
+  expect(asCsv('')).toBe('');
+});
