@@ -4,22 +4,26 @@
  */
 import { hash } from 'node:crypto';
 
+/** A hash as a text of 32 characters, a byte each: as buffers, a million of them cost as much to make as to hash. */
+type Hash = string;
+const LENGTH = 32;
+const bufferOf = (hash: Hash): Buffer => Buffer.from(hash, 'latin1');
 // Half the cost of a Hash object for inputs this short.
-export const sha256 = (content: Buffer): Buffer => hash('sha256', content, 'buffer');
+const sha256 = (content: Buffer): Hash => hash('sha256', content, 'binary');
 
-export const leafHash = (content: Buffer): Buffer => sha256(Buffer.concat([Buffer.of(0), content]));
+export const leafHash = (content: Buffer): Buffer => bufferOf(sha256(Buffer.concat([Buffer.of(0), content])));
 
-const node = Buffer.alloc(65);
+const node = Buffer.alloc(1 + 2 * LENGTH);
 node[0] = 1;
 
-function nodeHash(left: Buffer, right: Buffer): Buffer {
-  left.copy(node, 1);
-  right.copy(node, 33);
+function nodeHash(left: Hash, right: Hash): Hash {
+  node.write(left, 1, 'latin1');
+  node.write(right, 1 + LENGTH, 'latin1');
   return sha256(node);
 }
 
 interface Subtree {
-  readonly hash: Buffer;
+  readonly hash: Hash;
   readonly leaves: number;
   /** Holds the leaf whose path is asked for. */
   readonly chosen: boolean;
@@ -29,7 +33,7 @@ export class MerkleTree {
   /** Full trees from left to right, each smaller than the one before. */
   private readonly subtrees: Subtree[] = [];
   private readonly chosen: number | undefined;
-  private readonly siblings: Buffer[] = [];
+  private readonly siblings: Hash[] = [];
   private count = 0;
 
   /** `chosen`: index of the leaf whose inclusion path is wanted. */
@@ -41,8 +45,9 @@ export class MerkleTree {
     return this.count;
   }
 
-  /** Adds the hash of the next leaf. */
-  add(hash: Buffer): void {
+  /** Adds the hash of the next leaf: 32 bytes, from a place on. */
+  add(content: Buffer, from = 0): void {
+    const hash = content.toString('latin1', from, from + LENGTH);
     let subtree: Subtree = { hash, leaves: 1, chosen: this.count === this.chosen };
     this.count += 1;
     for (let left = this.subtrees.at(-1); left?.leaves === subtree.leaves; left = this.subtrees.at(-1)) {
@@ -55,11 +60,11 @@ export class MerkleTree {
   /** The root, and the chosen leaf's path: its siblings from the leaf upwards. To be asked once, after the last leaf. */
   finish(): { root: Buffer; path: readonly Buffer[] } {
     let subtree = this.subtrees.pop();
-    if (subtree === undefined) return { root: sha256(Buffer.alloc(0)), path: [] };
+    if (subtree === undefined) return { root: bufferOf(sha256(Buffer.alloc(0))), path: [] };
     for (let left = this.subtrees.pop(); left !== undefined; left = this.subtrees.pop()) {
       subtree = this.join(left, subtree);
     }
-    return { root: subtree.hash, path: this.siblings };
+    return { root: bufferOf(subtree.hash), path: this.siblings.map(bufferOf) };
   }
 
   private join(left: Subtree, right: Subtree): Subtree {

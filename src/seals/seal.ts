@@ -85,7 +85,8 @@ function instant(text: string): string {
 
 // COPY's binary format: a header, then of each row its number of fields (2 bytes), the field's length (4) and the field.
 const HEADER = 19;
-const RECORD = 2 + 4 + 32;
+const FIELD = 2 + 4;
+const RECORD = FIELD + 32;
 
 /** The tree over the rows of months. The database hashes the leaves while this process hashes the nodes above them. */
 export async function hashRows(
@@ -108,7 +109,7 @@ export async function hashRows(
       at = skip;
       skip = 0;
     }
-    for (; content.length - at >= RECORD; at += RECORD) tree.add(Buffer.from(content.subarray(at + 6, at + RECORD)));
+    for (; content.length - at >= RECORD; at += RECORD) tree.add(content, at + FIELD);
     rest = Buffer.from(content.subarray(at));
   });
   return tree;
