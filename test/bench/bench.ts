@@ -17,6 +17,7 @@ const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly M
   verify: async (bench) => (await import('./verify.ts')).measureVerify(bench),
   memory: async (bench) => (await import('./memory.ts')).measureMemory(bench),
   'month-24': async (bench) => (await import('./month-24.ts')).measureMonth24(bench),
+  year: async (bench) => (await import('./year.ts')).measureYear(bench),
   pdf: async () => (await import('./pdf.ts')).measurePdf(),
   delivery: async () => (await import('./delivery.ts')).measureDelivery(),
   acceptances: async (bench) => [await (await import('./acceptances.ts')).measureAcceptances({ progress: bench.note })],

@@ -43,7 +43,7 @@ export interface Workbench {
   readonly inClone: <Result>(name: string, work: (clone: Clone) => Promise<Result>) => Promise<Result>;
   readonly reckoner: (url: string, now: string, args: readonly string[]) => Promise<Ran>;
   /** The rows of a month as a file, written once. */
-  readonly rowsFile: (month: string, rows: number) => Promise<string>;
+  readonly rowsFile: (month: string, rows: number, partners?: number) => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
@@ -118,9 +118,9 @@ export async function openWorkbench({ rows, partners, repeat, note }: WorkbenchO
       }
     },
     reckoner: (url, now, args) => run(peak, { url, now, home }, args),
-    rowsFile(month, count) {
-      const path = join(folder, `${month}-${count}.ndjson`);
-      const found = files.get(path) ?? writeRows(path, month, count, partners).then(() => path);
+    rowsFile(month, count, sellers = partners) {
+      const path = join(folder, `${month}-${count}-${sellers}.ndjson`);
+      const found = files.get(path) ?? writeRows(path, month, count, sellers).then(() => path);
       files.set(path, found);
       return found;
     },
@@ -176,11 +176,11 @@ function run(
 // --- What several measures begin with ---------------------------------------------------------------------------------
 
 /** A database with its tables and partners, and without rows. */
-export const emptyLedger = (bench: Workbench): Promise<string> =>
-  bench.made('empty_ledger', async (url) => {
+export const emptyLedger = (bench: Workbench, partners = bench.partners): Promise<string> =>
+  bench.made(`empty_ledger_${partners}`, async (url) => {
     await bench.reckoner(url, MORNING_AFTER, ['init']);
     const file = join(bench.folder, 'partners.json');
-    await writePartners(file, bench.partners);
+    await writePartners(file, partners);
     await bench.reckoner(url, MORNING_AFTER, ['partner', 'import', file]);
   });
 
