@@ -28,6 +28,9 @@ const COMPILED = import.meta.url.endsWith('.js');
 /** The next document lies at each thread when it is done with one, rather than a message to this thread and back away. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
+/** A thread that ends takes along what it has compiled, which costs it the first hundred documents to do again. */
+const IDLE_MILLISECONDS = 10_000;
+
 export function openStudio(): Studio {
   let threads: Piscina | undefined;
   const work = async (task: DrawingTask): Promise<readonly Product[]> => {
@@ -37,7 +40,7 @@ export function openStudio(): Studio {
       minThreads: 1,
       maxThreads: availableParallelism(),
       concurrentTasksPerWorker: DOCUMENTS_AT_A_THREAD,
-      idleTimeout: 1000,
+      idleTimeout: IDLE_MILLISECONDS,
     });
     return threads.run(task);
   };
