@@ -17,18 +17,15 @@ import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/queries.ts';
 import { enqueueUnfinished, noteFailure, readIdsOf } from './queries.ts';
-import { type DeliverySteps, stepsTogether } from './together.ts';
+import { GROUP, stepsTogether } from './together.ts';
 import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
 /**
  * Deliveries of one process go in groups, whose members ask the database together (together.ts): while one group is
- * drawn, another waits for the database and a third for the mail server. Larger groups share more; but a program that is
- * killed leaves as many letters as it had under way of which it is not known whether they arrived.
+ * drawn, another waits for the database and a third for the mail server.
  */
-const GROUPS = 3;
-const GROUP = 8;
-const CREW = GROUPS * GROUP;
+const CREW = 3 * GROUP;
 
 /**
  * Ended jobs are told to the queue together, after at most this, and all of them before a run is over: one told alone the
@@ -134,10 +131,11 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
     join(packageRoot, 'templates', 'email'),
   ]);
   const idle: number[] = [];
-  const deliverer: Omit<Deliverer, 'steps'> = {
+  const deliverer: Deliverer = {
     environment,
     settings,
     database,
+    steps: stepsTogether(database),
     studio,
     transport,
     templates,
@@ -147,8 +145,7 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   const look = async (documentId: number): Promise<Delivery> => {
     const worker = idle.pop();
     if (worker === undefined) throw new Error('more deliveries are under way than there are workers');
-    const steps = groups[Math.floor(crew.numbers.indexOf(worker) / GROUP)] as DeliverySteps;
-    const delivery = await deliverDocument({ ...deliverer, steps }, documentId, worker)
+    const delivery = await deliverDocument(deliverer, documentId, worker)
       .finally(() => idle.push(worker))
       .catch(async (error: unknown) => {
         // A bug or a lost database: told, and tried again by the queue like anything else that went wrong.
@@ -173,8 +170,6 @@ async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Pr
   const crew = await hireCrew(database.connection, CREW, () =>
     loseCrew(new Error('the connection that shows that these workers live was lost')),
   );
-  const groups = Array.from({ length: GROUPS }, () => stepsTogether(database));
-  // Those of one group behind each other: they are hired, and come back, together.
   idle.push(...crew.numbers);
   const pool = openQueuePool(database.connection, 4);
   // The queue locks jobs under a name that it makes up; by this one they are found and freed when this process is dead.

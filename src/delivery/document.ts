@@ -3,31 +3,37 @@
  * before or after in a transaction of its own, none of them across a call to the outside. Safe to repeat at any point.
  */
 import { createHash } from 'node:crypto';
-import { type Environment, type Instructions, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
+import { type Environment, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { documentFace } from '../documents/document.ts';
+import type { DocumentFace } from '../documents/face.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { Refusal } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
+import { enclose, type Wrapper } from './enclosing.ts';
 import type { TemplateFolder } from './letter.ts';
 import { writeLetter } from './letter.ts';
 import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
 import { type Settler, settleLink } from './links/settle.ts';
-import { composeMessage, envelopeOf } from './message.ts';
+import { type Envelope, envelopeOf, type Mailbox, wrapMessage } from './message.ts';
 import {
+  type DrawingFacts,
   holdSending,
+  type InstructionUse,
   type KeptDrawing,
+  type LinkToKeep,
   noteFailure,
+  type RowOfDocument,
   readPaymentLinks,
   type SendingRow,
   withdrawSending,
 } from './queries.ts';
 import { rowsCsv } from './rows.ts';
-import type { DeliverySteps } from './together.ts';
+import type { DeliverySteps, StepsTogether } from './together.ts';
 import { type SendOutcome, sandboxAllows, type Transport } from './transport.ts';
 
 export interface Deliverer {
@@ -35,13 +41,18 @@ export interface Deliverer {
   readonly settings: Settings;
   readonly database: Database;
   /** Over the same database. */
-  readonly steps: DeliverySteps;
+  readonly steps: StepsTogether;
   readonly studio: Studio;
   readonly transport: Transport;
   readonly templates: TemplateFolder;
   readonly links: LinkProvider;
   /** Whether a number is that of a worker of this process which has nothing in hand. */
   readonly isIdle?: (worker: number) => boolean;
+}
+
+/** For a document that goes through the steps of its delivery. */
+interface Underway extends Omit<Deliverer, 'steps'> {
+  readonly steps: DeliverySteps;
 }
 
 /** How a look at one document ended; `deferred` is tried again later. */
@@ -72,7 +83,9 @@ class NotYet extends Error {}
  * document from its partner, and the page has its button once there is a link.
  */
 export async function deliverDocument(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
-  const delivery = await deliverer.steps.through(() => deliverSending(deliverer, documentId, worker));
+  const delivery = await deliverer.steps.through((steps) =>
+    deliverSending({ ...deliverer, steps }, documentId, worker),
+  );
   const { stripe, stripeLinks } = deliverer.links;
   if (stripe === undefined && stripeLinks === undefined) return delivery;
   const link = await settleLink(settlerOf(deliverer), documentId);
@@ -104,7 +117,7 @@ const settlerOf = ({
   wanted: links.stripe,
 });
 
-async function deliverSending(deliverer: Deliverer, documentId: number, worker: number): Promise<Delivery> {
+async function deliverSending(deliverer: Underway, documentId: number, worker: number): Promise<Delivery> {
   const { database, steps } = deliverer;
   const { document, sending } = await steps.look(documentId);
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
@@ -121,8 +134,9 @@ async function deliverSending(deliverer: Deliverer, documentId: number, worker: 
     if (document.held_at !== null && sending.status !== 'sending') {
       throw new Held(whyHeld(document.held_at, document.hold_reason ?? ''));
     }
-    const face = await completeDrawing(deliverer, document);
-    return await send(deliverer, document, face, sending, worker);
+    if (sending.status === 'sending') return await takeOver(deliverer, document, sending, worker);
+    const ready = await makeReady(deliverer, document, sending);
+    return await send(deliverer, document, sending, ready, worker);
   } catch (error) {
     if (error instanceof NotYet) {
       await database.transaction((tx) => noteFailure(tx, documentId, error.message));
@@ -137,41 +151,128 @@ async function deliverSending(deliverer: Deliverer, documentId: number, worker: 
 
 const ISO = (environment: Environment): string => environment.now().toISO();
 
-// --- Link and drawing -----------------------------------------------------------------------------------------------
+// --- Link, drawing and message ----------------------------------------------------------------------------------------
 
 const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** What a document carries by now besides its frozen data. */
-interface Completed {
-  readonly paymentLink: string | null;
-  /** Undefined where it was drawn before, or by another worker just now. */
-  readonly drawing: KeptDrawing | undefined;
+/** Why there can be no message yet: a person can supply what is missing. */
+type Hindrance = Held | Refusal;
+
+interface Mail {
+  readonly raw: Buffer;
+  readonly sha256: string;
+  readonly envelope: Envelope;
 }
 
-/** Makes the link and the drawing where they are missing. */
-async function completeDrawing(deliverer: Deliverer, document: DocumentRow): Promise<Completed> {
+/** What goes out, not recorded yet. */
+interface Ready {
+  /** Undefined where one was kept before. */
+  readonly drawing: DrawingFacts | undefined;
+  readonly mail: Mail | Hindrance;
+}
+
+/** Makes the link, the drawing and the message where they are missing. A document that cannot be sent is drawn too. */
+async function makeReady(deliverer: Underway, document: DocumentRow, sending: SendingRow): Promise<Ready> {
+  if (sending.unclear_attempts > 0 && sending.message !== null) {
+    const envelope = { from: sending.envelope_from ?? '', to: sending.recipients ?? [] };
+    return { drawing: undefined, mail: mailOf(sending.message, envelope) };
+  }
+  const missing = whyUnsendable(deliverer, document, sending);
+  const attached = missing === undefined && sending.entries <= MOST_ATTACHED_ROWS ? sending.entries : undefined;
+  const { face, rows, drawing, versionId } = await prepare(deliverer, document, attached);
+  const letter = missing ?? orHindrance(() => compose(deliverer, document, face, sending, rows));
+  if (drawing !== undefined) {
+    const { pdf } = drawing;
+    return {
+      drawing: undefined,
+      mail: letter instanceof Error ? letter : mailOf(enclose(letter.wrapper, pdf), letter.envelope),
+    };
+  }
+  const facts = {
+    documentId: document.document_id,
+    drawingVersion: drawnWith.version,
+    libraries: drawnWith.libraries,
+    instructionVersionId: versionId,
+    instructionsChanged: face.instructions_changed,
+    now: ISO(deliverer.environment),
+  };
+  if (letter instanceof Error) {
+    const pdf = await deliverer.studio.draw(face);
+    failpoint('delivery.drawn');
+    return { drawing: { ...facts, pdf, sha256: sha256(pdf) }, mail: letter };
+  }
+  const made = await deliverer.studio.drawEnclosed(face, letter.wrapper);
+  failpoint('delivery.drawn');
+  return { drawing: { ...facts, ...made.drawing }, mail: { ...made.message, envelope: letter.envelope } };
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+const mailOf = (raw: Buffer, envelope: Envelope): Mail => ({ raw, sha256: sha256(raw), envelope });
+
+function orHindrance<Result>(work: () => Result): Result | Hindrance {
+  try {
+    return work();
+  } catch (error) {
+    // A template that does not render is for a person to mend, like an address that is missing.
+    if (error instanceof Held || error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+/** The face of a document with all that it prints, that recorded, and what else its letter takes from the database. */
+async function prepare(
+  deliverer: Underway,
+  document: DocumentRow,
+  rows: number | undefined,
+): Promise<{
+  face: DocumentFace;
+  rows: readonly RowOfDocument[];
+  drawing: KeptDrawing | undefined;
+  versionId: number | null;
+}> {
   const payable = isPayable(document);
-  const paymentLink = payable ? await printedLink(deliverer, document) : null;
-  if (document.pdf_sha256 !== null) return { paymentLink, drawing: undefined };
-  return { paymentLink, drawing: await draw(deliverer, document, paymentLink, payable) };
+  const drawn = document.pdf_sha256 !== null;
+  const link = payable && !drawn && document.payment_link === null ? await linkToPrint(deliverer, document) : undefined;
+  const use = payable && !drawn ? instructionsOf(deliverer, document) : undefined;
+  const prepared = await deliverer.steps.prepare({
+    documentId: document.document_id,
+    link,
+    instructions: use,
+    drawing: drawn,
+    rows: rows ?? false,
+  });
+  if (link !== undefined) failpoint('delivery.linked');
+  const { drawing, instructions } = prepared;
+  if (drawn && drawing === undefined) throw new Error(`${document.number} has no drawing to send`);
+  // What the letter says is what the kept drawing says, whoever drew it and whatever the settings are now.
+  const face = documentFace(document, {
+    paymentLink: payable ? (document.payment_link ?? prepared.paymentLink ?? null) : null,
+    instructions: drawing === undefined ? (use?.instructions ?? null) : drawing.instructions,
+    instructionsChanged: drawing?.instructions_changed ?? instructions?.changed ?? false,
+  });
+  return { face, rows: prepared.rows, drawing, versionId: instructions?.id ?? null };
 }
 
-/** The URL that the document prints, recorded before it is drawn; null where it prints none. */
-async function printedLink(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
-  if (document.payment_link !== null || document.pdf_sha256 !== null) return document.payment_link;
-  const { steps, links, environment } = deliverer;
+/** The link whose URL the document is to print, to be recorded before it is drawn; undefined where it prints none. */
+async function linkToPrint(deliverer: Underway, document: DocumentRow): Promise<LinkToKeep | undefined> {
+  const { links, environment } = deliverer;
   const token = newToken();
   const printed = links.printed(token, linkFactsOf(document));
-  if (printed.kind === 'nothing') return null;
+  if (printed.kind === 'nothing') return undefined;
   if (printed.kind === 'lacks') throw new Held(printed.what);
-  const made = printed.kind === 'url' ? printed.url : await linkAtProcessor(deliverer, document);
-  if (made === null) return null;
+  const url = printed.kind === 'url' ? printed.url : await linkAtProcessor(deliverer, document);
+  if (url === null) return undefined;
   const provider = printsOwnPage(deliverer.settings.payment_link) ? 'page' : links.name;
-  const facts = { documentId: document.document_id, provider, token, url: made, now: ISO(environment) };
-  const url = await steps.keepLink(facts);
-  failpoint('delivery.linked');
-  return url;
+  return { documentId: document.document_id, provider, token, url, now: ISO(environment) };
+}
+
+function instructionsOf({ settings, environment }: Underway, document: DocumentRow): InstructionUse {
+  const instructions = instructionsFor(settings, document.currency) ?? null;
+  if (instructions === null) throw new Held(`settings.json has no payment instructions for ${document.currency}`);
+  const { document_id: documentId, partner_id: partnerId, currency } = document;
+  return { documentId, partnerId, currency, instructions, now: ISO(environment) };
 }
 
 /** What a link says of its document: the amount that the document shows, whatever was paid since. */
@@ -188,7 +289,7 @@ export async function findOtherLinks(
   links: LinkProvider,
   documentIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((each) => [each.document_id, each]));
+  const kept = new Map((await readPaymentLinks(sendWithin(tx), documentIds)).map((each) => [each.document_id, each]));
   const drawn = (await readDocuments(tx, { ids: documentIds })).filter(
     (each) => each.pdf_sha256 !== null && isPayable(each),
   );
@@ -197,7 +298,7 @@ export async function findOtherLinks(
 }
 
 /** The link that is to be printed. Waits a little for a processor that is down; null where it can't have one. */
-async function linkAtProcessor(deliverer: Deliverer, document: DocumentRow): Promise<string | null> {
+async function linkAtProcessor(deliverer: Underway, document: DocumentRow): Promise<string | null> {
   const link = await settleLink(settlerOf(deliverer), document.document_id);
   if (link.status === 'settled') return link.url;
   if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {
@@ -206,86 +307,65 @@ async function linkAtProcessor(deliverer: Deliverer, document: DocumentRow): Pro
   return null;
 }
 
-/** Draws a document and keeps that, unless another worker was first: then its drawing counts, and is not given. */
-async function draw(
-  { steps, settings, studio, environment }: Deliverer,
-  document: DocumentRow,
-  paymentLink: string | null,
-  payable: boolean,
-): Promise<KeptDrawing | undefined> {
-  let instructions: Instructions | null = null;
-  if (payable) {
-    instructions = instructionsFor(settings, document.currency) ?? null;
-    if (instructions === null) throw new Held(`settings.json has no payment instructions for ${document.currency}`);
-  }
-  const facts = { documentId: document.document_id, partnerId: document.partner_id, currency: document.currency };
-  const version =
-    instructions === null ? undefined : await steps.useInstructions({ ...facts, instructions, now: ISO(environment) });
-  const additions = { paymentLink, instructions, instructionsChanged: version?.changed ?? false };
-  const pdf = await studio.draw(documentFace(document, additions));
-  failpoint('delivery.drawn');
-  const counts = await steps.keepDrawing({
-    documentId: document.document_id,
-    drawingVersion: drawnWith.version,
-    libraries: drawnWith.libraries,
-    instructionVersionId: version?.id ?? null,
-    instructionsChanged: additions.instructionsChanged,
-    sha256: createHash('sha256').update(pdf).digest('hex'),
-    pdf,
-    now: ISO(environment),
-  });
-  failpoint('delivery.kept');
-  return counts ? { pdf, instructions, instructions_changed: additions.instructionsChanged } : undefined;
-}
-
 // --- Sending --------------------------------------------------------------------------------------------------------
 
-async function send(
-  deliverer: Deliverer,
+const elsewhere = (number: string): Delivery => ({
+  number,
+  status: 'elsewhere',
+  detail: 'another worker is sending it, or it was voided or put on hold just now',
+});
+
+/** Of what another attempt has in hand, or had: ends the attempt of a worker that is dead. */
+async function takeOver(
+  deliverer: Underway,
   document: DocumentRow,
-  completed: Completed,
   sending: SendingRow,
   worker: number,
 ): Promise<Delivery> {
+  // A worker sends one letter at a time: what stands under the number of one that has none in hand, or of this one, is
+  // an attempt whose end could not be recorded.
+  const { worker: sender } = sending;
+  const inHand = sender !== null && sender !== worker && deliverer.isIdle?.(sender) !== true;
+  if (sending.worker_lives && inHand) return elsewhere(document.number);
+  // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
+  const reply = 'the program was stopped while this was being sent';
+  const settled = await settle(deliverer, document, sending, sending.worker, { outcome: 'unclear', reply });
+  return settled.status === 'deferred' ? deliverSending(deliverer, document.document_id, worker) : settled;
+}
+
+async function send(
+  deliverer: Underway,
+  document: DocumentRow,
+  sending: SendingRow,
+  { drawing, mail }: Ready,
+  worker: number,
+): Promise<Delivery> {
   const { steps, environment, transport } = deliverer;
-  const { number } = document;
-  const elsewhere: Delivery = {
-    number,
-    status: 'elsewhere',
-    detail: 'another worker is sending it, or it was voided or put on hold just now',
-  };
-  if (sending.status === 'sending') {
-    // A worker sends one letter at a time: what stands under the number of one that has none in hand, or of this one, is
-    // an attempt whose end could not be recorded.
-    const { worker: sender } = sending;
-    const inHand = sender !== null && sender !== worker && deliverer.isIdle?.(sender) !== true;
-    if (sending.worker_lives && inHand) return elsewhere;
-    // Its worker died without telling how the attempt ended. After the first time that is repeated at once.
-    const reply = 'the program was stopped while this was being sent';
-    const settled = await settle(deliverer, document, sending, sending.worker, { outcome: 'unclear', reply });
-    return settled.status === 'deferred' ? deliverSending(deliverer, document.document_id, worker) : settled;
+  if (mail instanceof Error) {
+    if (drawing !== undefined) await steps.keep({ drawing, claim: undefined });
+    failpoint('delivery.kept');
+    throw mail;
   }
-  const mail =
-    sending.unclear_attempts > 0 && sending.message !== null
-      ? {
-          raw: sending.message,
-          envelope: { from: sending.envelope_from ?? '', to: sending.recipients ?? [] },
-        }
-      : await compose(deliverer, document, completed, sending);
   failpoint('delivery.composed');
-  const claimed = await steps.claim({
-    sendingId: sending.sending_id,
-    attempts: sending.attempts,
-    worker,
-    recipients: mail.envelope.to,
-    envelopeFrom: mail.envelope.from,
-    message: mail.raw,
-    sha256: createHash('sha256').update(mail.raw).digest('hex'),
-    now: ISO(environment),
+  const { raw, envelope } = mail;
+  const claimed = await steps.keep({
+    drawing,
+    claim: {
+      sendingId: sending.sending_id,
+      attempts: sending.attempts,
+      worker,
+      recipients: envelope.to,
+      envelopeFrom: envelope.from,
+      message: raw,
+      sha256: mail.sha256,
+      drawing: drawing?.sha256,
+      now: ISO(environment),
+    },
   });
-  if (!claimed) return elsewhere;
+  failpoint('delivery.kept');
+  if (!claimed) return elsewhere(document.number);
   failpoint('delivery.claimed');
-  const outcome = await transport.send({ messageId: sending.message_id, envelope: mail.envelope, raw: mail.raw });
+  const outcome = await transport.send({ messageId: sending.message_id, envelope, raw });
   failpoint('delivery.sent');
   const delivery = await settle(deliverer, document, sending, worker, outcome);
   failpoint('delivery.settled');
@@ -297,7 +377,7 @@ async function send(
  * person can tell whether it arrived.
  */
 async function settle(
-  { steps, environment }: Deliverer,
+  { steps, environment }: Underway,
   document: DocumentRow,
   sending: SendingRow,
   worker: number | null,
@@ -323,60 +403,55 @@ async function settle(
   return { number, status: status === 'queued' ? 'deferred' : status, detail: reply };
 }
 
-async function compose(
-  { steps, settings, environment, templates }: Deliverer,
+/** To whom the letter goes: the partner's present contacts, or whom a person named instead of them. */
+const recipientsOf = ({ addressed_to: addressedTo, ...sending }: SendingRow): { to: Mailbox; cc: string[] } =>
+  addressedTo === null
+    ? { to: { name: sending.contact_name, address: sending.contact_email }, cc: sending.contact_cc }
+    : { to: { name: '', address: addressedTo }, cc: [] };
+
+/** What keeps any letter of this document from being sent. */
+function whyUnsendable(
+  { settings, environment }: Underway,
   document: DocumentRow,
-  { paymentLink, drawing: drawn }: Completed,
   sending: SendingRow,
-): Promise<{ raw: Buffer; envelope: { from: string; to: string[] } }> {
-  const { addressed_to: addressedTo } = sending;
-  const to =
-    addressedTo === null
-      ? { name: sending.contact_name, address: sending.contact_email }
-      : { name: '', address: addressedTo };
-  const cc = addressedTo === null ? sending.contact_cc : [];
-  const recipients = [to.address, ...cc];
-  if (to.address === '') {
-    throw new Held(`partner ${document.partner_id} has no invoicing contact's e-mail address`);
-  }
-  if (settings.mail_from === '') throw new Held('settings.json has no mail_from');
-  if (environment.name === 'sandbox') {
-    const outside = recipients.filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
-    if (outside.length > 0) {
-      throw new Held(`sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`);
-    }
-  }
-  const rowsOmitted = sending.entries > MOST_ATTACHED_ROWS;
-  const drawing = drawn ?? (await steps.readDrawing(document.document_id));
-  const rows = rowsOmitted ? undefined : await steps.readRows({ id: document.document_id, entries: sending.entries });
-  if (drawing === undefined) throw new Error(`${document.number} has no drawing to send`);
-  const attachments = [
-    {
-      filename: `${document.number}.pdf`,
-      contentType: 'application/pdf',
-      content: drawing.pdf,
-      note: NOTES[document.document],
-    },
-    ...(rows === undefined || rows.length === 0
+): Held | undefined {
+  const { to, cc } = recipientsOf(sending);
+  if (to.address === '') return new Held(`partner ${document.partner_id} has no invoicing contact's e-mail address`);
+  if (settings.mail_from === '') return new Held('settings.json has no mail_from');
+  if (environment.name !== 'sandbox') return undefined;
+  const outside = [to.address, ...cc].filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
+  if (outside.length === 0) return undefined;
+  return new Held(`sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`);
+}
+
+/** The message but for its drawing. */
+function compose(
+  { settings, environment, templates }: Underway,
+  document: DocumentRow,
+  face: DocumentFace,
+  sending: SendingRow,
+  rows: readonly RowOfDocument[],
+): { wrapper: Wrapper; envelope: Envelope } {
+  const drawing = { filename: `${document.number}.pdf`, contentType: 'application/pdf' };
+  const attachments =
+    rows.length === 0
       ? []
       : [
           {
             filename: `${document.number}-rows.csv`,
             contentType: 'text/csv; charset=utf-8',
             content: rowsCsv(rows),
-            note: `the ${rows.length} ledger row(s) behind it`,
           },
-        ]),
-  ];
-  // What the letter says is what the kept drawing says, whoever drew it and whatever the settings are now.
-  const { instructions, instructions_changed: instructionsChanged } = drawing;
-  const face = documentFace(document, { paymentLink, instructions, instructionsChanged });
+        ];
   const letter = writeLetter(
     face,
     {
       contactName: sending.contact_name,
-      attachments: attachments.map(({ filename, note }) => ({ filename, note })),
-      rowsOmitted,
+      attachments: [
+        { filename: drawing.filename, note: NOTES[document.document] },
+        ...attachments.map(({ filename }) => ({ filename, note: `the ${rows.length} ledger row(s) behind it` })),
+      ],
+      rowsOmitted: sending.entries > MOST_ATTACHED_ROWS,
     },
     templates,
   );
@@ -385,12 +460,11 @@ async function compose(
     date: ISO(environment),
     from: { name: document.issuer.legal_name, address: settings.mail_from },
     ...(settings.reply_to === '' ? {} : { replyTo: settings.reply_to }),
-    to,
-    cc,
+    ...recipientsOf(sending),
     letter,
-    attachments: attachments.map(({ filename, contentType, content }) => ({ filename, contentType, content })),
+    attachments,
   };
-  return { raw: await composeMessage(message), envelope: envelopeOf(message) };
+  return { wrapper: wrapMessage(message, drawing), envelope: envelopeOf(message) };
 }
 
 const NOTES = { invoice: 'the invoice', credit_note: 'the credit note', statement: 'the statement' } as const;

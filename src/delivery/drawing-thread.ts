@@ -1,14 +1,13 @@
-/** One drawing thread: a face in, the PDF's bytes out. */
-import { move } from 'piscina';
-import { type DrawingOptions, drawDocument } from '../documents/draw.ts';
-import type { DocumentFace } from '../documents/face.ts';
+/** One drawing thread. */
+import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { type DrawingTask, doTask } from './drawing-task.ts';
 
-export interface DrawingTask {
-  readonly face: DocumentFace;
-  readonly options: DrawingOptions | undefined;
+/** The products, their bytes handed over instead of copied. */
+export default async function work(task: DrawingTask): Promise<unknown> {
+  const products = (await doTask(task)).map((each) => ({ ...each, bytes: ownBytes(each.bytes) }));
+  return move({ [transferableSymbol]: products.map(({ bytes }) => bytes.buffer), [valueSymbol]: products });
 }
 
-export default async function draw({ face, options }: DrawingTask): Promise<unknown> {
-  // A copy of its own, so that the bytes can be handed over instead of copied again.
-  return move(new Uint8Array(await drawDocument(face, options)));
-}
+/** A Buffer may share its memory with others. */
+const ownBytes = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);

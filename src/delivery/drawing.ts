@@ -3,37 +3,68 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import { DRAWING_VERSION, DRAWING_VERSIONS, type DrawingOptions, drawDocument } from '../documents/draw.ts';
+import { DRAWING_VERSION, DRAWING_VERSIONS, type DrawingOptions } from '../documents/draw.ts';
 import type { DocumentFace } from '../documents/face.ts';
 import { versionOfPackageAt } from '../package.ts';
-import type { DrawingTask } from './drawing-thread.ts';
+import { type DrawingTask, doTask, type Product } from './drawing-task.ts';
+import type { Wrapper } from './enclosing.ts';
+
+/** A drawing with the message that holds it, and their hashes in hexadecimal. */
+export interface DrawnEnclosed {
+  readonly drawing: { readonly pdf: Buffer; readonly sha256: string };
+  readonly message: { readonly raw: Buffer; readonly sha256: string };
+}
 
 export interface Studio {
   readonly draw: (face: DocumentFace, options?: DrawingOptions) => Promise<Buffer>;
+  /** Draws it as of today and puts it into its message, in the thread that has its bytes. */
+  readonly drawEnclosed: (face: DocumentFace, wrapper: Wrapper) => Promise<DrawnEnclosed>;
   readonly close: () => Promise<void>;
 }
 
 // Node 20 can't start a thread from TypeScript.
 const COMPILED = import.meta.url.endsWith('.js');
 
+/** The next document lies at each thread when it is done with one, rather than a message to this thread and back away. */
+const DOCUMENTS_AT_A_THREAD = 2;
+
+/** A thread that ends takes along what it has compiled, which costs it the first hundred documents to do again. */
+const IDLE_MILLISECONDS = 10_000;
+
 export function openStudio(): Studio {
-  if (!COMPILED) return { draw: drawDocument, close: async () => {} };
   let threads: Piscina | undefined;
+  const work = async (task: DrawingTask): Promise<readonly Product[]> => {
+    if (!COMPILED) return doTask(task);
+    threads ??= new Piscina({
+      filename: new URL('./drawing-thread.js', import.meta.url).href,
+      minThreads: 1,
+      maxThreads: availableParallelism(),
+      concurrentTasksPerWorker: DOCUMENTS_AT_A_THREAD,
+      idleTimeout: IDLE_MILLISECONDS,
+    });
+    return threads.run(task);
+  };
   return {
     async draw(face, options) {
-      threads ??= new Piscina({
-        filename: new URL('./drawing-thread.js', import.meta.url).href,
-        minThreads: 1,
-        maxThreads: availableParallelism(),
-        idleTimeout: 1000,
-      });
-      return Buffer.from((await threads.run({ face, options } satisfies DrawingTask)) as Uint8Array);
+      const [drawing] = (await work({ face, options })) as [Product];
+      return bufferOf(drawing.bytes);
+    },
+    async drawEnclosed(face, wrapper) {
+      const [drawing, message] = (await work({ face, wrapper })) as [Product, Product];
+      return {
+        drawing: { pdf: bufferOf(drawing.bytes), sha256: drawing.sha256 },
+        message: { raw: bufferOf(message.bytes), sha256: message.sha256 },
+      };
     },
     async close() {
       await threads?.destroy();
     },
   };
 }
+
+/** What comes from a thread is no Buffer any more. */
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 const versionOf = (name: string): string => versionOfPackageAt(dirname(fileURLToPath(import.meta.resolve(name))));
 

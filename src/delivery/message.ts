@@ -4,8 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
+import type MimeNode from 'nodemailer/lib/mime-node';
+import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import { emailAddress } from '../config.ts';
 import { refuse } from '../errors.ts';
+import { base64Lines, type Wrapper } from './enclosing.ts';
 import { type Letter, oneLine } from './letter.ts';
 
 export interface Mailbox {
@@ -82,6 +85,25 @@ export function bareMessageId(messageId: string): string {
 
 /** The bytes of the message as RFC 5322 has them, lines ended by CRLF. */
 export async function composeMessage(message: MessageParts): Promise<Buffer> {
+  return Buffer.concat(piecesOf(message, message.attachments).map(bytesOf));
+}
+
+/** The same without the content of an attachment that goes before all others: `enclose` puts it in. */
+export function wrapMessage(message: MessageParts, enclosed: Omit<Attachment, 'content'>): Wrapper {
+  const place = Buffer.from('its place');
+  const pieces = piecesOf(message, [{ ...enclosed, content: place }, ...message.attachments]);
+  const index = pieces.findIndex((piece) => typeof piece !== 'string' && piece.encoded === place);
+  const joined = (some: readonly Piece[]) => Buffer.concat(some.map(bytesOf));
+  return { before: joined(pieces.slice(0, index)), after: joined(pieces.slice(index + 1)) };
+}
+
+/** A part of a message: as it is, or to be encoded. */
+type Piece = string | { readonly encoded: Buffer };
+
+const bytesOf = (piece: Piece): Buffer =>
+  typeof piece === 'string' ? Buffer.from(piece.replace(/\r?\n/g, '\r\n'), 'latin1') : base64Lines(piece.encoded);
+
+function piecesOf(message: MessageParts, attachments: readonly Attachment[]): Piece[] {
   const messageId = bareMessageId(message.messageId);
   const date = new Date(message.date);
   if (Number.isNaN(date.getTime())) throw new TypeError(`'${message.date}' is no instant`);
@@ -98,7 +120,7 @@ export async function composeMessage(message: MessageParts): Promise<Buffer> {
     headers: { 'Auto-Submitted': 'auto-generated' },
     text: withPlainLines(message.letter.text),
     html: withPlainLines(message.letter.html),
-    attachments: message.attachments.map(({ filename, contentType, content }) => ({
+    attachments: attachments.map(({ filename, contentType, content }) => ({
       filename: oneLine(filename),
       contentType: oneLine(contentType),
       contentDisposition: 'attachment',
@@ -109,12 +131,33 @@ export async function composeMessage(message: MessageParts): Promise<Buffer> {
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    newline: 'windows',
     // A letter is made of what it is given; nothing in it may ever be taken for a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  return composer.compile().build();
+  const pieces = writeNode(composer.compile());
+  const last = pieces.at(-1);
+  return typeof last === 'string' && last.endsWith('\n') ? pieces : [...pieces, '\r\n'];
+}
+
+/**
+ * A node of the message as nodemailer would stream it: through a chain of streams to each part, and five more around the
+ * whole, that took as long as everything else there was to composing a message.
+ */
+function writeNode(node: MimeNode): Piece[] {
+  const head = `${node.buildHeaders()}\r\n\r\n`;
+  if (!node.multipart) return [head, contentOf(node)];
+  const parts = node.childNodes.flatMap((child) => [`--${node.boundary}\r\n`, ...writeNode(child), '\r\n']);
+  return [head, ...parts, `--${node.boundary}--\r\n`];
+}
+
+function contentOf(node: MimeNode): Piece {
+  const encoding = node.getTransferEncoding();
+  const { content = '' } = node;
+  if (content === '') return '';
+  if (typeof content === 'string' && encoding === 'quoted-printable') return wrapQuoted(encodeQuoted(content));
+  if (Buffer.isBuffer(content) && encoding === 'base64') return { encoded: content };
+  throw new TypeError(`a part of a message is to be encoded as ${encoding || 'nothing'}`);
 }
 
 /** A lone CR would be sent as it is, which SMTP forbids and servers repair: the bytes would not be those kept here. */

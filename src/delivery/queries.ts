@@ -1,6 +1,17 @@
-/** SQL over what delivery adds to issued documents: links, drawings, sendings; and over the workers that do it. */
+/**
+ * SQL over what delivery adds to issued documents: links, drawings, sendings; and over the workers that do it. What each
+ * delivery asks is prepared: planning was two thirds of what PostgreSQL did for a document.
+ */
 import type { Instructions } from '../config.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  query,
+  queryOne,
+  type Send,
+  type Statement,
+  sendWithin,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { EmailStatus } from '../documents/queries.ts';
 import { type LinkWork, unsettledLinks } from './links/queries.ts';
 
@@ -35,30 +46,32 @@ export const LIVING_WORKERS = `
 /** Whether the worker of a number lives. */
 export const workerLives = (number: string) => `${number} IN (${LIVING_WORKERS})`;
 
-/** The latest sending of each document, with the partner's present contacts. */
-export async function readSendings(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, SendingRow>> {
-  const rows = await query<SendingRow & { document_id: number }>(
-    tx,
-    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+const SENDINGS: Statement = {
+  name: 'delivery.sendings',
+  text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
      SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
-            s.attempts, s.unclear_attempts, s.worker, coalesce(s.worker IN (SELECT number FROM living), false) AS worker_lives,
+            s.attempts, s.unclear_attempts, s.worker,
+            CASE WHEN s.worker IS NULL THEN false ELSE s.worker IN (SELECT number FROM living) END AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
-     FROM unnest(CAST(:documentIds AS bigint[])) AS wanted (document_id)
+     FROM unnest(CAST($1 AS bigint[])) AS wanted (document_id)
      JOIN documents d ON d.document_id = wanted.document_id
      JOIN partners p ON p.partner_id = d.partner_id
      CROSS JOIN LATERAL (
        SELECT * FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1) AS s`,
-    { documentIds },
-  );
+};
+
+/** The latest sending of each document, with the partner's present contacts. */
+export async function readSendings(
+  send: Send,
+  documentIds: readonly number[],
+): Promise<ReadonlyMap<number, SendingRow>> {
+  const rows = await send<SendingRow & { document_id: number }>(SENDINGS, [documentIds]);
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
 /** The document's latest sending, with the partner's present contacts. */
 export const readSending = async (tx: Transaction, documentId: number): Promise<SendingRow | undefined> =>
-  (await readSendings(tx, [documentId])).get(documentId);
+  (await readSendings(sendWithin(tx), [documentId])).get(documentId);
 
 export interface LinkToKeep {
   readonly documentId: number;
@@ -68,36 +81,40 @@ export interface LinkToKeep {
   readonly now: string;
 }
 
-/** Keeps links, and gives the URLs of those that are kept: where another worker was first, that of its link. */
-export async function recordPaymentLinks(tx: Transaction, links: readonly LinkToKeep[]): Promise<string[]> {
-  const documentIds = links.map((link) => link.documentId);
-  await execute(
-    tx,
-    `INSERT INTO payment_links (document_id, provider, token, url, created_at)
+const KEEP_LINKS: Statement = {
+  name: 'delivery.keep_links',
+  text: `INSERT INTO payment_links (document_id, provider, token, url, created_at)
      SELECT "documentId", provider, token, url, now
-     FROM json_to_recordset(CAST(:links AS json))
+     FROM json_to_recordset(CAST($1 AS json))
           AS l ("documentId" bigint, provider text, token text, url text, now timestamptz)
      ORDER BY "documentId"
      ON CONFLICT (document_id) DO NOTHING`,
-    { links: JSON.stringify(links) },
-  );
-  // A statement of its own: only a new snapshot sees what another worker committed while the insert waited for it.
-  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((link) => [link.document_id, link.url]));
-  return documentIds.map((id) => kept.get(id) as string);
+};
+
+/** Keeps links, and gives those that are kept by document: where another worker was first, its link. */
+export async function recordPaymentLinks(
+  send: Send,
+  links: readonly LinkToKeep[],
+): Promise<ReadonlyMap<number, string>> {
+  const documentIds = links.map((link) => link.documentId);
+  const [, kept] = await Promise.all([
+    send(KEEP_LINKS, [JSON.stringify(links)]),
+    // A statement of its own: only a new snapshot sees what another worker committed while the insert waited for it.
+    readPaymentLinks(send, documentIds),
+  ]);
+  return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
+const LINKS: Statement = {
+  name: 'delivery.links',
+  text: `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (CAST($1 AS bigint[]))`,
+};
+
 /** The links that documents printed. */
-export function readPaymentLinks(
-  tx: Transaction,
+export const readPaymentLinks = (
+  send: Send,
   documentIds: readonly number[],
-): Promise<{ document_id: number; provider: string; token: string; url: string }[]> {
-  return query(
-    tx,
-    `SELECT document_id, provider, token, url FROM payment_links
-     WHERE document_id = ANY (CAST(:documentIds AS bigint[]))`,
-    { documentIds },
-  );
-}
+): Promise<{ document_id: number; provider: string; token: string; url: string }[]> => send(LINKS, [documentIds]);
 
 export interface InstructionUse {
   readonly documentId: number;
@@ -107,28 +124,22 @@ export interface InstructionUse {
   readonly now: string;
 }
 
-/** The versions of these instructions, new or known, and whether each partner's last invoice carried another. */
-export async function recordInstructionVersions(
-  tx: Transaction,
-  uses: readonly InstructionUse[],
-): Promise<{ id: number; changed: boolean }[]> {
-  const bindings = { uses: JSON.stringify(uses) };
-  const USES = `json_to_recordset(CAST(:uses AS json))
+const USES = `json_to_recordset(CAST($1 AS json))
     AS u ("documentId" bigint, "partnerId" text, currency text, instructions jsonb, now timestamptz)`;
-  await execute(
-    tx,
-    `INSERT INTO instruction_versions (currency, content, first_used_at)
+
+const KEEP_INSTRUCTIONS: Statement = {
+  name: 'delivery.keep_instructions',
+  text: `INSERT INTO instruction_versions (currency, content, first_used_at)
      SELECT currency, instructions, min(now) FROM ${USES}
      WHERE NOT EXISTS (
        SELECT FROM instruction_versions v WHERE v.currency = u.currency AND v.content = u.instructions)
      GROUP BY currency, instructions ORDER BY currency, instructions
      ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING`,
-    bindings,
-  );
-  // A statement of its own, see recordPaymentLinks.
-  const known = await query<{ document_id: number; id: number; last: number | null }>(
-    tx,
-    `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last
+};
+
+const INSTRUCTIONS: Statement = {
+  name: 'delivery.instructions',
+  text: `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last
      FROM ${USES}
      JOIN instruction_versions v ON v.currency = u.currency AND v.content = u.instructions
      LEFT JOIN LATERAL (
@@ -136,14 +147,22 @@ export async function recordInstructionVersions(
        WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
          AND w.instruction_version_id IS NOT NULL
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
-    bindings,
+};
+
+/** By document: the version of its instructions, new or known, and whether the partner's last invoice carried another. */
+export async function recordInstructionVersions(
+  send: Send,
+  uses: readonly InstructionUse[],
+): Promise<ReadonlyMap<number, { id: number; changed: boolean }>> {
+  const values = [JSON.stringify(uses)];
+  const [, known] = await Promise.all([
+    send(KEEP_INSTRUCTIONS, values),
+    // A statement of its own, see recordPaymentLinks.
+    send<{ document_id: number; id: number; last: number | null }>(INSTRUCTIONS, values),
+  ]);
+  return new Map(
+    known.map(({ document_id, id, last }) => [document_id, { id, changed: last !== null && last !== id }]),
   );
-  const byDocument = new Map(known.map((row) => [row.document_id, row]));
-  return uses.map(({ documentId, currency }) => {
-    const row = byDocument.get(documentId);
-    if (row === undefined) throw new Error(`the instructions for ${currency} were not kept`);
-    return { id: row.id, changed: row.last !== null && row.last !== row.id };
-  });
 }
 
 export interface DrawingFacts {
@@ -168,31 +187,29 @@ function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: 
   return { bytes: Buffer.concat(contents), places };
 }
 
-/** Keeps drawings, and says of each whether it is the one that counts: not where another worker kept one first. */
-export async function recordDrawings(tx: Transaction, drawings: readonly DrawingFacts[]): Promise<boolean[]> {
-  const { bytes, places } = packed(drawings.map(({ pdf }) => pdf));
-  const facts = drawings.map(({ pdf: _, ...drawing }, index) => ({ ...drawing, ...places[index] }));
-  const kept = await query<{ document_id: number; sha256: string }>(
-    tx,
-    `INSERT INTO drawings (
+const KEEP_DRAWINGS: Statement = {
+  name: 'delivery.keep_drawings',
+  text: `INSERT INTO drawings (
        document_id, drawing_version, libraries, instruction_version_id, instructions_changed, sha256, pdf, drawn_at)
      SELECT "documentId", "drawingVersion", libraries, "instructionVersionId", "instructionsChanged", sha256,
-            substring(CAST(:bytes AS bytea) FROM start FOR length), now
-     FROM json_to_recordset(CAST(:facts AS json)) AS d (
+            substring(CAST($1 AS bytea) FROM start FOR length), now
+     FROM json_to_recordset(CAST($2 AS json)) AS d (
        "documentId" bigint, "drawingVersion" integer, libraries jsonb, "instructionVersionId" bigint,
        "instructionsChanged" boolean, sha256 text, start integer, length integer, now timestamptz)
      ORDER BY "documentId"
-     ON CONFLICT (document_id) DO NOTHING
-     RETURNING document_id, sha256`,
-    { facts: JSON.stringify(facts), bytes },
-  );
-  const hashes = new Map(kept.map((row) => [row.document_id, row.sha256]));
-  return drawings.map(({ documentId, sha256 }) => hashes.get(documentId) === sha256);
+     ON CONFLICT (document_id) DO NOTHING`,
+};
+
+/** Keeps drawings. Where another worker kept one first, that one counts. */
+export async function recordDrawings(send: Send, drawings: readonly DrawingFacts[]): Promise<void> {
+  const { bytes, places } = packed(drawings.map(({ pdf }) => pdf));
+  const facts = drawings.map(({ pdf: _, ...drawing }, index) => ({ ...drawing, ...places[index] }));
+  await send(KEEP_DRAWINGS, [bytes, JSON.stringify(facts)]);
 }
 
-/** Keeps a drawing. Where another worker kept one first, that one counts. */
-export const recordDrawing = async (tx: Transaction, drawing: DrawingFacts): Promise<void> =>
-  void (await recordDrawings(tx, [drawing]));
+/** The same of one. */
+export const recordDrawing = (tx: Transaction, drawing: DrawingFacts): Promise<void> =>
+  recordDrawings(sendWithin(tx), [drawing]);
 
 export interface KeptDrawing {
   readonly pdf: Buffer;
@@ -200,32 +217,25 @@ export interface KeptDrawing {
   readonly instructions_changed: boolean;
 }
 
+const DRAWINGS: Statement = {
+  name: 'delivery.drawings',
+  text: `SELECT w.document_id, w.pdf, v.content AS instructions, w.instructions_changed
+     FROM drawings w LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE w.document_id = ANY (CAST($1 AS bigint[]))`,
+};
+
 /** Kept drawings with what their faces carried besides the frozen documents. */
 export async function readDrawings(
-  tx: Transaction,
+  send: Send,
   documentIds: readonly number[],
 ): Promise<ReadonlyMap<number, KeptDrawing>> {
-  const rows = await query<KeptDrawing & { document_id: number }>(
-    tx,
-    `SELECT w.document_id, w.pdf, v.content AS instructions, w.instructions_changed
-     FROM drawings w LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE w.document_id = ANY (CAST(:documentIds AS bigint[]))`,
-    { documentIds },
-  );
+  const rows = await send<KeptDrawing & { document_id: number }>(DRAWINGS, [documentIds]);
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/**
- * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
- * for missing shares bills what did not come of quotes: their rows.
- */
-export async function readRowsOfDocuments(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, Record<string, string | null>[]>> {
-  const rows = await query<Record<string, string | null> & { document_id: number }>(
-    tx,
-    `SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
+const ROWS: Statement = {
+  name: 'delivery.rows',
+  text: `SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
             e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
             e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, e.billed_month AS posted_month,
             e.recorded_at, e.number AS document
@@ -235,17 +245,28 @@ export async function readRowsOfDocuments(
        JOIN closed_months m ON m.month = d.month
        JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
          AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-       WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'month'
+       WHERE d.document_id = ANY (CAST($1 AS bigint[])) AND d.purpose = 'month'
        UNION ALL
        SELECT e.*, d.document_id, e.posted_month, d.number
        FROM documents d
        JOIN missing_shares b ON b.document_id = d.document_id
        JOIN entries e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
-       WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) AND d.purpose = 'missing_shares') AS e
+       WHERE d.document_id = ANY (CAST($1 AS bigint[])) AND d.purpose = 'missing_shares') AS e
      ORDER BY e.document_id, e.entry_id`,
-    { documentIds },
-  );
-  const byDocument = new Map<number, Record<string, string | null>[]>();
+};
+
+export type RowOfDocument = Readonly<Record<string, string | null>>;
+
+/**
+ * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
+ * for missing shares bills what did not come of quotes: their rows.
+ */
+export async function readRowsOfDocuments(
+  send: Send,
+  documentIds: readonly number[],
+): Promise<ReadonlyMap<number, RowOfDocument[]>> {
+  const rows = await send<RowOfDocument & { document_id: number }>(ROWS, [documentIds]);
+  const byDocument = new Map<number, RowOfDocument[]>();
   for (const { document_id: id, ...row } of rows) {
     const known = byDocument.get(id);
     if (known === undefined) byDocument.set(id, [row]);
@@ -255,8 +276,8 @@ export async function readRowsOfDocuments(
 }
 
 /** Rows that a document bills, in ledger order. */
-export const readDocumentRows = async (tx: Transaction, id: number): Promise<Record<string, string | null>[]> =>
-  (await readRowsOfDocuments(tx, [id])).get(id) ?? [];
+export const readDocumentRows = async (tx: Transaction, id: number): Promise<RowOfDocument[]> =>
+  (await readRowsOfDocuments(sendWithin(tx), [id])).get(id) ?? [];
 
 export interface Claim {
   readonly sendingId: number;
@@ -267,52 +288,59 @@ export interface Claim {
   readonly envelopeFrom: string;
   readonly message: Buffer;
   readonly sha256: string;
+  /** Of the drawing that the message holds, where this worker made it just now: another may have kept its own first. */
+  readonly drawing?: string | undefined;
   readonly now: string;
 }
 
-/**
- * Says, before the mail server is called, what is about to be sent and by whom. False where another worker did, where
- * the document was voided or put on hold since it was read, or where this one's own lock is gone, so that others may
- * take it for dead.
- */
-export async function claimSendings(tx: Transaction, claims: readonly Claim[]): Promise<boolean[]> {
-  // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
-  await lockSendings(tx, claims);
-  const { bytes, places } = packed(claims.map(({ message }) => message));
-  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
-  const claimed = await query<{ sending_id: number; worker: number }>(
-    tx,
-    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+const CLAIM: Statement = {
+  name: 'delivery.claim',
+  text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
      UPDATE sendings s SET status = 'sending', worker = c.worker, recipients = c.recipients,
-            envelope_from = c."envelopeFrom", message = substring(CAST(:bytes AS bytea) FROM c.start FOR c.length),
+            envelope_from = c."envelopeFrom", message = substring(CAST($1 AS bytea) FROM c.start FOR c.length),
             message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now, reason = NULL
-     FROM json_to_recordset(CAST(:facts AS json)) AS c (
+     FROM json_to_recordset(CAST($2 AS json)) AS c (
        "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
-       length integer, sha256 text, now timestamptz)
+       length integer, sha256 text, drawing text, now timestamptz)
      WHERE s.sending_id = c."sendingId" AND s.status IN ('queued', 'held') AND s.attempts = c.attempts
        AND NOT EXISTS (
          SELECT FROM holds h WHERE h.document_id = s.document_id
          AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id))
+       AND (c.drawing IS NULL
+            OR EXISTS (SELECT FROM drawings w WHERE w.document_id = s.document_id AND w.sha256 = c.drawing))
        AND c.worker IN (SELECT number FROM living)
      RETURNING s.sending_id, s.worker`,
-    { facts: JSON.stringify(facts), bytes },
-  );
+};
+
+/**
+ * Says, before the mail server is called, what is about to be sent and by whom. False where another worker did, where
+ * the document was voided or put on hold since it was read, where another drawing of it is kept, or where this one's own
+ * lock is gone, so that others may take it for dead.
+ */
+export async function claimSendings(send: Send, claims: readonly Claim[]): Promise<boolean[]> {
+  const { bytes, places } = packed(claims.map(({ message }) => message));
+  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
+  const [, claimed] = await Promise.all([
+    // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
+    lockSendings(send, claims),
+    send<{ sending_id: number; worker: number }>(CLAIM, [bytes, JSON.stringify(facts)]),
+  ]);
   const workers = new Map(claimed.map((row) => [row.sending_id, row.worker]));
   return claims.map(({ sendingId, worker }) => workers.get(sendingId) === worker);
 }
 
 /** The same of one. */
 export const claimSending = async (tx: Transaction, claim: Claim): Promise<boolean> =>
-  (await claimSendings(tx, [claim]))[0] === true;
+  (await claimSendings(sendWithin(tx), [claim]))[0] === true;
+
+const LOCK: Statement = {
+  name: 'delivery.lock',
+  text: `SELECT FROM sendings WHERE sending_id = ANY (CAST($1 AS bigint[])) ORDER BY sending_id FOR UPDATE`,
+};
 
 /** In one order, lest two who take several each wait for the other. */
-async function lockSendings(tx: Transaction, sendings: readonly { readonly sendingId: number }[]): Promise<void> {
-  await execute(
-    tx,
-    `SELECT FROM sendings WHERE sending_id = ANY (CAST(:ids AS bigint[])) ORDER BY sending_id FOR UPDATE`,
-    { ids: sendings.map(({ sendingId }) => sendingId) },
-  );
-}
+const lockSendings = (send: Send, sendings: readonly { readonly sendingId: number }[]): Promise<unknown> =>
+  send(LOCK, [sendings.map(({ sendingId }) => sendingId)]);
 
 export interface Settlement {
   readonly sendingId: number;
@@ -325,24 +353,27 @@ export interface Settlement {
   readonly now: string;
 }
 
+const SETTLE: Statement = {
+  name: 'delivery.settle',
+  text: `UPDATE sendings s SET status = e.status, worker = NULL, reason = e.reason,
+            unclear_attempts = s.unclear_attempts + CASE WHEN e.unclear THEN 1 ELSE 0 END,
+            message = CASE WHEN e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0) THEN s.message END,
+            sent_at = CASE WHEN e.status = 'sent' THEN e.now END
+     FROM json_to_recordset(CAST($1 AS json)) AS e (
+       "sendingId" bigint, worker bigint, status text, reason text, unclear boolean, now timestamptz)
+     WHERE s.sending_id = e."sendingId" AND s.status = 'sending' AND s.worker = e.worker
+     RETURNING s.sending_id`,
+};
+
 /**
  * Records how attempts ended; false of one that is another worker's by now. The bytes stay only while a repetition must
  * be the same.
  */
-export async function settleSendings(tx: Transaction, settlements: readonly Settlement[]): Promise<boolean[]> {
-  if (settlements.length > 1) await lockSendings(tx, settlements);
-  const settled = await query<{ sending_id: number }>(
-    tx,
-    `UPDATE sendings s SET status = e.status, worker = NULL, reason = e.reason,
-            unclear_attempts = s.unclear_attempts + CASE WHEN e.unclear THEN 1 ELSE 0 END,
-            message = CASE WHEN e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0) THEN s.message END,
-            sent_at = CASE WHEN e.status = 'sent' THEN e.now END
-     FROM json_to_recordset(CAST(:settlements AS json)) AS e (
-       "sendingId" bigint, worker bigint, status text, reason text, unclear boolean, now timestamptz)
-     WHERE s.sending_id = e."sendingId" AND s.status = 'sending' AND s.worker = e.worker
-     RETURNING s.sending_id`,
-    { settlements: JSON.stringify(settlements) },
-  );
+export async function settleSendings(send: Send, settlements: readonly Settlement[]): Promise<boolean[]> {
+  const [, settled] = await Promise.all([
+    settlements.length > 1 ? lockSendings(send, settlements) : undefined,
+    send<{ sending_id: number }>(SETTLE, [JSON.stringify(settlements)]),
+  ]);
   const ids = new Set(settled.map((row) => row.sending_id));
   return settlements.map(({ sendingId }) => ids.has(sendingId));
 }

@@ -1,7 +1,7 @@
 /** SQL over issued documents. */
 
 import type { Issuer } from '../config.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Send, type Statement, type Transaction } from '../database/transaction.ts';
 import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, FaceSeal, RowKind } from './face.ts';
@@ -100,11 +100,8 @@ export const PRESENT_HOLD = `
   SELECT h.hold_id, h.held_at, h.reason FROM holds h
   WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id)`;
 
-/** Documents with their lines, balances and the state of their delivery, in number order. */
-export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
-  return query(
-    tx,
-    `SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
+const documentsWhere = (condition: string, withLogos: string): string => `
+     SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
@@ -120,7 +117,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
      LEFT JOIN LATERAL (
        SELECT json_build_object('sha256', sha256, 'media_type', media_type, 'width', width, 'height', height,
                 'content', translate(encode(content, 'base64'), E'\\n', '')) AS logo
-       FROM logos WHERE sha256 = i.logo_sha256 AND CAST(:withLogos AS boolean)) AS g ON true
+       FROM logos WHERE sha256 = i.logo_sha256 AND ${withLogos}) AS g ON true
      CROSS JOIN LATERAL (
        SELECT coalesce(json_agg(json_build_object(
                 'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
@@ -141,12 +138,21 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces
      LEFT JOIN documents successor ON successor.replaces = d.document_id
      LEFT JOIN documents credited ON credited.document_id = d.credits
-     WHERE (CAST(:ids AS bigint[]) IS NULL OR d.document_id = ANY (CAST(:ids AS bigint[])))
+     WHERE ${condition}
+     ORDER BY d.series, d.sequence`;
+
+/** Documents with their lines, balances and the state of their delivery, in number order. */
+export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
+  return query(
+    tx,
+    documentsWhere(
+      `(CAST(:ids AS bigint[]) IS NULL OR d.document_id = ANY (CAST(:ids AS bigint[])))
        AND (CAST(:number AS text) IS NULL OR d.number = :number)
        AND (CAST(:months AS text[]) IS NULL OR d.month = ANY (CAST(:months AS text[])))
        AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
-       AND (CAST(:status AS text) IS NULL OR b.status = :status)
-     ORDER BY d.series, d.sequence`,
+       AND (CAST(:status AS text) IS NULL OR b.status = :status)`,
+      'CAST(:withLogos AS boolean)',
+    ),
     {
       ids: filter.ids ?? null,
       number: filter.number ?? null,
@@ -157,6 +163,15 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
     },
   );
 }
+
+const DOCUMENTS_TO_DRAW: Statement = {
+  name: 'documents.to_draw',
+  text: documentsWhere('d.document_id = ANY (CAST($1 AS bigint[]))', 'true'),
+};
+
+/** These documents with their logos, by a prepared statement: planning it takes 10 ms, more than reading ten documents. */
+export const readDocumentsToDraw = (send: Send, ids: readonly number[]): Promise<DocumentRow[]> =>
+  send(DOCUMENTS_TO_DRAW, [ids]);
 
 /** The PDF that was issued; undefined while there is none. */
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {

@@ -165,13 +165,17 @@ function signal<Value = void>(): { given: Promise<Value>; give: (value: Value) =
   return { given, give };
 }
 
-/** The world's database, whose next write waits for this. */
-function slowToWrite(until: Promise<void>): Database {
+/** The world's database, whose writes wait for this. */
+function slowToWrite(until: () => Promise<void>): Database {
   return {
     ...world.database,
     transaction: async (work) => {
-      await until;
+      await until();
       return world.database.transaction(work);
+    },
+    inOneTrip: async (work, options) => {
+      if (options?.readOnly !== true) await until();
+      return world.database.inOneTrip(work, options);
     },
   };
 }
@@ -194,7 +198,7 @@ test('of two workers that find a dead one’s letter, one repeats it', async () 
   });
   // The other has read the same, and gets round to writing only when the first is at the mail server already.
   const slow = await hire(1002, {
-    database: slowToWrite(sending.given),
+    database: slowToWrite(() => sending.given),
     send: async ({ raw }) => {
       copies.push(raw);
       return SENT;
@@ -220,15 +224,11 @@ test('a worker that read before another’s unclear attempt does not send other 
   });
   // The clock of the slow one is a minute ahead, so that its letter has other bytes.
   const slow = await hire(1002, {
-    database: {
-      ...world.database,
-      // The drawing is made by then, so that the first write of the slow one is its claim.
-      transaction: async (work) => {
-        read.give();
-        await tried.given;
-        return world.database.transaction(work);
-      },
-    },
+    // The drawing is made by then, so that the first write of the slow one is its claim.
+    database: slowToWrite(() => {
+      read.give();
+      return tried.given;
+    }),
     send: async ({ raw }) => {
       copies.push(raw);
       return SENT;
@@ -308,7 +308,7 @@ test('a letter says what its PDF says, although the settings of the worker that 
   world.settings = { ...world.settings, instructions: { USD } };
   const letters: Buffer[] = [];
   const slow = await hire(1002, {
-    database: slowToWrite(drawn.given),
+    database: slowToWrite(() => drawn.given),
     send: async ({ raw }) => {
       letters.push(raw);
       return SENT;

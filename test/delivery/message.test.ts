@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type AddressObject, simpleParser } from 'mailparser';
 import { describe, expect, it } from 'vitest';
-import { composeMessage, envelopeOf, isOneAddress, type MessageParts } from '../../src/delivery/message.ts';
+import { enclose } from '../../src/delivery/enclosing.ts';
+import {
+  composeMessage,
+  envelopeOf,
+  isOneAddress,
+  type MessageParts,
+  wrapMessage,
+} from '../../src/delivery/message.ts';
 
 const pdf = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 256));
 
@@ -81,6 +88,17 @@ describe('the bytes of a message', () => {
       .update(await composeMessage(parts))
       .digest('hex');
     expect(sha256).toBe('385d03aeb83c3f37d67ad2d1cac527e4817b4bd3e94b8b65cfe826c438634d36');
+  });
+
+  it('are the same where a drawing is put in last, whatever its length', async () => {
+    const [drawing, ...attachments] = parts.attachments as [(typeof parts.attachments)[0]];
+    const { content: _, ...enclosed } = drawing;
+    const wrapper = wrapMessage({ ...parts, attachments }, enclosed);
+    for (const length of [...Array(200).keys(), 5000]) {
+      const content = pdf.subarray(0, length);
+      const whole = await composeMessage({ ...parts, attachments: [{ ...enclosed, content }, ...attachments] });
+      expect(enclose(wrapper, content).equals(whole), `${length} bytes`).toBe(true);
+    }
   });
 
   it('differ in their boundaries from those of any other message', async () => {
