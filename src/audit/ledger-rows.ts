@@ -168,7 +168,11 @@ function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buf
       let field = 0;
       let usual = true;
       let begins = true;
-      for (let byte = content[at] as number; at < content.length && byte !== LINE_FEED; byte = content[++at] as number) {
+      for (
+        let byte = content[at] as number;
+        at < content.length && byte !== LINE_FEED;
+        byte = content[++at] as number
+      ) {
         if (byte === TAB) ends[field++] = at;
         else if (byte === BACKSLASH) usual &&= content[at + 1] === NO_VALUE;
         else if (UNUSUAL[byte] === 1) usual = false;
