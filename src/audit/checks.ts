@@ -98,6 +98,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'processor_events_told', invariant: 8, run: fromQuery(payments.PROCESSOR_EVENTS_TOLD) },
   { name: 'disputes_as_decided', invariant: 8, run: fromQuery(payments.DISPUTES_AS_DECIDED) },
   { name: 'movements_add_up', invariant: 8, run: fromQuery(sql.MOVEMENTS_ADD_UP) },
+  { name: 'movements_told_once', invariant: 8, run: fromQuery(sql.MOVEMENTS_TOLD_ONCE) },
   { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(sql.SHARES_ARE_OF_THEIR_QUOTES) },
   { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(sql.MISSING_SHARES_ARE_BILLED) },
   { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },

@@ -108,7 +108,7 @@ export async function keepMovements(
   return insertMovements(tx, account, movements, taking);
 }
 
-/** A partner's settlement file. Where the processor lets us read nothing, its lines are what moved. */
+/** A partner's settlement file. Of accounts that the processor does not let us read, its lines are what moved. */
 export async function importSettlement(
   tx: Transaction,
   acting: Issuing,
@@ -139,9 +139,7 @@ export async function importSettlement(
   const sha256 = createHash('sha256').update(file.text).digest('hex');
   const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, taking);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
-  if (partner.movements_from === 'settlement_file') {
-    await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
-  }
+  await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
   failpoint('processor.recorded');
   return {
     read: lines.length,

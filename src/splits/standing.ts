@@ -18,6 +18,8 @@ export interface ConnectedAccount {
   readonly movements_from: 'processor' | 'settlement_file';
   /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
   readonly read_to: string | null;
+  /** Another has followed it, and money may still move on it. */
+  readonly followed: boolean;
 }
 
 export interface Standing {
@@ -31,7 +33,7 @@ export interface Standing {
 }
 
 export async function readStanding(tx: Transaction, now: DateTime<true>): Promise<Standing> {
-  const cursors = await readAccountCursors(tx);
+  const cursors = await readAccountCursors(tx, now.toISO());
   if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0 };
   const since = now.minus({ hours: STALE_HOURS }).toMillis();
   const open: Record<Month, number> = {};
