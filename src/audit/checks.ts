@@ -88,6 +88,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'bank_lines_accounted_for', invariant: 8, run: fromQuery(payments.BANK_LINES_ACCOUNTED_FOR) },
   { name: 'bank_files_add_up', invariant: 8, run: fromQuery(payments.BANK_FILES_ADD_UP) },
   { name: 'payouts_add_up', invariant: 8, run: fromQuery(payments.PAYOUTS_ADD_UP) },
+  { name: 'account_payouts_add_up', invariant: 8, run: fromQuery(payments.ACCOUNT_PAYOUTS_ADD_UP) },
   { name: 'payouts_bring_what_was_left', invariant: 8, run: fromQuery(payments.PAYOUTS_BRING_WHAT_WAS_LEFT) },
   { name: 'entries_in_open_months', invariant: 8, run: fromQuery(payments.ENTRIES_IN_OPEN_MONTHS) },
   {

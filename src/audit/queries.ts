@@ -141,6 +141,8 @@ const APPEND_ONLY = [
   'missing_shares',
   'share_payments',
   'payment_exception_closings',
+  'payout_contents',
+  'account_payouts',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */

@@ -237,7 +237,7 @@ function attentionToPayments(counts: Status['payment_exceptions']): string[] {
     : [`Money to look at: ${named.join(', ')}. 'reckoner payment exceptions' lists what each waits for.`];
 }
 
-function attentionToConnected({ accounts, stale, open, unknown }: Standing): string[] {
+function attentionToConnected({ accounts, stale, open, unknown, payouts }: Standing): string[] {
   const ofAccount = (account: string) => accounts.find((each) => each.account === account);
   return [
     ...stale.map((account) => {
@@ -263,6 +263,12 @@ function attentionToConnected({ accounts, stale, open, unknown }: Standing): str
       ? [
           `${unknown} movement${unknown === 1 ? '' : 's'} on connected accounts of no known quote. ` +
             "'reckoner reconcile' of their months names them.",
+        ]
+      : []),
+    ...(payouts > 0
+      ? [
+          `${payouts} payout${payouts === 1 ? '' : 's'} of connected accounts not as expected: not in the bank, not told ` +
+            "what of, or something passed over. 'reckoner reconcile' of their months names them.",
         ]
       : []),
   ];

@@ -14,6 +14,7 @@ import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
+import { settleWhatWasTold } from '../payments/settle.ts';
 import { payWhatWasBilled } from './meanwhile.ts';
 import { type Movement, readMovement } from './movement.ts';
 import {
@@ -74,12 +75,9 @@ export async function importMovements(
   });
   const recorded = await keepMovements(tx, { account, source: file.name }, movements, taking);
   failpoint('processor.recorded');
-  return {
-    read: movements.length,
-    recorded,
-    duplicates: movements.length - recorded,
-    matched: await findShares(tx, acting, taking),
-  };
+  const matched = await findShares(tx, acting, taking);
+  await settleWhatWasTold(tx, acting);
+  return { read: movements.length, recorded, duplicates: movements.length - recorded, matched };
 }
 
 function readLine(line: string, live: boolean): ReturnType<typeof readMovement> {

@@ -2,8 +2,15 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { countUnknownMovements, readAccountCursors, readPositions, readStatementMonths } from './queries.ts';
-import { judgeQuote, LATE_AFTER_DAYS } from './reconcile.ts';
+import {
+  countUnknownMovements,
+  readAccountCursors,
+  readNotPaidOut,
+  readPayoutStates,
+  readPositions,
+  readStatementMonths,
+} from './queries.ts';
+import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './reconcile.ts';
 
 /** Of the latest statements' months, so many are looked at: what comes late comes within them. */
 export const RECONCILED_MONTHS = 3;
@@ -30,11 +37,13 @@ export interface Standing {
   readonly open: Readonly<Record<Month, number>>;
   /** Movements of any time without a quote. */
   readonly unknown: number;
+  /** Payouts of any time that did not arrive or do not say what they paid out, and what payouts have passed over. */
+  readonly payouts: number;
 }
 
 export async function readStanding(tx: Transaction, now: DateTime<true>): Promise<Standing> {
   const cursors = await readAccountCursors(tx, now.toISO());
-  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0 };
+  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 };
   const since = now.minus({ hours: STALE_HOURS }).toMillis();
   const open: Record<Month, number> = {};
   // At most RECONCILED_MONTHS of them.
@@ -56,5 +65,13 @@ export async function readStanding(tx: Transaction, now: DateTime<true>): Promis
       .map(({ account }) => account),
     open,
     unknown: await countUnknownMovements(tx),
+    payouts: await countOpenPayouts(tx, now),
   };
+}
+
+async function countOpenPayouts(tx: Transaction, now: DateTime<true>): Promise<number> {
+  const ever = { startsAt: null, endsAt: null };
+  const payouts = await readPayoutStates(tx, ever);
+  const passedOver = await readNotPaidOut(tx, { ...ever, afterDays: PAID_OUT_WITHIN_DAYS });
+  return payouts.filter((each) => payoutNeedsWork(judgePayout(each, now.toMillis()))).length + passedOver.length;
 }

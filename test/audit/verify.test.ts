@@ -211,6 +211,23 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
      FROM routed_shares WHERE quote_id = 'split-routed'`,
   ],
   [
+    'a payout of which a movement was taken away',
+    'account_payouts_add_up',
+    `UPDATE processor_movements SET amount = 6, net = 6
+     WHERE movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+  ],
+  [
+    'a payout in the bank that is another',
+    'account_payouts_add_up',
+    'ALTER TABLE account_payouts DROP CONSTRAINT account_payout_of_its_account',
+    `UPDATE account_payouts SET movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+  ],
+  [
+    'fees of a payout that nobody kept',
+    'account_payouts_add_up',
+    `UPDATE payout_settlements s SET gross = gross + 1, fees = fees + 1 FROM account_payouts a WHERE a.payout_id = s.payout_id`,
+  ],
+  [
     'a share moved to another quote',
     'shares_are_of_their_quotes',
     `UPDATE routed_shares SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,

@@ -41,7 +41,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     waiting: [],
     links: [],
-    connected: { accounts: [], stale: [], open: {}, unknown: 0 },
+    connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
     jobs: [],
     payment_exceptions: {},
     attention: [],
@@ -195,6 +195,7 @@ test('connected accounts: how far each is read, what was not routed as expected,
     stale: ['acct_1'],
     open: { '2026-07': 1 },
     unknown: 1,
+    payouts: 0,
   });
   expect(found.attention).toEqual([
     "acct_1 of p-1 was never read. Run 'reckoner processor poll'; without a key (STRIPE_SECRET_KEY_acct_1) take in " +
