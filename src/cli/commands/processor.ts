@@ -216,7 +216,8 @@ export function describedReconciliation(found: Reconciliation, billable: number)
     if (exceptions.length > SHOWN) sections.push(`… and ${exceptions.length - SHOWN} more.`);
   }
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
-  if (choices.length > 0) sections.push(choices.map(describedUnknown).join('\n'));
+  if (choices.length > 0)
+    sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
   if (other_movements.length > 0) {
     sections.push(
       other_movements
@@ -285,10 +286,14 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
 const nameOf = ({ partner_id, quote_id, movements }: Exception): string =>
   quote_id === null ? `${movements[0]} of ${partner_id ?? 'nobody known'}` : `${quote_id} of ${partner_id ?? '?'}`;
 
-function describedUnknown({ movements, account, currency, routed, candidates }: Exception): string {
+function describedUnknown({ movements, account, currency, routed, quote_id, candidates }: Exception): string {
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
+  const moved = `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
+  if (quote_id !== null) {
+    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may come yet.`;
+  }
   return (
-    `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed} of no known quote. ` +
+    `${moved} of no known quote. ` +
     (quotes.length === 0
       ? 'Ask the partner whose it is.'
       : `As much is open on ${quotes.join(', ')}: ask the partner, then 'reckoner processor match'.`)
