@@ -86,10 +86,13 @@ const ledgerRows = ({ month, previous }: BilledMonth) => `
   WHERE e.posted_month > '${previous ?? ''}' AND e.posted_month <= '${month}'
   ORDER BY e.entry_id`;
 
-/** The contract's CSV header and rows. `header` for the first month of a file. */
-export function copyLedgerCsv(month: BilledMonth, header: boolean): string {
+/** The contract's CSV header. */
+export const LEDGER_COLUMNS: readonly string[] = LEDGER(cell, '0001-01' as Month).map(([name]) => name);
+
+/** The rows of the contract's CSV. */
+export function copyLedgerCsv(month: BilledMonth): string {
   const list = LEDGER(cell, month.month).map(([name, value]) => `${value} AS "${name}"`);
-  return `COPY (SELECT ${list.join(', ')} ${ledgerRows(month)}) TO STDOUT (FORMAT csv${header ? ', HEADER' : ''})`;
+  return `COPY (SELECT ${list.join(', ')} ${ledgerRows(month)}) TO STDOUT (FORMAT csv)`;
 }
 
 /** JSON escapes control characters, so with these for quote and delimiter a line of it goes out as it is. */

@@ -25,6 +25,7 @@ import {
   copyPaymentMoves,
   copyPayments,
   countEvents,
+  LEDGER_COLUMNS,
   readBilledMonths,
   readDocumentIds,
   readFactsOf,
@@ -130,11 +131,13 @@ async function writeLedger(writing: Writing): Promise<void> {
   const file = await pack.file(`ledger.${request.format}`);
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;
-  for (const [index, month] of months.entries()) {
+  // Also of months without rows.
+  if (request.format === 'csv') await file.write(csvLine(LEDGER_COLUMNS));
+  for (const month of months) {
     // Of documents issued a moment ago the planner knows nothing yet: it looked through all of them for each row, and a
     // million rows took 147 s instead of 32.
     await execute(tx, 'SET LOCAL enable_nestloop TO off');
-    await streamTo(writing, file, request.format === 'csv' ? copyLedgerCsv(month, index === 0) : copyLedgerJson(month));
+    await streamTo(writing, file, request.format === 'csv' ? copyLedgerCsv(month) : copyLedgerJson(month));
     await execute(tx, 'SET LOCAL enable_nestloop TO DEFAULT');
     for (const { currency, rows: counted, ...sums } of await readLedgerTotals(tx, month)) {
       rows += counted;
