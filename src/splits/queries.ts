@@ -1004,12 +1004,13 @@ export interface PayoutState {
   readonly bank_days_after: number | null;
 }
 
-// Of a span of time, or of all where its ends are null.
+// Of a span of time; its end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
             (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_movement_id = m.movement_id) AS movements,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
-              AND EXISTS (SELECT FROM processor_readings r WHERE r.account = m.account AND r.read_to > m.moved_at) AS to_be_told,
+              AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
+                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS to_be_told,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
              WHERE a.movement_id = m.movement_id) AS arrived_on,
             EXISTS (SELECT FROM processor_movements f
@@ -1018,14 +1019,14 @@ const PAYOUT_STATES = `
               - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
      FROM processor_movements m
      WHERE m.type = 'payout' AND m.net < 0
-       AND (CAST(:startsAt AS timestamptz) IS NULL OR m.moved_at >= CAST(:startsAt AS timestamptz))
+       AND m.moved_at >= CAST(:startsAt AS timestamptz)
        AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
      ORDER BY m.account, m.moved_at, m.movement_id`;
 
-/** The payouts of a month in the issuer's zone, or of all time. */
+/** The payouts of a month in the issuer's zone, or since then. */
 export function readPayoutStates(
   tx: Transaction,
-  { startsAt, endsAt }: { startsAt: string | null; endsAt: string | null },
+  { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
 ): Promise<PayoutState[]> {
   return query(tx, PAYOUT_STATES, { startsAt, endsAt });
 }
@@ -1042,12 +1043,12 @@ export interface NotPaidOut {
 }
 
 /**
- * What moved within a month, or ever, and was in no payout, although one of so many days later says what it paid out. Of
+ * What moved within a month, or since then, and was in no payout, although one of so many days later says what it paid out. Of
  * accounts whose payouts say that, from the first movement on that one of them names.
  */
 export function readNotPaidOut(
   tx: Transaction,
-  { startsAt, endsAt, afterDays }: { startsAt: string | null; endsAt: string | null; afterDays: number },
+  { startsAt, endsAt, afterDays }: { startsAt: string; endsAt: string | null; afterDays: number },
 ): Promise<NotPaidOut[]> {
   return query(
     tx,
@@ -1062,7 +1063,7 @@ export function readNotPaidOut(
      FROM told t JOIN processor_movements m USING (account, currency)
      WHERE m.told_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
        AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
-       AND (CAST(:startsAt AS timestamptz) IS NULL OR m.moved_at >= CAST(:startsAt AS timestamptz))
+       AND m.moved_at >= CAST(:startsAt AS timestamptz)
        AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
        AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
      GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,

@@ -15,6 +15,9 @@ import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutN
 /** Of the latest statements' months, so many are looked at: what comes late comes within them. */
 export const RECONCILED_MONTHS = 3;
 
+/** Payouts of so many days are looked at: as many as of statements. */
+const PAYOUT_DAYS = 92;
+
 /** An account that the daily job has not read for so long needs a person. */
 export const STALE_HOURS = 48;
 
@@ -37,7 +40,7 @@ export interface Standing {
   readonly open: Readonly<Record<Month, number>>;
   /** Movements of any time without a quote. */
   readonly unknown: number;
-  /** Payouts of any time that did not arrive or do not say what they paid out, and what payouts have passed over. */
+  /** Payouts of the last PAYOUT_DAYS that did not arrive or do not say what they paid out, and what they passed over. */
   readonly payouts: number;
 }
 
@@ -70,8 +73,8 @@ export async function readStanding(tx: Transaction, now: DateTime<true>): Promis
 }
 
 async function countOpenPayouts(tx: Transaction, now: DateTime<true>): Promise<number> {
-  const ever = { startsAt: null, endsAt: null };
-  const payouts = await readPayoutStates(tx, ever);
-  const passedOver = await readNotPaidOut(tx, { ...ever, afterDays: PAID_OUT_WITHIN_DAYS });
+  const lately = { startsAt: now.minus({ days: PAYOUT_DAYS }).toISO(), endsAt: null };
+  const payouts = await readPayoutStates(tx, lately);
+  const passedOver = await readNotPaidOut(tx, { ...lately, afterDays: PAID_OUT_WITHIN_DAYS });
   return payouts.filter((each) => payoutNeedsWork(judgePayout(each, now.toMillis()))).length + passedOver.length;
 }

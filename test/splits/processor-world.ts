@@ -43,7 +43,8 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   await booksOf(world).bankText('paid-out.csv', `${head}\n${line}\n`);
   await world.sql(
     `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
-     SELECT 'acct_split', NULL, now(), 4, 4, now(), max(event_id) FROM audit_events`,
+     SELECT 'acct_split', NULL, CAST($1 AS timestamptz) + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
+    [at],
   );
 }
 

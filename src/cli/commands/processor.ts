@@ -218,9 +218,10 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
   if (choices.length > 0)
     sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
-  if (other_movements.length > 0) {
+  const besides = other_movements.filter(({ type }) => type !== 'payout');
+  if (besides.length > 0) {
     sections.push(
-      other_movements
+      besides
         .map((each) => `Moved besides: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`)
         .join('\n'),
     );
