@@ -504,19 +504,25 @@ function withLogo(settings: Written, { home }: Environment, file: string): Setti
   return { ...settings, issuer: { ...issuer, logo } };
 }
 
-/** A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest. */
+/**
+ * A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest, or its own
+ * where it has one and no alternative got into the value.
+ */
 export function fieldProblems(error: z.ZodError): FieldProblem[] {
   const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
     issues.flatMap((issue) => {
       const path = [...base, ...issue.path];
       if (issue.code === 'invalid_union' && issue.errors.length > 0) {
         const deepest = issue.errors.at(-1) as readonly z.core.$ZodIssue[];
-        if (deepest.length > 0) return flatten(deepest as z.core.$ZodIssue[], path);
+        const own = issue.message !== 'Invalid input' && deepest.every((each) => each.path.length === 0);
+        if (deepest.length > 0 && !own) return flatten(deepest as z.core.$ZodIssue[], path);
       }
       // A key that may not stand in a record: what is wrong with it is told one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
-      return [{ path: path.map(String).join('.'), reason }];
+      // A number that was read by its text is a number to whoever wrote it.
+
+      return [{ path: path.map(String).join('.'), reason: reason.replace('ExactNumber', 'number') }];
     });
   return flatten(error.issues, []);
 }

@@ -34,6 +34,7 @@ export const FAILPOINTS = [
   'inbox.processed',
   'processor.recorded',
   'processor.read',
+  'processor.paid_out',
   'processor.reversed',
   'shares.billed',
   'shares.paid',

@@ -88,6 +88,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'bank_lines_accounted_for', invariant: 8, run: fromQuery(payments.BANK_LINES_ACCOUNTED_FOR) },
   { name: 'bank_files_add_up', invariant: 8, run: fromQuery(payments.BANK_FILES_ADD_UP) },
   { name: 'payouts_add_up', invariant: 8, run: fromQuery(payments.PAYOUTS_ADD_UP) },
+  { name: 'account_payouts_add_up', invariant: 8, run: fromQuery(payments.ACCOUNT_PAYOUTS_ADD_UP) },
   { name: 'payouts_bring_what_was_left', invariant: 8, run: fromQuery(payments.PAYOUTS_BRING_WHAT_WAS_LEFT) },
   { name: 'entries_in_open_months', invariant: 8, run: fromQuery(payments.ENTRIES_IN_OPEN_MONTHS) },
   {
@@ -98,6 +99,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'processor_events_told', invariant: 8, run: fromQuery(payments.PROCESSOR_EVENTS_TOLD) },
   { name: 'disputes_as_decided', invariant: 8, run: fromQuery(payments.DISPUTES_AS_DECIDED) },
   { name: 'movements_add_up', invariant: 8, run: fromQuery(sql.MOVEMENTS_ADD_UP) },
+  { name: 'movements_told_once', invariant: 8, run: fromQuery(sql.MOVEMENTS_TOLD_ONCE) },
   { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(sql.SHARES_ARE_OF_THEIR_QUOTES) },
   { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(sql.MISSING_SHARES_ARE_BILLED) },
   { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },

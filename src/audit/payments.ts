@@ -3,6 +3,8 @@
  * everything.
  */
 
+import { FEES_OF_CONTENTS } from '../payments/lines.ts';
+
 const IN_SCOPE = (entryOn: string) => `(CAST(:month AS text) IS NULL OR to_char(${entryOn}, 'YYYY-MM') = :month)`;
 
 /** Of no payment is more applied and taken back than arrived, and what is applied is of its payer and in its currency. */
@@ -143,7 +145,8 @@ export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
 /** A payout is the payments that it brought, less fees; each payment was brought once and had been with the processor. */
 export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,
-         (SELECT coalesce(sum(p.amount), 0) FROM payout_payments p WHERE p.payout_id = o.payout_id) AS found,
+         CASE WHEN EXISTS (SELECT FROM account_payouts a WHERE a.payout_id = o.payout_id) THEN s.gross ELSE 0 END
+           + (SELECT coalesce(sum(p.amount), 0) FROM payout_payments p WHERE p.payout_id = o.payout_id) AS found,
          (SELECT count(*) FROM payout_payments p JOIN payments y USING (payment_id)
           WHERE p.payout_id = o.payout_id
             AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount OR y.received_on > o.received_on)) AS strange
@@ -153,6 +156,36 @@ export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT format('payout %s', payout_id) AS subject,
          format('%s %s and %s of fees make %s; its payments are %s; %s of them cannot be', amount, currency, fees, gross, found, strange) AS detail
   FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR strange > 0
+)`;
+
+/**
+ * What came to the bank from a connected account is a payout of it, of that amount, less what is kept of its contents; and
+ * what a payout paid out adds up to it, on its account.
+ */
+export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
+  SELECT a.payout_id, o.currency, o.amount, a.currency AS said, s.fees, m.movement_id, m.type, -m.net AS told,
+         (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN processor_movements p USING (movement_id)
+          WHERE c.payout_movement_id = a.movement_id AND c.event_id <= s.event_id) AS kept
+  FROM account_payouts a JOIN payouts o USING (payout_id) JOIN payout_settlements s USING (payout_id)
+  LEFT JOIN processor_movements m ON m.movement_id = a.movement_id
+  WHERE ${IN_SCOPE('o.entry_on')}
+), contents AS (
+  SELECT c.payout_movement_id, p.id, p.account, p.type, p.net, sum(m.net) AS paid_out,
+         count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS strange
+  FROM payout_contents c JOIN processor_movements m USING (movement_id)
+  JOIN processor_movements p ON p.movement_id = c.payout_movement_id
+  WHERE CAST(:month AS text) IS NULL OR to_char(p.moved_at, 'YYYY-MM') = :month
+  GROUP BY c.payout_movement_id, p.id, p.account, p.type, p.net
+), inspected AS (
+  SELECT payout_id FROM settled UNION ALL SELECT payout_movement_id FROM contents
+), differences AS (
+  SELECT format('payout %s', payout_id) AS subject,
+         format('of %s %s, fees %s, where the account paid out %s and %s of fees', amount, currency, fees,
+                coalesce(told::text, 'nothing that is told'), kept) AS detail
+  FROM settled WHERE currency <> said OR fees <> kept OR (movement_id IS NOT NULL AND (type <> 'payout' OR told <> amount))
+  UNION ALL
+  SELECT format('payout %s of %s', id, account), format('a %s of %s pays out %s, %s of another account or currency', type, net, paid_out, strange)
+  FROM contents WHERE type <> 'payout' OR paid_out <> -net OR strange > 0
 )`;
 
 /** A payout brought of each payment all that was left of it on its day, as far as that was known when it was settled. */

@@ -141,6 +141,8 @@ const APPEND_ONLY = [
   'missing_shares',
   'share_payments',
   'payment_exception_closings',
+  'payout_contents',
+  'account_payouts',
 ];
 
 /** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
@@ -405,6 +407,48 @@ export const MOVEMENTS_ADD_UP = `inspected AS (
   FROM inspected
   WHERE net <> amount - fee OR (told, told_currency) <> (net, currency) OR currencies > 0
      OR (matched <> 0 AND sign(matched) <> sign(net)) OR abs(matched) > abs(net)
+)`;
+
+/**
+ * What moved is taken in once, whatever told of it: of two movements that are the same money only one is matched. They
+ * are, where a file names the payment or transfer that the processor told of too, or that another of its lines for that
+ * quote names; and where one id and payment is told as of two accounts. Over everything, whatever month is asked for.
+ */
+export const MOVEMENTS_TOLD_ONCE = `inspected AS MATERIALIZED (
+  SELECT m.movement_id, m.account, m.id, m.told_by, m.kind, m.payment, m.transfer, m.quote_id, m.requote_id, m.currency,
+         sign(m.amount) AS side, l.partner_id
+  FROM processor_movements m
+  LEFT JOIN settlement_lines l ON m.told_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
+  WHERE (SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = m.movement_id) <> 0
+), pairs AS (
+  SELECT one.movement_id, other.movement_id AS other_id, 'payment ' || one.payment AS by
+  FROM inspected one JOIN inspected other ON other.account = one.account AND other.payment = one.payment AND other.side = one.side
+  WHERE one.told_by = 'processor' AND other.told_by = 'settlement_file'
+  UNION ALL
+  SELECT one.movement_id, other.movement_id, 'transfer ' || one.transfer
+  FROM inspected one JOIN inspected other ON other.account = one.account AND other.transfer = one.transfer AND other.side = one.side
+  WHERE one.told_by = 'processor' AND other.told_by = 'settlement_file'
+  UNION ALL
+  SELECT one.movement_id, other.movement_id, 'payment ' || one.payment
+  FROM inspected one JOIN inspected other ON other.partner_id = one.partner_id AND other.payment = one.payment
+    AND (other.quote_id, other.kind, other.side) = (one.quote_id, one.kind, one.side) AND other.movement_id > one.movement_id
+  WHERE one.requote_id IS NOT DISTINCT FROM other.requote_id
+    AND (one.transfer = other.transfer OR num_nulls(one.transfer, other.transfer) > 0)
+  UNION ALL
+  SELECT one.movement_id, other.movement_id, 'transfer ' || one.transfer
+  FROM inspected one JOIN inspected other ON other.partner_id = one.partner_id AND other.transfer = one.transfer
+    AND (other.quote_id, other.kind) = (one.quote_id, one.kind) AND other.movement_id > one.movement_id
+  WHERE one.side > 0 AND other.side > 0 AND one.requote_id IS NOT DISTINCT FROM other.requote_id
+    AND (one.payment = other.payment OR num_nulls(one.payment, other.payment) > 0)
+  UNION ALL
+  SELECT one.movement_id, other.movement_id, 'id, and payment ' || one.payment
+  FROM inspected one JOIN inspected other ON other.id = one.id AND other.payment = one.payment
+    AND other.account <> one.account AND other.movement_id > one.movement_id
+), differences AS (
+  SELECT format('movement %s of %s', o.id, o.account) AS subject,
+         format('is %s of %s told again, by its %s', m.id, m.account, string_agg(DISTINCT p.by, ' and ')) AS detail
+  FROM pairs p JOIN inspected m USING (movement_id) JOIN inspected o ON o.movement_id = p.other_id
+  GROUP BY o.movement_id, o.id, o.account, m.id, m.account
 )`;
 
 /**

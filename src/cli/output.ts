@@ -125,12 +125,20 @@ export function short(text: string, width: number): string {
 }
 
 /** Breaks a text into lines of at most that many characters, at spaces where it can. */
-export function wrapped(text: string, width: number): string[] {
+export function wrapped(text: string, width: number, indent = ''): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else for (let from = 0; from === 0 || from < word.length; from += width) lines.push(word.slice(from, from + width));
+    if (last !== undefined && last.length + 1 + word.length <= width) {
+      lines[lines.length - 1] = `${last} ${word}`;
+      continue;
+    }
+    for (let from = 0; from === 0 || from < word.length; ) {
+      const begin = lines.length === 0 ? '' : indent;
+      const part = word.slice(from, from + width - begin.length);
+      lines.push(begin + part);
+      from += Math.max(1, part.length);
+    }
   }
   return lines;
 }

@@ -25,6 +25,7 @@ import type {
   PaymentListOptions,
   PaymentRecordOptions,
   PaymentReverseOptions,
+  PaymentSettleOptions,
 } from './commands/payment.ts';
 import type { MatchOptions, ProcessorImportOptions, ReconcileOptions } from './commands/processor.ts';
 import type { ReportOptions, StatementOptions } from './commands/report.ts';
@@ -327,11 +328,13 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   payment
     .command('settle')
     .argument('<payout>', 'the payout', idArgument('payout'))
-    .argument('<payments...>', 'the payments that it brought', idsArgument('payments'))
-    .description('say which payments a payout brought; the rest of them are fees')
+    .argument('[payments...]', 'the payments that it brought', idsArgument('payments'), [])
+    .option('--account <id>', 'instead of payments: the connected account that paid it out')
+    .option('--of <payout>', 'which payout of the account it is, by the id at the processor')
+    .description('say which payments a payout brought (the rest is fees), or that it is of a connected account')
     .action(
-      act(async (output, payout: number, payments: number[]) =>
-        (await paymentCommands()).paymentSettle(output, payout, payments),
+      act(async (output, payout: number, payments: number[], options: PaymentSettleOptions) =>
+        (await paymentCommands()).paymentSettle(output, payout, payments, options),
       ),
     );
   payment

@@ -16,6 +16,7 @@ import * as seals from '../../migrations/012_seals.ts';
 import * as processor from '../../migrations/013_processor.ts';
 import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
 import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
+import * as payoutsOfAccounts from '../../migrations/016_payouts_of_accounts.ts';
 import { refuse } from '../errors.ts';
 
 interface Migration {
@@ -39,6 +40,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '013_processor', ...processor },
   { name: '014_policies_of_rows', ...policiesOfRows },
   { name: '015_payment_exceptions', ...paymentExceptions },
+  { name: '016_payouts_of_accounts', ...payoutsOfAccounts },
 ];
 
 /** Our migrations in their order. */

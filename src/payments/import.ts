@@ -12,6 +12,7 @@ import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from './bank/statement.ts';
 import {
+  type AccountPayout,
   insertBankFile,
   insertOutcomes,
   insertPayouts,
@@ -45,6 +46,7 @@ import {
 import { findReferences } from './reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from './reverse.ts';
 import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
+import { settleToldPayouts } from './settle.ts';
 import type { Method } from './words.ts';
 
 /** A line as the report shows it. */
@@ -620,11 +622,21 @@ async function recordPayouts(
     outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
   }
   await insertSettlements(posting, settlements);
+  const told = open.size > 0 ? await settleToldPayouts(posting) : [];
   for (const [each, payoutId] of open) {
-    const why = await settleWithOldest(posting, payoutId, each.line);
+    const ofAccounts = told.filter((one) => one.payout_id === payoutId);
+    const why = ofAccounts.length > 0 ? settledAs(ofAccounts) : await settleWithOldest(posting, payoutId, each.line);
     const report = reports.get(each) as LineReport;
     reports.set(each, { ...report, why: `${report.why}; ${why.text}`, needs_person: !why.settled });
   }
+}
+
+/** What may be a payout of a connected account is no money of payment links, even where a person has to say which. */
+function settledAs(payouts: readonly AccountPayout[]): { settled: boolean; text: string } {
+  const names = payouts.map(({ payout, account }) => `${payout ?? 'a payout'} of ${account}`).join(' or ');
+  return payouts.some(({ certain }) => certain)
+    ? { settled: true, text: `it is ${names}` }
+    : { settled: false, text: `perhaps it is ${names}: ${WHO_SETTLES}, by --account` };
 }
 
 /** A payout that names no payment is settled with the oldest that it can be; each takes them from the next. */

@@ -222,6 +222,86 @@ export async function insertSettlements(posting: Posting, settlements: readonly 
   );
 }
 
+/** A payout of a connected account that a line of the bank may be. */
+export interface AccountPayout {
+  readonly payout_id: number;
+  readonly movement_id: number;
+  readonly account: string;
+  /** The processor's id of it: `po_…`. */
+  readonly payout: string | null;
+  readonly currency: string;
+  readonly amount: string;
+  /** Of what it pays out, what the processor kept besides; zero where that is not told. */
+  readonly fees: string;
+  /** It is the one payout that the line may be, and the line the one that it may be; all that it pays out is accounted for. */
+  readonly certain: boolean;
+}
+
+/** A payout is in the bank after some days; one that waited for a holiday to pass, after more. */
+const ARRIVES_WITHIN_DAYS = 10;
+/** What a payout pays out is asked for as soon as it is told of; where nobody answers, it is settled without. */
+const CONTENTS_WITHIN_DAYS = 3;
+
+/** What the processor kept of what a payout pays out: fees and adjustments, which have no entry of their own. */
+export const FEES_OF_CONTENTS = `greatest(0, coalesce(-sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type NOT LIKE 'payout%'), 0))`;
+
+/**
+ * The payouts that came to the bank and are of no known payments yet, with those of connected accounts that they may be:
+ * of just that currency and amount, and shortly before. One that failed never arrives.
+ */
+export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
+  return query(
+    tx,
+    `WITH waiting AS MATERIALIZED (
+       SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
+     ), pairs AS (
+       SELECT o.payout_id, m.movement_id, m.account, m.payment, m.currency, o.amount, c.fees, coalesce(c.strange, false) AS strange,
+              c.fees IS NOT NULL OR m.payload->'source'->>'automatic' = 'false'
+                OR m.moved_at < CAST(:now AS timestamptz) - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS told,
+              count(*) OVER (PARTITION BY o.payout_id) AS payouts, count(*) OVER (PARTITION BY m.movement_id) AS lines
+       FROM waiting o
+       JOIN processor_movements m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
+         AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${ARRIVES_WITHIN_DAYS}
+       LEFT JOIN LATERAL (
+         SELECT ${FEES_OF_CONTENTS} AS fees,
+                bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS strange
+         FROM payout_contents c JOIN processor_movements p USING (movement_id)
+         WHERE c.payout_movement_id = m.movement_id HAVING count(*) > 0) AS c ON true
+       WHERE NOT EXISTS (SELECT FROM account_payouts a WHERE a.movement_id = m.movement_id)
+         AND NOT EXISTS (SELECT FROM processor_movements f
+                         WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel'))
+     )
+     SELECT payout_id, movement_id, account, payment AS payout, currency, amount::text, coalesce(fees, 0)::text AS fees,
+            payouts = 1 AND lines = 1 AND told AND NOT strange AS certain
+     FROM pairs ORDER BY payout_id, movement_id`,
+    { now },
+  );
+}
+
+/** Says of payouts that were settled a moment ago of which account they are, and which of its payouts. */
+export async function insertAccountPayouts(
+  posting: Posting,
+  rows: readonly { payout_id: number; account: string; currency: string; movement_id: number | null }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    posting.tx,
+    `INSERT INTO account_payouts (payout_id, account, currency, movement_id, recorded_at, event_id)
+     SELECT payout_id, account, currency, movement_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       payout_id bigint, account text, currency text, movement_id bigint)`,
+    { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
+  );
+}
+
+/** Whether any partner has or had that connected account. */
+export async function isConnectedAccount(tx: Transaction, account: string): Promise<boolean> {
+  const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
+    account,
+  });
+  return found.length > 0;
+}
+
 export interface PayoutRow {
   readonly payout_id: number;
   readonly account: string;
@@ -233,14 +313,20 @@ export interface PayoutRow {
   readonly fees: string | null;
   readonly why: string | null;
   readonly payments: readonly number[];
+  /** The connected account that it is of; null: link payments. */
+  readonly of_account: string | null;
+  /** The processor's id of it, where it told of it. */
+  readonly of_payout: string | null;
 }
 
 export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutRow[]> {
   return query(
     tx,
     `SELECT o.payout_id, o.account, o.currency, o.amount, o.received_on, l.text, s.gross, s.fees, s.evidence->>'why' AS why,
-            ARRAY(SELECT p.payment_id::int FROM payout_payments p WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments
+            ARRAY(SELECT p.payment_id::int FROM payout_payments p WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments,
+            a.account AS of_account, m.payment AS of_payout
      FROM payouts o JOIN bank_lines l USING (bank_line_id) LEFT JOIN payout_settlements s USING (payout_id)
+     LEFT JOIN account_payouts a USING (payout_id) LEFT JOIN processor_movements m ON m.movement_id = a.movement_id
      WHERE CAST(:payoutId AS bigint) IS NULL OR o.payout_id = :payoutId
      ORDER BY o.received_on, o.payout_id`,
     { payoutId: payoutId ?? null },

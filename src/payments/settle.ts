@@ -1,22 +1,75 @@
-/** Saying which payments a payout brought, where that could not be told. Refusals: payout_not_settled. */
+/**
+ * What a payout brought: payments, or what a connected account paid out. The latter is told by the processor, and is
+ * found by itself; a person says what could not be told. Refusals: payout_not_settled.
+ */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import { Amount } from '../money.ts';
-import { insertSettlements, readPayouts, readWithProcessor } from './lines.ts';
-import { type Acting, beginPosting, lockPayments } from './posting.ts';
+import {
+  type AccountPayout,
+  insertAccountPayouts,
+  insertSettlements,
+  isConnectedAccount,
+  readAccountPayouts,
+  readPayouts,
+  readWithProcessor,
+} from './lines.ts';
+import { type Acting, beginPosting, lockPayments, type Posting } from './posting.ts';
 
-export async function settlePayout(
-  tx: Transaction,
-  acting: Acting,
-  request: { payoutId: number; paymentIds: readonly number[] },
-): Promise<void> {
+export interface SettleRequest {
+  readonly payoutId: number;
+  readonly paymentIds: readonly number[];
+  /** Instead of payments: the connected account that paid it out. */
+  readonly account?: string | undefined;
+  /** Which of its payouts it is, by the processor's id; left out, the only one that it may be, if any is told of. */
+  readonly payout?: string | undefined;
+}
+
+export async function settlePayout(tx: Transaction, acting: Acting, request: SettleRequest): Promise<void> {
   await lockPayments(tx);
   const { payoutId } = request;
   const refuseIt = (reason: string) => refuse('payout_not_settled', { payout_id: payoutId, reason });
   const [payout] = await readPayouts(tx, payoutId);
   if (payout === undefined) throw refuseIt('there is no such payout');
   if (payout.gross !== null) throw refuseIt('its payments are known');
-  const wanted = new Set(request.paymentIds);
+  const { account, paymentIds } = request;
+  if (account !== undefined) {
+    if (paymentIds.length > 0) throw refuseIt('it brought either payments or what a connected account paid out');
+    if (!(await isConnectedAccount(tx, account))) throw refuseIt(`no partner has or had the account ${account}`);
+    const told = (await readAccountPayouts(tx, acting.environment.now().toISO())).filter(
+      (each) => each.payout_id === payoutId && each.account === account,
+    );
+    const ofThem = told.filter((each) => request.payout === undefined || each.payout === request.payout);
+    if (request.payout !== undefined && ofThem.length === 0) {
+      throw refuseIt(`${account} has no payout ${request.payout} of that amount and time that did not arrive yet`);
+    }
+    if (ofThem.length > 1) {
+      throw refuseIt(
+        `it may be ${ofThem.map((each) => each.payout ?? '?').join(' or ')} of ${account}: say which by --of`,
+      );
+    }
+    const [of] = ofThem;
+    const posting = await beginPosting(tx, acting, {
+      action: 'payment.settle',
+      subject: String(payoutId),
+      details: { account, payout: of?.payout ?? null },
+    });
+    const { currency, amount } = payout;
+    await settleAs(posting, [
+      {
+        payout_id: payoutId,
+        account,
+        currency,
+        amount,
+        movement_id: of?.movement_id ?? null,
+        fees: of?.fees ?? '0',
+        why: 'a person said so',
+      },
+    ]);
+    return;
+  }
+  if (paymentIds.length === 0) throw refuseIt('it needs the payments that it brought, or --account');
+  const wanted = new Set(paymentIds);
   const waiting = (await readWithProcessor(tx, payout.currency, payout.received_on)).filter((each) =>
     wanted.has(each.payment_id),
   );
@@ -45,4 +98,55 @@ export async function settlePayout(
       payments: waiting.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() })),
     },
   ]);
+}
+
+/**
+ * Settles what certainly is a payout of a connected account, and gives all that the bank's payouts may be: what is not
+ * certain is left for a person, and is no money of payment links.
+ */
+export async function settleToldPayouts(posting: Posting): Promise<readonly AccountPayout[]> {
+  const told = await readAccountPayouts(posting.tx, posting.now);
+  await settleAs(
+    posting,
+    told
+      .filter(({ certain }) => certain)
+      .map((each) => ({ ...each, why: `${each.payout ?? 'a payout'} of ${each.account}, of that amount and time` })),
+  );
+  return told;
+}
+
+/** The same for an act that takes in what moved at the processor. */
+export async function settleWhatWasTold(tx: Transaction, acting: Acting): Promise<void> {
+  const now = acting.environment.now().toISO();
+  if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;
+  await lockPayments(tx);
+  const details = { by: 'the payouts that connected accounts told of' };
+  await settleToldPayouts(await beginPosting(tx, acting, { action: 'payment.settle', subject: 'payouts', details }));
+}
+
+interface SettledAs {
+  readonly payout_id: number;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly fees: string;
+  readonly movement_id: number | null;
+  readonly why: string;
+}
+
+async function settleAs(posting: Posting, payouts: readonly SettledAs[]): Promise<void> {
+  await insertSettlements(
+    posting,
+    payouts.map(({ payout_id, currency, amount, fees, why }) => ({
+      payout_id,
+      gross: Amount.of(amount, currency).plus(Amount.of(fees, currency)).toString(),
+      fees,
+      why,
+      payments: [],
+    })),
+  );
+  await insertAccountPayouts(
+    posting,
+    payouts.map(({ payout_id, account, currency, movement_id }) => ({ payout_id, account, currency, movement_id })),
+  );
 }

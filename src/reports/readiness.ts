@@ -61,7 +61,7 @@ export async function readReadiness(
         ),
       ),
       ...partners.flatMap(partnerGaps),
-      ...accountGaps(environment, await readAccountCursors(tx)),
+      ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],
     link_limits:
       settings.payment_link.provider === 'stripe'

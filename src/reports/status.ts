@@ -8,6 +8,7 @@ import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
+import { WATCHED_DAYS } from '../splits/queries.ts';
 import { readStanding, STALE_HOURS, type Standing } from '../splits/standing.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
@@ -236,13 +237,19 @@ function attentionToPayments(counts: Status['payment_exceptions']): string[] {
     : [`Money to look at: ${named.join(', ')}. 'reckoner payment exceptions' lists what each waits for.`];
 }
 
-function attentionToConnected({ accounts, stale, open, unknown }: Standing): string[] {
+function attentionToConnected({ accounts, stale, open, unknown, payouts }: Standing): string[] {
   const ofAccount = (account: string) => accounts.find((each) => each.account === account);
   return [
     ...stale.map((account) => {
-      const { partners = [], read_to = null } = ofAccount(account) ?? {};
+      const { partners = [], read_to = null, followed = false } = ofAccount(account) ?? {};
       const last =
         read_to === null ? 'was never read' : `was last read up to ${read_to}, more than ${STALE_HOURS} hours ago`;
+      if (followed) {
+        return (
+          `${account}, which ${partners.join(', ')} had before, ${last}: money may still move on it for ` +
+          `${WATCHED_DAYS} days. Run 'reckoner processor poll' with STRIPE_SECRET_KEY_${account}.`
+        );
+      }
       return (
         `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'; ` +
         `without a key (STRIPE_SECRET_KEY_${account}) take in settlement files, and say so by movements_from.`
@@ -256,6 +263,12 @@ function attentionToConnected({ accounts, stale, open, unknown }: Standing): str
       ? [
           `${unknown} movement${unknown === 1 ? '' : 's'} on connected accounts of no known quote. ` +
             "'reckoner reconcile' of their months names them.",
+        ]
+      : []),
+    ...(payouts > 0
+      ? [
+          `${payouts} payout${payouts === 1 ? '' : 's'} of connected accounts not as expected: not in the bank, not told ` +
+            "what of, or something passed over. 'reckoner reconcile' of their months names them.",
         ]
       : []),
   ];

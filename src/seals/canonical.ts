@@ -177,6 +177,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealedSince2('reversal_evidence', 'routed_share_id partner_id posted_month entry_id price_from recorded_at event_id'),
   sealedSince2('share_payments', 'routed_share_id payment_id payment_reversal_id currency amount recorded_at event_id'),
   sealedSince2('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
+  sealedSince2('payout_contents', 'movement_id payout_movement_id account currency recorded_at event_id'),
+  sealedSince2('account_payouts', 'payout_id account currency movement_id recorded_at event_id'),
   // Who may call.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),

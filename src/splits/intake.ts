@@ -14,6 +14,7 @@ import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
+import { settleWhatWasTold } from '../payments/settle.ts';
 import { payWhatWasBilled } from './meanwhile.ts';
 import { type Movement, readMovement } from './movement.ts';
 import {
@@ -74,12 +75,9 @@ export async function importMovements(
   });
   const recorded = await keepMovements(tx, { account, source: file.name }, movements, taking);
   failpoint('processor.recorded');
-  return {
-    read: movements.length,
-    recorded,
-    duplicates: movements.length - recorded,
-    matched: await findShares(tx, acting, taking),
-  };
+  const matched = await findShares(tx, acting, taking);
+  await settleWhatWasTold(tx, acting);
+  return { read: movements.length, recorded, duplicates: movements.length - recorded, matched };
 }
 
 function readLine(line: string, live: boolean): ReturnType<typeof readMovement> {
@@ -108,7 +106,7 @@ export async function keepMovements(
   return insertMovements(tx, account, movements, taking);
 }
 
-/** A partner's settlement file. Where the processor lets us read nothing, its lines are what moved. */
+/** A partner's settlement file. Of accounts that the processor does not let us read, its lines are what moved. */
 export async function importSettlement(
   tx: Transaction,
   acting: Issuing,
@@ -139,9 +137,7 @@ export async function importSettlement(
   const sha256 = createHash('sha256').update(file.text).digest('hex');
   const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, taking);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
-  if (partner.movements_from === 'settlement_file') {
-    await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
-  }
+  await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
   failpoint('processor.recorded');
   return {
     read: lines.length,

@@ -9,15 +9,32 @@ import { Amount } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
 import {
   type MatchedQuotes,
+  type NotPaidOut,
   type OtherMovements,
+  type PayoutState,
   type QuotePosition,
+  readInBank,
+  readNotPaidOut,
   readOtherMovements,
+  readPayoutStates,
   readPositions,
   readStatements,
   readUnknownMovements,
   type UnknownMovement,
 } from './queries.ts';
-import { AGES, type Age, ageOf, daysSince, judgeQuote, LATE_AFTER_DAYS, type QuoteStatus } from './reconcile.ts';
+import {
+  AGES,
+  type Age,
+  ageOf,
+  daysSince,
+  judgePayout,
+  judgeQuote,
+  LATE_AFTER_DAYS,
+  PAID_OUT_WITHIN_DAYS,
+  type PayoutStatus,
+  payoutNeedsWork,
+  type QuoteStatus,
+} from './reconcile.ts';
 
 /** Of one quote, or of a movement without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
@@ -59,6 +76,13 @@ export interface PartnerSums {
   /** Of what was routed, what came after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
+  /** Of what was routed, what payouts have brought to the bank, as far as they say what they paid out. */
+  readonly in_bank: string;
+}
+
+/** A payout of one of our accounts; see PayoutStatus. */
+export interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'to_be_told'> {
+  readonly status: PayoutStatus;
 }
 
 export interface Reconciliation {
@@ -71,7 +95,10 @@ export interface Reconciliation {
   readonly ageing: Readonly<Record<Age, number>>;
   /** What moved on our accounts and is no share. */
   readonly other_movements: readonly OtherMovements[];
-  /** Exceptions with something left to do. */
+  readonly payouts: readonly MonthPayout[];
+  /** What moved in the month, and payouts have passed over. */
+  readonly not_paid_out: readonly NotPaidOut[];
+  /** Exceptions, payouts and what was not paid out, with something left to do. */
   readonly open: number;
 }
 
@@ -94,6 +121,8 @@ export async function reconcileMonth(
   const judged = others.map((position) => ({ position, ...judgeQuote(position, now.toMillis()) }));
   const unknown = await readUnknownMovements(tx, interval);
   const statements = await readStatements(tx, month);
+  const payouts = (await readPayoutStates(tx, interval)).map((state) => monthPayout(state, now));
+  const notPaidOut = await readNotPaidOut(tx, { ...interval, afterDays: PAID_OUT_WITHIN_DAYS });
   const exceptions = [
     ...judged.flatMap((each) => quoteException(each, now)),
     ...unknown.map((movement) => unknownException(movement, now)),
@@ -102,14 +131,16 @@ export async function reconcileMonth(
   return {
     month,
     as_of: now.toUTC().toISO(),
-    partners: sumsByPartner(matched, judged, statements),
+    partners: sumsByPartner(matched, judged, { statements, inBank: await readInBank(tx, month) }),
     exceptions,
     ageing: Object.fromEntries(AGES.map((age) => [age, open.filter((each) => each.age === age).length])) as Record<
       Age,
       number
     >,
     other_movements: await readOtherMovements(tx, interval),
-    open: open.length,
+    payouts,
+    not_paid_out: notPaidOut.map(({ net, ...each }) => ({ ...each, net: Amount.of(net, each.currency).toString() })),
+    open: open.length + payouts.filter(({ status }) => payoutNeedsWork(status)).length + notPaidOut.length,
     billable: judged
       .filter(({ billable }) => billable.isPositive())
       .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
@@ -119,6 +150,12 @@ export async function reconcileMonth(
         amount: billable.toString(),
       })),
   };
+}
+
+function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
+  const { failed: _, bank_days_after: __, to_be_told: ___, ...payout } = state;
+  const amount = Amount.of(state.amount, state.currency).toString();
+  return { ...payout, amount, status: judgePayout(state, now.toMillis()) };
 }
 
 export const needsWork = ({ status, open }: Exception): boolean => status === 'unknown' || /[1-9]/.test(open);
@@ -194,7 +231,13 @@ function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount
 function sumsByPartner(
   matched: readonly MatchedQuotes[],
   judged: readonly Judged[],
-  statements: Awaited<ReturnType<typeof readStatements>>,
+  {
+    statements,
+    inBank,
+  }: {
+    statements: Awaited<ReturnType<typeof readStatements>>;
+    inBank: Awaited<ReturnType<typeof readInBank>>;
+  },
 ): PartnerSums[] {
   const gathered = new Map<string, PartnerSums>();
   const add = (partner_id: string, sums: Sums, counts: { quotes: number; matched: number; awaited: number }) => {
@@ -220,6 +263,10 @@ function sumsByPartner(
       routed: plus(before?.routed, routed),
       billed: plus(before?.billed, billed),
       paid: plus(before?.paid, paid),
+      in_bank: Amount.of(
+        inBank.find((each) => each.partner_id === partner_id && each.currency === currency)?.amount ?? '0',
+        currency,
+      ).toString(),
       open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };

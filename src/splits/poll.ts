@@ -1,6 +1,6 @@
 /**
  * Reading our connected accounts at the processor: balance transactions from a little before the end of the last
- * reading, since what is created earlier may be seen later. Webhooks are a hint to read sooner and no source: what they
+ * reading, since what is created earlier may be seen later, and of each payout what it paid out. Webhooks are a hint to read sooner and no source: what they
  * tell is told here again. Network calls happen outside transactions; the cursor moves when all of a reading is kept.
  * Refusals: account_unknown, account_key_missing, movements_invalid, processor_unreachable.
  */
@@ -12,9 +12,17 @@ import type { Database } from '../database/database.ts';
 import { reasonOf, refuse } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
+import { settleWhatWasTold } from '../payments/settle.ts';
 import { beginTaking, findShares, type Intake, keepMovements } from './intake.ts';
 import { type Movement, readMovement } from './movement.ts';
-import { insertReading, readAccountOwners, readCursor } from './queries.ts';
+import {
+  insertPayoutContents,
+  insertReading,
+  readAccountOwners,
+  readCursor,
+  readUntoldPayouts,
+  WATCHED_DAYS,
+} from './queries.ts';
 
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
@@ -71,7 +79,9 @@ export async function readAccount(
         const total = { movements: sum.read, fresh: sum.recorded + recorded };
         await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, taking);
       }
-      return { recorded, matched: await findShares(tx, acting, taking) };
+      const matched = await findShares(tx, acting, taking);
+      if (last) await settleWhatWasTold(tx, acting);
+      return { recorded, matched };
     });
     sum.recorded += kept.recorded;
     sum.matched += kept.matched;
@@ -90,7 +100,49 @@ export async function readAccount(
     if (batch.length >= KEPT_AT_ONCE) await keep(false);
   }
   await keep(true);
+  const paidOut = await readContents(database, acting, { account, stripe });
+  sum.read += paidOut.recorded;
+  sum.recorded += paidOut.recorded;
+  sum.matched += paidOut.matched;
   return { account, ...sum, duplicates: sum.read - sum.recorded };
+}
+
+/**
+ * Asks of each payout what it paid out, once it tells. What is told only here, such as what was created before the
+ * overlap and seen after it, is kept as well.
+ */
+async function readContents(
+  database: Database,
+  acting: Issuing,
+  { account, stripe }: { account: string; stripe: Stripe },
+): Promise<{ recorded: number; matched: number }> {
+  const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
+  const sum = { recorded: 0, matched: 0 };
+  for (const { movement_id, payout } of await database.reading((tx) => readUntoldPayouts(tx, { account, since }))) {
+    const listed: Movement[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await pageOf(stripe, account, { payout, ...(after === undefined ? {} : { starting_after: after }) });
+      for (const transaction of page.data) listed.push(movementOf(transaction, account, acting));
+      after = page.data.at(-1)?.id;
+      if (!page.has_more || after === undefined) break;
+    }
+    // The processor gives an empty list where it cannot tell, or not yet.
+    if (listed.length === 0) continue;
+    const kept = await database.transaction(async (tx) => {
+      const details = { account, movements: listed.length };
+      const taking = await beginTaking(tx, acting, { action: 'processor.paid_out', subject: payout, details });
+      const recorded = await keepMovements(tx, { account, source: account }, listed, taking);
+      const ids = listed.map((each) => each.id);
+      await insertPayoutContents(tx, { account, payoutMovementId: movement_id, ids }, taking);
+      failpoint('processor.paid_out');
+      const matched = await findShares(tx, acting, taking);
+      await settleWhatWasTold(tx, acting);
+      return { recorded, matched };
+    });
+    sum.recorded += kept.recorded;
+    sum.matched += kept.matched;
+  }
+  return sum;
 }
 
 async function pageOf(

@@ -121,7 +121,6 @@ export interface ConnectedPartner {
   readonly partner_id: string;
   readonly currency: string;
   readonly account: string;
-  readonly movements_from: 'processor' | 'settlement_file';
 }
 
 /** The connected account of a partner in a month: by the latest arrangement of that kind until then, else by one to come. */
@@ -131,8 +130,7 @@ export async function readConnectedPartner(
 ): Promise<ConnectedPartner | undefined> {
   const rows = await query<ConnectedPartner>(
     tx,
-    `SELECT p.partner_id, p.currency, a.connected_account_id AS account,
-            coalesce(a.movements_from, 'processor') AS movements_from
+    `SELECT p.partner_id, p.currency, a.connected_account_id AS account
      FROM partners p JOIN partner_arrangements a USING (partner_id)
      WHERE a.connected_account_id IS NOT NULL AND p.partner_id = :partnerId
      ORDER BY a.from_month <= :month COLLATE "C" DESC, a.from_month DESC LIMIT 1`,
@@ -208,7 +206,19 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
-/** Lines of these that are kept already, or stand in this file twice, with another amount, kind or currency. */
+const LINES = `json_to_recordset(CAST(:lines AS json)) AS n (
+       line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
+       currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
+
+// Two lines of a quote tell of the same money where both name its payment, or the transfer that brought it: one may know
+// less of it than the other. What was pulled back by several reversals of one transfer is each its own.
+const SAME_LINE = `l.quote_id = n.quote_id AND l.requote_id IS NOT DISTINCT FROM n.requote_id AND (
+         (l.payment, l.transfer) IS NOT DISTINCT FROM (n.payment, n.transfer)
+         OR ((l.kind, sign(l.amount)) = (n.kind, sign(n.amount)) AND (
+           (l.payment = n.payment AND coalesce(l.transfer, n.transfer) IS NOT DISTINCT FROM coalesce(n.transfer, l.transfer))
+           OR (l.transfer = n.transfer AND n.amount > 0 AND num_nulls(l.payment, n.payment) > 0))))`;
+
+/** Lines of these of whose money lines that are kept, or that stand above them, tell another amount, kind or currency. */
 export function findChangedSettlementLines(
   tx: Transaction,
   partnerId: string,
@@ -216,24 +226,21 @@ export function findChangedSettlementLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    `WITH told AS (
-       SELECT * FROM json_to_recordset(CAST(:lines AS json)) AS n (
-         line bigint, quote_id text, requote_id text, transfer text, payment text, kind text, currency text, amount numeric)
-     )
-     SELECT n.line, format('%s %s', l.currency, l.amount) AS known
+    `WITH told AS (SELECT * FROM ${LINES})
+     SELECT DISTINCT ON (n.line) n.line, format('%s %s', l.currency, l.amount) AS known
      FROM told n
-     JOIN (SELECT 0 AS line, partner_id, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+     JOIN (SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+           WHERE partner_id = :partnerId
            UNION ALL
-           SELECT line, :partnerId, quote_id, requote_id, transfer, payment, kind, currency, amount FROM told) AS l
-       ON l.partner_id = :partnerId AND l.line < n.line
-       AND (l.payment, l.transfer, l.quote_id, l.requote_id) IS NOT DISTINCT FROM (n.payment, n.transfer, n.quote_id, n.requote_id)
+           SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM told) AS l
+       ON l.line < n.line AND ${SAME_LINE}
      WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
-     ORDER BY n.line`,
+     ORDER BY n.line, l.line`,
     { partnerId, lines: JSON.stringify(lines) },
   );
 }
 
-/** Keeps the lines that are not known yet, and says how many. */
+/** Keeps the lines of whose money no line tells yet, and says how many. */
 export function insertSettlementLines(
   tx: Transaction,
   file: { fileId: number; partnerId: string },
@@ -241,14 +248,15 @@ export function insertSettlementLines(
 ): Promise<number> {
   return execute(
     tx,
-    `INSERT INTO settlement_lines (
+    `WITH told AS (SELECT * FROM ${LINES})
+     INSERT INTO settlement_lines (
        settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency, amount,
        refunded, moved_at)
      SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
             n.currency, trim_scale(n.amount), n.refunded, n.moved_at
-     FROM json_to_recordset(CAST(:lines AS json)) AS n (
-       line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
-       currency text, amount numeric, refunded numeric, moved_at timestamptz)
+     FROM told n
+     WHERE NOT EXISTS (SELECT FROM settlement_lines l WHERE l.partner_id = :partnerId AND ${SAME_LINE})
+       AND NOT EXISTS (SELECT FROM told l WHERE l.line < n.line AND ${SAME_LINE})
      ORDER BY n.line
      ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
     { ...file, lines: JSON.stringify(lines) },
@@ -273,7 +281,9 @@ const alsoTold = (one: string, same: readonly string[], tellings: string) =>
 
 /**
  * Where the processor lets us read nothing, each line of the partner's files is a movement: those of earlier files, too,
- * from the time when it was read, unless the processor told of them itself.
+ * from the time when it was read, unless the processor told of them itself. It is on the account under which what it names
+ * was accepted (its requote, else the last of its quote before the money moved), whichever the partner has now; of a
+ * quote that is not known, on the account of its own month.
  */
 export function insertToldMovements(
   tx: Transaction,
@@ -282,21 +292,48 @@ export function insertToldMovements(
 ): Promise<number> {
   return execute(
     tx,
-    `INSERT INTO processor_movements (
+    `WITH tellers AS (
+       SELECT DISTINCT ON (connected_account_id) connected_account_id AS account, movements_from
+       FROM partner_arrangements
+       WHERE partner_id = :partnerId AND connected_account_id IS NOT NULL
+       ORDER BY connected_account_id, from_month DESC
+     ), lines AS (
+       SELECT l.*, coalesce(a.connected_account_id, :account) AS account
+       FROM settlement_lines l
+       CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, CAST(:now AS timestamptz)) AS at) AS moved
+       LEFT JOIN LATERAL (
+         SELECT e.month FROM (
+           SELECT month, arrangement, requote_id, accepted_at FROM entries
+           WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = l.quote_id
+           UNION ALL
+           SELECT month, arrangement, requote_id, accepted_at FROM entries
+           WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
+         WHERE e.arrangement = 'connected_account'
+         ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= moved.at DESC,
+                  CASE WHEN e.accepted_at <= moved.at THEN e.accepted_at END DESC, e.accepted_at
+         LIMIT 1) AS accepted ON true
+       LEFT JOIN LATERAL (
+         SELECT p.connected_account_id FROM partner_arrangements p
+         WHERE p.partner_id = l.partner_id AND p.connected_account_id IS NOT NULL
+           AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
+         ORDER BY p.from_month DESC LIMIT 1) AS a ON true
+       WHERE l.partner_id = :partnerId
+         AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM processor_movements WHERE told_by = 'settlement_file')
+     )
+     INSERT INTO processor_movements (
        account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
        payload, recorded_at, event_id)
-     SELECT :account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
+     SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
             0, l.amount, coalesce(l.moved_at, CAST(:now AS timestamptz)), l.payment, l.transfer, l.quote_id, l.requote_id,
-            to_jsonb(l), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM settlement_lines l
-     WHERE l.partner_id = :partnerId
-       AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM processor_movements WHERE told_by = 'settlement_file')
-       AND NOT (${alsoTold(
-         'l',
-         [],
-         `told.told_by = 'processor' AND told.kind <> 'other' AND told.account IN (
+            (SELECT to_jsonb(s) FROM settlement_lines s WHERE s.settlement_line_id = l.settlement_line_id),
+            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM lines l JOIN tellers t ON t.account = l.account AND t.movements_from = 'settlement_file'
+     WHERE NOT (${alsoTold(
+       'l',
+       [],
+       `told.told_by = 'processor' AND told.kind <> 'other' AND told.account IN (
              SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
-       )})
+     )})
      ORDER BY l.settlement_line_id`,
     { ...whose, ...taking },
   );
@@ -326,15 +363,65 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
   return read_to;
 }
 
+// --- What a payout paid out ---------------------------------------------------------------------------------------------
+
+/** The payouts of an account since then of which it is not known what they paid out, and whose processor may tell. */
+export function readUntoldPayouts(
+  tx: Transaction,
+  { account, since }: { account: string; since: string },
+): Promise<{ movement_id: number; payout: string }[]> {
+  return query(
+    tx,
+    `SELECT m.movement_id, m.payment AS payout FROM processor_movements m
+     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.moved_at >= CAST(:since AS timestamptz)
+       AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_movement_id = m.movement_id)
+     ORDER BY m.moved_at, m.movement_id`,
+    { account, since },
+  );
+}
+
+/**
+ * Keeps which movements a payout paid out, where these are known, paid out by no other and add up to it: a list that is
+ * not complete yet is asked for again. What moves by the payout itself, or its failure, is none of them. Gives how many
+ * they are.
+ */
+export function insertPayoutContents(
+  tx: Transaction,
+  contents: { account: string; payoutMovementId: number; ids: readonly string[] },
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `WITH payout AS (
+       SELECT * FROM processor_movements WHERE movement_id = CAST(:payoutMovementId AS bigint)
+     ), contents AS MATERIALIZED (
+       SELECT m.movement_id, m.net FROM processor_movements m JOIN payout USING (account, currency)
+       WHERE m.account = :account AND m.id = ANY (CAST(:ids AS text[])) AND m.payment IS DISTINCT FROM payout.payment
+         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+     )
+     INSERT INTO payout_contents (movement_id, payout_movement_id, account, currency, recorded_at, event_id)
+     SELECT c.movement_id, p.movement_id, p.account, p.currency, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     FROM payout p CROSS JOIN contents c
+     WHERE (SELECT sum(net) FROM contents) = -p.net
+     ORDER BY c.movement_id`,
+    { ...contents, now: taking.now, eventId: taking.eventId },
+  );
+}
+
 // --- Which quote a movement is of -------------------------------------------------------------------------------------
 
 // Movements of shares that nobody has said anything about. What a settlement file told before the processor itself could
-// be read is not taken twice; the other way round, its line is no movement.
+// be read is not taken twice (the other way round, its line is no movement), nor what was taken in as of another account.
 const WAITING = `waiting AS MATERIALIZED (
        SELECT m.* FROM processor_movements m
        WHERE m.kind <> 'other' AND m.net <> 0
          AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
          AND NOT (m.told_by = 'processor' AND (${alsoTold('m', ['account'], `told.told_by = 'settlement_file'`)}))
+         AND NOT EXISTS (
+           SELECT FROM processor_movements other
+           WHERE other.id = m.id AND other.payment = m.payment AND other.account <> m.account
+             AND (SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = other.movement_id) <> 0)
      )`;
 
 const STILL_WAITING = `waiting AS (
@@ -355,28 +442,85 @@ const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) =
            SELECT FROM entries r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
              AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;
 
-const INSERT_SHARES = `
+// A way of finding quotes: of those that a join (as q) gives a waiting movement (as w), all where there are as many as
+// there must be, each with its part.
+const insertFound = (
+  by: 'metadata' | 'payment' | 'settlement_file',
+  quotes: string,
+  {
+    requoteId = 'w.requote_id',
+    amount = 'w.net',
+    line = 'CAST(NULL AS bigint)',
+    wanted = '1',
+    before = '',
+  }: { requoteId?: string; amount?: string; line?: string; wanted?: string; before?: string } = {},
+) => `
+     WITH ${STILL_WAITING}, ${OWNERS}, ${before} found AS (
+       SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, ${requoteId} AS requote_id,
+              w.currency, ${amount} AS amount, ${line} AS settlement_line_id,
+              count(*) OVER (PARTITION BY w.movement_id) AS quotes, ${wanted} AS wanted
+       FROM waiting w ${quotes}
+     )
      INSERT INTO routed_shares (
        movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, found_by,
        settlement_line_id, moved_on, entry_on, recorded_at, event_id)
      SELECT f.movement_id, f.partner_id, f.posted_month, f.entry_id, f.quote_id, f.requote_id, f.currency,
-            trim_scale(f.amount), f.found_by, f.settlement_line_id, day.moved_on,
+            trim_scale(f.amount), '${by}', f.settlement_line_id, day.moved_on,
             greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
             CAST(:now AS timestamptz), CAST(:eventId AS bigint)
      FROM found f
-     CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day`;
+     CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
+     WHERE f.quotes = f.wanted`;
 
-// Of the quotes that a join finds by what the processor's metadata names: the one, where there is just one.
-const namedByMetadata = (quotes: string, where: string) => `WITH ${STILL_WAITING}, ${OWNERS}, found AS (
-       SELECT * FROM (
-         SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, w.requote_id, w.currency,
-                w.net AS amount, 'metadata' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
-                count(*) OVER (PARTITION BY w.movement_id) AS quotes
-         FROM waiting w JOIN owners o ON o.account = w.account
-         ${quotes}
-         WHERE ${where}) AS named
-       WHERE quotes = 1
-     ) ${INSERT_SHARES}`;
+// In this order: each way looks at what those before it left.
+const WAYS_OF_FINDING = [
+  // What the partner's file told, where there is no other source.
+  insertFound(
+    'settlement_file',
+    `JOIN settlement_lines l ON w.told_by = 'settlement_file' AND w.id = 'line:' || l.settlement_line_id
+       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}`,
+    { requoteId: 'l.requote_id', line: 'l.settlement_line_id' },
+  ),
+  insertFound(
+    'metadata',
+    `JOIN owners o ON w.told_by = 'processor' AND o.account = w.account
+       ${ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency')}`,
+  ),
+  insertFound(
+    'metadata',
+    `JOIN owners o ON o.account = w.account
+       JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
+         AND q.currency = w.currency AND q.arrangement = 'connected_account' AND w.quote_id IS NULL`,
+  ),
+  // The lines that name a payment, where they add up to it and the quote of each is known.
+  insertFound(
+    'settlement_file',
+    `JOIN named l USING (movement_id)
+       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'w.currency')} AND l.told = w.net`,
+    {
+      ...{ requoteId: 'l.requote_id', amount: 'l.amount', line: 'l.settlement_line_id', wanted: 'l.lines' },
+      before: `named AS (
+       SELECT w.movement_id, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id, l.amount,
+              sum(l.amount) OVER (PARTITION BY w.movement_id) AS told, count(*) OVER (PARTITION BY w.movement_id) AS lines
+       FROM waiting w JOIN owners o ON o.account = w.account
+       JOIN settlement_lines l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
+         AND (l.payment = w.payment OR l.transfer = w.transfer)
+       WHERE w.told_by = 'processor'
+     ),`,
+    },
+  ),
+  // What was taken from a payment is of the quote of that.
+  insertFound(
+    'payment',
+    `JOIN processor_movements paid ON paid.account = w.account AND paid.payment = w.of_payment
+         AND paid.kind IN ('share', 'misrouted') AND paid.currency = w.currency
+       JOIN LATERAL (
+         SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM routed_shares s
+         WHERE s.movement_id = paid.movement_id
+         GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS q ON true`,
+    { requoteId: 'q.requote_id' },
+  ),
+];
 
 /**
  * Matches every movement that names its quote, or whose quote the settlement file names, or that takes from a payment
@@ -387,72 +531,9 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.waiting_movements`);
   await execute(tx, `CREATE TEMPORARY TABLE waiting_movements ON COMMIT DROP AS WITH ${WAITING} SELECT * FROM waiting`);
   await execute(tx, `ANALYZE pg_temp.waiting_movements`);
-  const byLine = await execute(
-    tx,
-    `WITH ${STILL_WAITING}, found AS (
-       SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, w.currency,
-              w.net AS amount, 'settlement_file' AS found_by, l.settlement_line_id
-       FROM waiting w
-       JOIN settlement_lines l ON w.id = 'line:' || l.settlement_line_id
-       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}
-       WHERE w.told_by = 'settlement_file'
-     ) ${INSERT_SHARES}`,
-    { ...taking },
-  );
-  const byMetadata = await execute(
-    tx,
-    namedByMetadata(ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency'), `w.told_by = 'processor'`),
-    { ...taking },
-  );
-  const byEnrollment = await execute(
-    tx,
-    namedByMetadata(
-      `JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
-           AND q.currency = w.currency AND q.arrangement = 'connected_account'`,
-      'w.quote_id IS NULL AND w.enrollment_id IS NOT NULL',
-    ),
-    { ...taking },
-  );
-  const bySettlement = await execute(
-    tx,
-    `WITH ${STILL_WAITING}, ${OWNERS}, named AS (
-       SELECT w.movement_id, w.moved_at, w.net, w.currency, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id,
-              l.amount, sum(l.amount) OVER (PARTITION BY w.movement_id) AS told,
-              count(*) OVER (PARTITION BY w.movement_id) AS lines
-       FROM waiting w JOIN owners o ON o.account = w.account
-       JOIN settlement_lines l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
-         AND (l.payment = w.payment OR l.transfer = w.transfer)
-       WHERE w.told_by = 'processor'
-     ), found AS (
-       SELECT * FROM (
-         SELECT n.movement_id, n.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, n.requote_id, n.currency,
-                n.amount, 'settlement_file' AS found_by, n.settlement_line_id, n.lines,
-                count(*) OVER (PARTITION BY n.movement_id) AS quotes
-         FROM named n ${ofAcceptedQuote('n.quote_id', 'n.partner_id', 'n.currency')}
-         WHERE n.told = n.net) AS whole
-       WHERE quotes = lines
-     ) ${INSERT_SHARES}`,
-    { ...taking },
-  );
-  const byPayment = await execute(
-    tx,
-    `WITH ${STILL_WAITING}, found AS (
-       SELECT * FROM (
-         SELECT w.movement_id, w.moved_at, r.partner_id, r.posted_month, r.entry_id, r.quote_id, r.requote_id, w.currency,
-                w.net AS amount, 'payment' AS found_by, CAST(NULL AS bigint) AS settlement_line_id,
-                count(*) OVER (PARTITION BY w.movement_id) AS quotes
-         FROM waiting w
-         JOIN processor_movements paid ON paid.account = w.account AND paid.payment = w.of_payment
-           AND paid.kind IN ('share', 'misrouted') AND paid.currency = w.currency
-         JOIN LATERAL (
-           SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM routed_shares s
-           WHERE s.movement_id = paid.movement_id
-           GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS r ON true) AS taken
-       WHERE quotes = 1
-     ) ${INSERT_SHARES}`,
-    { ...taking },
-  );
-  return byLine + byMetadata + byEnrollment + bySettlement + byPayment;
+  let found = 0;
+  for (const way of WAYS_OF_FINDING) found += await execute(tx, way, { ...taking });
+  return found;
 }
 
 // --- What came after it was billed ------------------------------------------------------------------------------------
@@ -827,25 +908,49 @@ export interface AccountCursor {
   readonly read_to: string | null;
   /** Something was accepted under it. */
   readonly sold: boolean;
+  /** Every partner of it has another now. */
+  readonly followed: boolean;
 }
 
-/** The connected accounts by the latest arrangements, with how far each was read. */
-export function readAccountCursors(tx: Transaction): Promise<AccountCursor[]> {
+/** How long after the last sale under it, and the last money on it, an account that another has followed is watched. */
+export const WATCHED_DAYS = 180;
+
+/**
+ * The connected accounts on which money may still move, with how far each was read: those that partners have now, and
+ * those that others have followed, for WATCHED_DAYS.
+ */
+export function readAccountCursors(tx: Transaction, now: string): Promise<AccountCursor[]> {
   return query(
     tx,
-    `WITH latest AS (
-       SELECT DISTINCT ON (partner_id) partner_id, connected_account_id AS account,
-              coalesce(movements_from, 'processor') AS movements_from
-       FROM partner_arrangements WHERE connected_account_id IS NOT NULL ORDER BY partner_id, from_month DESC
+    `WITH eras AS (
+       SELECT a.partner_id, a.connected_account_id AS account, coalesce(a.movements_from, 'processor') AS movements_from,
+              row_number() OVER (PARTITION BY a.partner_id, a.connected_account_id ORDER BY a.from_month DESC) = 1 AS tells,
+              EXISTS (SELECT FROM partner_arrangements f
+                      WHERE f.partner_id = a.partner_id AND f.connected_account_id <> a.connected_account_id
+                        AND f.from_month > a.from_month
+                        AND f.from_month <= to_char(CAST(:now AS timestamptz), 'YYYY-MM') COLLATE "C") AS followed,
+              (SELECT max(e.accepted_at) FROM entries e
+               WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
+                 AND e.month >= a.from_month COLLATE "C" AND e.month < coalesce((
+                   SELECT min(n.from_month) FROM partner_arrangements n
+                   WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month), '9999-99') COLLATE "C") AS sold_at
+       FROM partner_arrangements a WHERE a.connected_account_id IS NOT NULL
+     ), accounts AS (
+       SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,
+              -- Of several partners, the processor where one says so.
+              min(movements_from) FILTER (WHERE tells) AS movements_from, max(sold_at) AS sold_at, bool_and(followed) AS followed
+       FROM eras GROUP BY account
      )
-     SELECT account, json_agg(partner_id ORDER BY partner_id) AS partners, min(movements_from) AS movements_from,
-            CASE min(movements_from)
-              WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = latest.account)
-              ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (array_agg(latest.partner_id)))
-            END AS read_to,
-            bool_or(EXISTS (SELECT FROM entries e WHERE e.partner_id = latest.partner_id
-                              AND e.arrangement = 'connected_account')) AS sold
-     FROM latest GROUP BY account ORDER BY account`,
+     SELECT account, partners, movements_from, sold_at IS NOT NULL AS sold, followed,
+            CASE movements_from
+              WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = a.account)
+              ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (a.partner_ids))
+            END AS read_to
+     FROM accounts a
+     WHERE NOT followed OR CAST(:now AS timestamptz) - :watchedDays * interval '1 day'
+       < greatest(sold_at, (SELECT max(m.moved_at) FROM processor_movements m WHERE m.account = a.account))
+     ORDER BY account`,
+    { now, watchedDays: WATCHED_DAYS },
   );
 }
 
@@ -873,6 +978,112 @@ export function readStatements(
      WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
      ORDER BY d.partner_id, d.currency`,
+    { month },
+  );
+}
+
+// --- Payouts ----------------------------------------------------------------------------------------------------------
+
+/** A payout of one of our accounts, as far as it is known. */
+export interface PayoutState {
+  readonly account: string;
+  readonly currency: string;
+  /** The processor's id: `po_…`. */
+  readonly payout: string;
+  readonly moved_at: string;
+  /** Above zero. */
+  readonly amount: string;
+  /** How many movements it paid out; null where that is not told. */
+  readonly movements: number | null;
+  /** The processor can say what it paid out, and we read that account there. */
+  readonly to_be_told: boolean;
+  /** The day on which it was in the bank. */
+  readonly arrived_on: string | null;
+  readonly failed: boolean;
+  /** Bank files of its currency tell of days so many after it. */
+  readonly bank_days_after: number | null;
+}
+
+// Of a span of time; its end may be open.
+const PAYOUT_STATES = `
+     SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
+            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_movement_id = m.movement_id) AS movements,
+            m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
+              AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
+                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS to_be_told,
+            (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
+             WHERE a.movement_id = m.movement_id) AS arrived_on,
+            EXISTS (SELECT FROM processor_movements f
+                    WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
+            (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.currency = m.currency)
+              - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
+     FROM processor_movements m
+     WHERE m.type = 'payout' AND m.net < 0
+       AND m.moved_at >= CAST(:startsAt AS timestamptz)
+       AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
+     ORDER BY m.account, m.moved_at, m.movement_id`;
+
+/** The payouts of a month in the issuer's zone, or since then. */
+export function readPayoutStates(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
+): Promise<PayoutState[]> {
+  return query(tx, PAYOUT_STATES, { startsAt, endsAt });
+}
+
+/** Movements of one account and currency that payouts passed over. */
+export interface NotPaidOut {
+  readonly account: string;
+  readonly currency: string;
+  readonly count: number;
+  readonly net: string;
+  readonly since: string;
+  /** The first of them, by the processor's ids. */
+  readonly movements: readonly string[];
+}
+
+/**
+ * What moved within a month, or since then, and was in no payout, although one of so many days later says what it paid out. Of
+ * accounts whose payouts say that, from the first movement on that one of them names.
+ */
+export function readNotPaidOut(
+  tx: Transaction,
+  { startsAt, endsAt, afterDays }: { startsAt: string; endsAt: string | null; afterDays: number },
+): Promise<NotPaidOut[]> {
+  return query(
+    tx,
+    `WITH told AS (
+       SELECT c.account, c.currency, min(m.moved_at) AS first_at, max(p.moved_at) AS last_at
+       FROM payout_contents c JOIN processor_movements m USING (movement_id)
+       JOIN processor_movements p ON p.movement_id = c.payout_movement_id
+       GROUP BY c.account, c.currency
+     )
+     SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
+            (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS movements
+     FROM told t JOIN processor_movements m USING (account, currency)
+     WHERE m.told_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
+       AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
+       AND m.moved_at >= CAST(:startsAt AS timestamptz)
+       AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+     GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,
+    { startsAt, endsAt, afterDays },
+  );
+}
+
+/** Of the quotes with a row on a month's statements, what of their shares payouts have brought to the bank. */
+export function readInBank(
+  tx: Transaction,
+  month: Month,
+): Promise<{ partner_id: string; currency: string; amount: string }[]> {
+  return query(
+    tx,
+    `SELECT r.partner_id, r.currency, sum(r.amount)::text AS amount
+     FROM account_payouts a JOIN payout_contents c ON c.payout_movement_id = a.movement_id
+     JOIN routed_shares r ON r.movement_id = c.movement_id
+     WHERE EXISTS (SELECT FROM entries e WHERE e.partner_id = r.partner_id AND e.quote_id = r.quote_id
+                     AND e.posted_month = :month AND e.arrangement = 'connected_account')
+     GROUP BY r.partner_id, r.currency`,
     { month },
   );
 }

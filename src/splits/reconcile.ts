@@ -3,7 +3,7 @@
  * a clock is passed in.
  */
 import { Amount } from '../money.ts';
-import type { QuotePosition } from './queries.ts';
+import type { PayoutState, QuotePosition } from './queries.ts';
 
 /**
  * `awaited` is no exception: the share may still be on its way. Of the others
@@ -67,6 +67,28 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
     return came.isZero() ? 'missing' : 'short';
   }
 }
+
+/**
+ * Of a payout of one of our accounts: `failed` brought nothing, and its money is of a later one; `untold`: the processor
+ * does not say what it paid out; `not_arrived`: the bank tells of later days, and not of it.
+ */
+export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'untold' | 'failed';
+
+/** A payout is in the bank within so many days; until then the processor has said what it paid out. */
+export const ARRIVES_WITHIN_DAYS = 7;
+/** What a payout passes over waits for the next: money from cards is available after some days, a debit's after more. */
+export const PAID_OUT_WITHIN_DAYS = 14;
+
+export function judgePayout(state: PayoutState, now: number): PayoutStatus {
+  if (state.failed) return 'failed';
+  const untold = state.movements === null && state.to_be_told;
+  if (untold && now - Date.parse(state.moved_at) > ARRIVES_WITHIN_DAYS * DAY_MILLISECONDS) return 'untold';
+  if (state.arrived_on !== null) return 'arrived';
+  // Without bank files nobody knows.
+  return (state.bank_days_after ?? 0) > ARRIVES_WITHIN_DAYS ? 'not_arrived' : 'on_its_way';
+}
+
+export const payoutNeedsWork = (status: PayoutStatus): boolean => status === 'not_arrived' || status === 'untold';
 
 export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
 export type Age = (typeof AGES)[number];

@@ -2,11 +2,21 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { countUnknownMovements, readAccountCursors, readPositions, readStatementMonths } from './queries.ts';
-import { judgeQuote, LATE_AFTER_DAYS } from './reconcile.ts';
+import {
+  countUnknownMovements,
+  readAccountCursors,
+  readNotPaidOut,
+  readPayoutStates,
+  readPositions,
+  readStatementMonths,
+} from './queries.ts';
+import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './reconcile.ts';
 
 /** Of the latest statements' months, so many are looked at: what comes late comes within them. */
 export const RECONCILED_MONTHS = 3;
+
+/** Payouts of so many days are looked at: as many as of statements. */
+const PAYOUT_DAYS = 92;
 
 /** An account that the daily job has not read for so long needs a person. */
 export const STALE_HOURS = 48;
@@ -18,6 +28,8 @@ export interface ConnectedAccount {
   readonly movements_from: 'processor' | 'settlement_file';
   /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
   readonly read_to: string | null;
+  /** Another has followed it, and money may still move on it. */
+  readonly followed: boolean;
 }
 
 export interface Standing {
@@ -28,11 +40,13 @@ export interface Standing {
   readonly open: Readonly<Record<Month, number>>;
   /** Movements of any time without a quote. */
   readonly unknown: number;
+  /** Payouts of the last PAYOUT_DAYS that did not arrive or do not say what they paid out, and what they passed over. */
+  readonly payouts: number;
 }
 
 export async function readStanding(tx: Transaction, now: DateTime<true>): Promise<Standing> {
-  const cursors = await readAccountCursors(tx);
-  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0 };
+  const cursors = await readAccountCursors(tx, now.toISO());
+  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 };
   const since = now.minus({ hours: STALE_HOURS }).toMillis();
   const open: Record<Month, number> = {};
   // At most RECONCILED_MONTHS of them.
@@ -54,5 +68,13 @@ export async function readStanding(tx: Transaction, now: DateTime<true>): Promis
       .map(({ account }) => account),
     open,
     unknown: await countUnknownMovements(tx),
+    payouts: await countOpenPayouts(tx, now),
   };
+}
+
+async function countOpenPayouts(tx: Transaction, now: DateTime<true>): Promise<number> {
+  const lately = { startsAt: now.minus({ days: PAYOUT_DAYS }).toISO(), endsAt: null };
+  const payouts = await readPayoutStates(tx, lately);
+  const passedOver = await readNotPaidOut(tx, { ...lately, afterDays: PAID_OUT_WITHIN_DAYS });
+  return payouts.filter((each) => payoutNeedsWork(judgePayout(each, now.toMillis()))).length + passedOver.length;
 }

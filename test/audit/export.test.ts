@@ -133,6 +133,14 @@ test('the manifest names every file with its hash, and the seals that the databa
   );
 });
 
+test('a ledger without rows has its header all the same', async () => {
+  const pack = await exported(world, { kind: 'ledger', from: month('2026-01'), to: month('2026-01') });
+  const text = readFileSync(join(pack, 'ledger.csv'), 'utf8');
+  const whole = await exported(world, { kind: 'ledger' });
+  expect(text).toBe(`${readFileSync(join(whole, 'ledger.csv'), 'utf8').split('\n')[0]}\n`);
+  expect(verifyPack([pack])).toMatchObject({ status: 0 });
+});
+
 test('an export of an open month says that it is not sealed, and has its rows', async () => {
   const pack = await exported(world, { kind: 'ledger', from: month('2026-10'), to: month('2026-10') });
   expect(manifestOf(pack).months).toEqual([{ month: '2026-10', seal: null, previous: '2026-09' }]);

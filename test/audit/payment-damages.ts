@@ -97,7 +97,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     'a payout that brought less of a payment than was left of it',
     'payouts_bring_what_was_left',
     `UPDATE payout_payments SET amount = amount - 0.10`,
-    `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10`,
+    `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10 WHERE fees > 0`,
   ],
   ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
   [

@@ -195,6 +195,39 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `UPDATE processor_movements SET net = net + 1 WHERE quote_id = 'split-routed'`,
   ],
   [
+    'a share taken in again from a file',
+    'movements_told_once',
+    'ALTER TABLE processor_movements DISABLE TRIGGER ALL',
+    'ALTER TABLE routed_shares DISABLE TRIGGER ALL',
+    `INSERT INTO processor_movements (account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, quote_id,
+                                      payload, recorded_at, event_id)
+     SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, moved_at, payment,
+            quote_id, '{}', recorded_at, event_id
+     FROM processor_movements WHERE quote_id = 'split-routed'`,
+    `INSERT INTO routed_shares (movement_id, partner_id, posted_month, entry_id, quote_id, currency, amount, found_by, moved_on,
+                                entry_on, recorded_at, event_id)
+     SELECT (SELECT movement_id FROM processor_movements WHERE id = 'line:0'), partner_id, posted_month, entry_id, quote_id,
+            currency, amount, found_by, moved_on, entry_on, recorded_at, event_id
+     FROM routed_shares WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'a payout of which a movement was taken away',
+    'account_payouts_add_up',
+    `UPDATE processor_movements SET amount = 6, net = 6
+     WHERE movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+  ],
+  [
+    'a payout in the bank that is another',
+    'account_payouts_add_up',
+    'ALTER TABLE account_payouts DROP CONSTRAINT account_payout_of_its_account',
+    `UPDATE account_payouts SET movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+  ],
+  [
+    'fees of a payout that nobody kept',
+    'account_payouts_add_up',
+    `UPDATE payout_settlements s SET gross = gross + 1, fees = fees + 1 FROM account_payouts a WHERE a.payout_id = s.payout_id`,
+  ],
+  [
     'a share moved to another quote',
     'shares_are_of_their_quotes',
     `UPDATE routed_shares SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,

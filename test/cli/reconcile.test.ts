@@ -1,7 +1,7 @@
 /** Connected accounts by the real program, as people and cron see them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importMovements } from '../../src/splits/intake.ts';
-import { ndjson, payout, share } from '../splits/movements.ts';
+import { accountFee, ndjson, payout, share } from '../splits/movements.ts';
 import { sellThroughProcessor } from '../splits/processor-world.ts';
 import { job, type Ran, reckoner } from '../support/program.ts';
 import { openWorld, type World } from '../support/world.ts';
@@ -17,7 +17,10 @@ const run = (...args: string[]): Promise<Ran> => reckoner(args, { env: env() });
 beforeAll(async () => {
   world = await openWorld();
   await sellThroughProcessor(world, '2026-07-10');
-  const text = ndjson([share(1234, '2026-07-11T12:00:00Z'), payout(700, '2026-07-12T12:00:00Z')]);
+  const text = ndjson([
+    ...[share(1234, '2026-07-11T12:00:00Z'), accountFee(30, '2026-07-11T12:00:00Z')],
+    payout(700, '2026-07-12T12:00:00Z'),
+  ]);
   await world.database.transaction((tx) => importMovements(tx, world, { name: 'more', text }, 'acct_split'));
   await world.close();
 });
@@ -32,7 +35,9 @@ test('the report shows what is open, and exits 4', async () => {
   expect(stdout).toMatch(/p-split +USD +4 +2 +21\.00 +14\.00 +0\.00 +7\.00/);
   expect(stdout).toMatch(/missing +split-missing of p-split +USD +7\.00 +40/);
   expect(stdout).toMatch(/unknown .* -12\.34/);
-  expect(stdout).toContain('Moved besides: 1 payout, USD -7.00.');
+  expect(stdout).toContain('Of 14.00 USD routed by p-split, 7.00 is in the bank.');
+  expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 of which nobody says what they paid out.');
+  expect(stdout).toContain('Moved besides: 1 stripe_fee, USD -0.30.');
   expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
   fits(stdout);
 });

@@ -61,6 +61,14 @@ export class Model {
       : this.post(index, own, -Math.floor(cut / 2), -Math.floor(rest / 2));
   }
 
+  /** A reversal that the program itself recorded, of what was pulled back. */
+  reversed(row: { quote_id: string; partnerCut: string; invoiceAmount: string }): void {
+    const index = this.quotes.findIndex(({ fields }) => fields.quote_id === row.quote_id);
+    const digits = DIGITS[(this.quotes[index] as Quote).fields.currency];
+    const minor = (amount: string) => Math.round(Number(amount) * 10 ** digits);
+    this.post(index, {}, minor(row.partnerCut), minor(row.invoiceAmount));
+  }
+
   private post(index: number, own: object, cut: number, rest: number): Record<string, unknown> {
     const quote = this.quotes[index] as Quote;
     quote.cut += cut;

@@ -1,10 +1,10 @@
-/** kill -9 while connected accounts are read, matched, reversed and billed: run again, and it ends the same. */
+/** kill -9 while connected accounts are read, paid out, matched, reversed and billed: run again, and it ends the same. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
-import { ndjson, pulledBack, share } from '../splits/movements.ts';
+import { ndjson, payout, pulledBack, share } from '../splits/movements.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { tally } from '../support/tally.ts';
@@ -15,6 +15,7 @@ const pulled = share(700, AT, { quote_id: 'q-pulled' });
 const MOVED = ndjson([pulled, pulledBack(pulled, 700, AT)]);
 const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
 const READ = share(700, AT, { quote_id: 'q-read' });
+const OUT = payout(700, '2026-07-12T12:00:00Z');
 
 const COMMANDS = {
   import: ['processor', 'import', 'moved.ndjson', '--account', 'acct_1'],
@@ -29,6 +30,7 @@ type Command = keyof typeof COMMANDS;
 const KILLED: Partial<Record<Failpoint, Command>> = {
   'processor.recorded': 'import',
   'processor.read': 'poll',
+  'processor.paid_out': 'poll',
   'processor.reversed': 'reverse',
   'shares.billed': 'bill',
   'shares.paid': 'pay',
@@ -39,7 +41,10 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
   const stripe = await startStripe();
   const world = await openWorld();
   try {
-    stripe.state.balanceTransactions.set(READ.id, { ...READ });
+    for (const each of [READ, OUT]) {
+      stripe.state.balanceTransactions.set(each.id, { ...each });
+      stripe.state.paidOut.set(each.id, OUT.source.id);
+    }
     await world.partners([
       partner({
         ...{ arrangement: 'connected_account', connected_account_id: 'acct_1' },
@@ -74,6 +79,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     const found = { ...(last?.json() as object), invoices: undefined };
     const counts = await world.sql(
       `SELECT (SELECT count(*)::int FROM processor_movements) AS movements, (SELECT count(*)::int FROM routed_shares) AS shares,
+              (SELECT count(*)::int FROM payout_contents) AS paid_out,
               (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
               (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
     );
@@ -95,7 +101,7 @@ for (const failpoint of Object.keys(KILLED) as Failpoint[]) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({
-      counts: [{ movements: 4, shares: 4, reversals: 1, billed: 1, paid: 1, applied: 1 }],
+      counts: [{ movements: 5, shares: 4, paid_out: 1, reversals: 1, billed: 1, paid: 1, applied: 1 }],
     });
     expect(await run(failpoint)).toEqual(await undisturbed);
     survived += 1;

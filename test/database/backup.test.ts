@@ -162,6 +162,7 @@ const FILLED = [
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'processor_movements', 'processor_readings', 'routed_shares'],
   ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
+  ...['payout_contents', 'account_payouts'],
 ];
 
 let files = 0;

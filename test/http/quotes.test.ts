@@ -132,6 +132,21 @@ describe('a quote', () => {
     expect(await refused(harbour.post('/api/v1/quote', body))).toEqual([400, 'request_invalid']);
   });
 
+  test.each([
+    ['true', 'insured_amount', 'must be a decimal, as a number or a string'],
+    ['1e3', 'insured_amount', 'is not a plain decimal such as 12.50'],
+  ])('says what is expected of %s', async (value, path, reason) => {
+    const body = `{"policy_id":"ticket-protection","insured_amount":${value}}`;
+    expect(await harbour.post('/api/v1/quote', body)).toMatchObject({ body: { problems: [{ path, reason }] } });
+  });
+
+  test('names a number as such where a text is expected', async () => {
+    const answer = await harbour.post('/api/v1/quote', '{"policy_id":5,"insured_amount":"1"}');
+    expect(answer).toMatchObject({
+      body: { problems: [{ path: 'policy_id', reason: expect.stringMatching(/string, received number/) }] },
+    });
+  });
+
   test('of a policy that is not the partner’s, or has no price, is refused', async () => {
     const ask = (policy_id: string) => harbour.post('/api/v1/quote', { policy_id, insured_amount: '1' });
     expect(await refused(ask('nobodys'))).toEqual([404, 'policy_unknown']);

@@ -1,6 +1,7 @@
 /** Nobody overlooks the partner without an invoice: partner by closed month, a document, no activity, or a gap. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Coverage, readCoverage } from '../../src/reports/coverage.ts';
+import { reckoner } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -38,6 +39,17 @@ test('a cell names all documents of its partner and month, or says that there wa
       },
     ],
   });
+});
+
+test('people see it within 80 columns: several documents of a month stand below each other', async () => {
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-01T10:00:00Z' };
+  const { stdout } = await reckoner(['report', 'coverage'], { env });
+  expect(stdout.split('\n').slice(0, 4)).toEqual([
+    'partner  2026-07          2026-08',
+    'p-1      INV-2026-000001  INV-2026-000004',
+    '         INV-2026-000002',
+    'p-2      INV-2026-000003  no activity',
+  ]);
 });
 
 test('as of a date, months that closed later are left out', async () => {

@@ -41,7 +41,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     waiting: [],
     links: [],
-    connected: { accounts: [], stale: [], open: {}, unknown: 0 },
+    connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
     jobs: [],
     payment_exceptions: {},
     attention: [],
@@ -187,14 +187,15 @@ test('connected accounts: how far each is read, what was not routed as expected,
   const found = await status();
   expect(found.connected).toEqual({
     accounts: [
-      { account: 'acct_1', partners: ['p-1'], movements_from: 'processor', read_to: null },
-      { account: 'acct_2', partners: ['p-2'], movements_from: 'settlement_file', read_to: null },
-      { account: 'acct_3', partners: ['p-3'], movements_from: 'processor', read_to: null },
+      { account: 'acct_1', partners: ['p-1'], movements_from: 'processor', read_to: null, followed: false },
+      { account: 'acct_2', partners: ['p-2'], movements_from: 'settlement_file', read_to: null, followed: false },
+      { account: 'acct_3', partners: ['p-3'], movements_from: 'processor', read_to: null, followed: false },
     ],
     // Of acct_3 nothing is to be expected yet.
     stale: ['acct_1'],
     open: { '2026-07': 1 },
     unknown: 1,
+    payouts: 0,
   });
   expect(found.attention).toEqual([
     "acct_1 of p-1 was never read. Run 'reckoner processor poll'; without a key (STRIPE_SECRET_KEY_acct_1) take in " +
@@ -222,4 +223,37 @@ test('an account that was not read for 48 hours needs a person, and not before',
   };
   expect(await stale('2026-08-03T10:00:00Z')).toEqual([]);
   expect(await stale('2026-08-03T10:00:01Z')).toEqual(['acct_1']);
+});
+
+test('an account that another has followed is watched as long as money may move on it', async () => {
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([partner({ ...connected, connected_account_id: 'acct_old' })]);
+  await world.rows([quote()]);
+  await world.partners([partner({ ...connected, connected_account_id: 'acct_new', arrangement_from: '2026-09' })]);
+  const watched = async (at: string) => {
+    world.at(at);
+    const { connected: found, attention } = await status();
+    return { accounts: found.accounts.map((each) => [each.account, each.followed]), stale: found.stale, attention };
+  };
+  const before = await watched('2026-08-20T10:00:00Z');
+  expect(before.accounts).toEqual([
+    ['acct_new', false],
+    ['acct_old', false],
+  ]);
+  const after = await watched('2026-09-20T10:00:00Z');
+  expect(after).toMatchObject({
+    accounts: [
+      ['acct_new', false],
+      ['acct_old', true],
+    ],
+    // Nothing was sold under the new one yet.
+    stale: ['acct_old'],
+  });
+  expect(after.attention).toContain(
+    'acct_old, which p-1 had before, was never read: money may still move on it for 180 days. ' +
+      "Run 'reckoner processor poll' with STRIPE_SECRET_KEY_acct_old.",
+  );
+  // Its last sale was on 15 July.
+  expect((await watched('2027-01-11T11:00:00Z')).accounts).toHaveLength(2);
+  expect((await watched('2027-01-11T13:00:00Z')).accounts).toEqual([['acct_new', false]]);
 });

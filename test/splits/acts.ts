@@ -3,8 +3,11 @@ import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importMovements } from '../../src/splits/intake.ts';
 import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
+import { type ReversalReport, recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
+import { booksOf } from '../payments/books.ts';
 import type { Act, History } from '../property/acts.ts';
-import { ndjson, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+import { payOut } from './processor-world.ts';
 
 const ACCOUNT = 'acct_1';
 const reason = 'the partner says so';
@@ -38,6 +41,14 @@ const openQuotes = ({ world }: History): Promise<Open[]> =>
               * CASE e.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END)::int AS units
      FROM entries e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
   );
+
+/** What the program has reversed by itself, the model learns of. */
+function learned(history: History, { recorded }: ReversalReport): boolean {
+  for (const row of recorded) history.model.reversed(row);
+  return recorded.length > 0;
+}
+
+let lines = 0;
 
 export const SPLIT_ACTS: readonly Act[] = [
   {
@@ -102,6 +113,65 @@ export const SPLIT_ACTS: readonly Act[] = [
       if (found === undefined) return false;
       const request = { movement: found.movement, quoteId: found.quote_id, reason };
       await world.database.transaction((tx) => unmatchMovement(tx, world, request));
+      return true;
+    },
+  },
+  {
+    name: 'what was pulled back is reversed',
+    weight: 2,
+    async run(history) {
+      const { world } = history;
+      const months = await world.sql<{ month: Month }>(
+        `SELECT DISTINCT posted_month AS month FROM entries WHERE arrangement = 'connected_account' ORDER BY 1`,
+      );
+      const month = pick(history, months)?.month;
+      if (month === undefined) return false;
+      return learned(history, await world.database.transaction((tx) => recordReversals(tx, world, month)));
+    },
+  },
+  {
+    name: 'what was pulled back is reversed at a price that a person knows',
+    weight: 1,
+    refusals: ['movement_not_reversible', 'argument_invalid'],
+    async run(history) {
+      const { world } = history;
+      const back = await world.sql<{ movement: string; amount: string }>(
+        `SELECT m.id AS movement, (-m.net)::text AS amount FROM processor_movements m
+         WHERE m.kind = 'reversal' AND EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
+         ORDER BY m.movement_id`,
+      );
+      const found = pick(history, back);
+      if (found === undefined) return false;
+      const request = { movement: found.movement, spotPrice: found.amount };
+      return learned(history, await world.database.transaction((tx) => reverseByPerson(tx, world, request)));
+    },
+  },
+  {
+    name: 'the account pays out',
+    weight: 2,
+    async run(history) {
+      const { world, random } = history;
+      const day = history.now.toISOString().slice(0, 10);
+      const waiting = await world.sql<{ ids: string[]; amount: string }>(
+        `SELECT array_agg(m.id ORDER BY m.movement_id) AS ids, sum(m.net)::text AS amount FROM processor_movements m
+         WHERE m.account = '${ACCOUNT}' AND m.currency = 'USD' AND m.type <> 'payout'
+           AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+         HAVING sum(m.net) > 0`,
+      );
+      const [out] = waiting;
+      if (out === undefined) return false;
+      const told = random() < 0.8;
+      const arrives = async () => {
+        lines += 1;
+        const line = `${day},${out.amount},USD,0001 USD,AP-${lines},STRIPE TRANSFER,STRIPE,\n`;
+        const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+        await booksOf(world).bankText('paid-out.csv', head + line);
+      };
+      const first = random() < 0.3;
+      if (first) await arrives();
+      const units = Math.round(Number(out.amount) * 100);
+      await payOut(world, ACCOUNT, payout(units, history.now.toISOString(), { automatic: told }), told ? out.ids : []);
+      if (!first && random() < 0.7) await arrives();
       return true;
     },
   },

@@ -5,7 +5,7 @@ import type { Month } from '../../src/month.ts';
 import { type Intake, importMovements, importSettlement } from '../../src/splits/intake.ts';
 import { reconcileMonth } from '../../src/splits/month.ts';
 import { readConnectedAccounts } from '../../src/splits/queries.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
 import { ndjson, pulledBack, share, type Told } from './movements.ts';
 
 const AT = '2026-07-15T12:00:01Z';
@@ -126,6 +126,30 @@ describe('who tells of movements changes', () => {
     expect(await found(quoteId)).toEqual(before);
   });
 
+  test('a later line that knows more, or less, of the same money is the same line', async () => {
+    const { quoteId } = await begin('more', 'settlement_file');
+    await settle('more', `${quoteId},,py_more,7.00`);
+    expect(await settle('more', `${quoteId},tr_more,py_more,7.00`)).toMatchObject({ recorded: 0, duplicates: 1 });
+    expect(await found(quoteId)).toBeUndefined();
+    const within = await begin('within', 'settlement_file');
+    const lines = [`${within.quoteId},tr_within,,7.00`, `${within.quoteId},tr_within,py_within,7.00`];
+    expect(await settle('within', ...lines)).toMatchObject({ recorded: 1, duplicates: 1, matched: 1 });
+    expect(await found(within.quoteId)).toBeUndefined();
+    await expect(
+      settle('within', `${within.quoteId},,py_other,3.00`, `${within.quoteId},tr_within,py_other,3.00`),
+    ).rejects.toMatchObject({ code: 'settlement_invalid' });
+    expect(await differences()).toEqual([]);
+  });
+
+  test('several reversals of one transfer are each its own', async () => {
+    const { quoteId } = await begin('parts', 'settlement_file');
+    const lines = ['tr_parts,py_parts,7.00', 'tr_parts,pyr_1,-2.00', 'tr_parts,pyr_2,-2.00'];
+    expect(await settle('parts', ...lines.map((line) => `${quoteId},${line}`))).toMatchObject({
+      recorded: 3,
+      matched: 3,
+    });
+  });
+
   test('lines of a time when the processor was to be read, and was not, come in with the next file', async () => {
     const { quoteId } = await begin('unread', 'processor');
     const line = `${quoteId},tr_unread,py_unread,7.00`;
@@ -195,6 +219,61 @@ describe('another connected account', () => {
     expect(await world.sql(`SELECT account FROM processor_movements WHERE transfer = 'tr_f'`)).toEqual([
       { account: 'acct_f1' },
     ]);
+  });
+
+  const accountOf = (transfer: string) =>
+    world.sql(`SELECT account FROM processor_movements WHERE transfer = $1`, [transfer]);
+
+  test('leaves to the old one what a late line tells of its quotes', async () => {
+    const old = { ...connected('g', 'acct_g1'), movements_from: 'settlement_file' };
+    await world.partners([old]);
+    await world.rows([quote({ partner_id: 'g', quote_id: 'q-g' })]);
+    await world.partners([{ ...old, connected_account_id: 'acct_g2', arrangement_from: '2026-08' }]);
+    await world.rows([quote({ partner_id: 'g', quote_id: 'q-g2', accepted_at: '2026-08-02T12:00:00Z' })]);
+    expect(await settle('g', 'q-g,tr_g,,7.00', 'q-g2,tr_g2,,7.00', 'q-nobody,tr_g3,,7.00')).toMatchObject({
+      matched: 2,
+    });
+    expect(await accountOf('tr_g')).toEqual([{ account: 'acct_g1' }]);
+    expect(await accountOf('tr_g2')).toEqual([{ account: 'acct_g2' }]);
+    // Of no known quote, it is of the account of its own time.
+    expect(await accountOf('tr_g3')).toEqual([{ account: 'acct_g1' }]);
+    expect([await found('q-g'), await differences()]).toEqual([undefined, []]);
+  });
+
+  test('each is told of by who tells of it: a late line of a read account is none, of an unread one is', async () => {
+    const old = { ...connected('h', 'acct_h1'), movements_from: 'settlement_file' };
+    await world.partners([old]);
+    await world.rows([quote({ partner_id: 'h', quote_id: 'q-h' })]);
+    await world.partners([{ ...connected('h', 'acct_h2'), arrangement_from: '2026-08' }]);
+    expect(await settle('h', 'q-h,tr_h,,7.00')).toMatchObject({ recorded: 1, matched: 1 });
+    expect(await accountOf('tr_h')).toEqual([{ account: 'acct_h1' }]);
+    await world.partners([connected('i', 'acct_i1')]);
+    await world.rows([quote({ partner_id: 'i', quote_id: 'q-i' })]);
+    await world.partners([{ ...old, partner_id: 'i', connected_account_id: 'acct_i2', arrangement_from: '2026-08' }]);
+    expect(await settle('i', 'q-i,tr_i,,7.00')).toMatchObject({ recorded: 1, matched: 0 });
+    expect(await accountOf('tr_i')).toEqual([]);
+  });
+
+  test('is where the share of a requote comes to, and the old one where that of its quote does', async () => {
+    const old = { ...connected('j', 'acct_j1'), movements_from: 'settlement_file' };
+    const first = quote({ partner_id: 'j', quote_id: 'q-j' });
+    await world.partners([old]);
+    await world.rows([first]);
+    await world.partners([{ ...old, connected_account_id: 'acct_j2', arrangement_from: '2026-08' }]);
+    await world.rows([requote(first, { accepted_at: '2026-08-02T12:00:00Z', requote_id: 'rq-j' })]);
+    const text = 'quote_id,requote_id,transfer,payment,amount\nq-j,,tr_j1,,7.00\nq-j,rq-j,tr_j2,,3.00\n';
+    await world.database.transaction((tx) => importSettlement(tx, world, { name: 'j.csv', text }, 'j'));
+    expect(await accountOf('tr_j2')).toEqual([{ account: 'acct_j2' }]);
+  });
+
+  test('an account that was given wrongly with a file does not count its movements twice', async () => {
+    await world.partners([connected('k', 'acct_k1')]);
+    await world.rows([quote({ partner_id: 'k', quote_id: 'q-k' })]);
+    await world.partners([connected('k', 'acct_k2', '2026-08')]);
+    const moved = share(700, AT, { quote_id: 'q-k' });
+    expect(await take('acct_k2', moved)).toMatchObject({ matched: 1 });
+    expect(await take('acct_k1', moved)).toMatchObject({ recorded: 1, matched: 0 });
+    expect([await found('q-k'), await unknownOf('acct_k1'), await differences()]).toEqual([undefined, 0, []]);
   });
 
   test('does not replace one on which money moved', async () => {

@@ -78,8 +78,16 @@ export const pulledBack = (of: Told, amount: number, at: string): Told =>
 export const disputed = (of: Told, amount: number, at: string): Told =>
   told('adjustment', -amount, at, { id: fresh('dp'), object: 'dispute', charge: of.source.id, livemode: false });
 
-export const payout = (amount: number, at: string): Told =>
-  told('payout', -amount, at, { id: fresh('po'), object: 'payout' });
+/** Of a manual payout the processor never says what it paid out. */
+export const payout = (amount: number, at: string, { automatic = true } = {}): Told =>
+  told('payout', -amount, at, { id: fresh('po'), object: 'payout', automatic });
+
+/** It came back. */
+export const payoutFailed = (of: Told, at: string): Told => told('payout_failure', -of.amount, at, of.source);
+
+/** What the processor takes for the account itself. */
+export const accountFee = (amount: number, at: string): Told =>
+  told('stripe_fee', -amount, at, { id: fresh('fee'), object: 'fee' });
 
 export const ndjson = (movements: readonly object[]): string =>
   movements.map((each) => `${JSON.stringify(each)}\n`).join('');

@@ -1,10 +1,25 @@
 /** A partner whose shares the processor routes, with one of each fact that comes of it, for tests of all that is kept. */
 import type { Month } from '../../src/month.ts';
+import { settleWhatWasTold } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { beginTaking, importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { insertPayoutContents, readMovements } from '../../src/splits/queries.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
+import { booksOf } from '../payments/books.ts';
 import { partner, quote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share } from './movements.ts';
+import { ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+
+/** An account pays out these movements, as the readings of it tell. */
+export async function payOut(world: World, account: string, out: Told, ids: readonly string[]): Promise<void> {
+  await world.database.transaction(async (tx) => {
+    const text = ndjson([out]);
+    await importMovements(tx, world, { name: 'paid-out.ndjson', text }, account);
+    const taking = await beginTaking(tx, world, { action: 'processor.paid_out', subject: out.source.id, details: {} });
+    const [known] = await readMovements(tx, { id: out.id, account });
+    await insertPayoutContents(tx, { account, payoutMovementId: known?.movement_id as number, ids }, taking);
+    await settleWhatWasTold(tx, world);
+  });
+}
 
 /** Sells four quotes on that day: one routed, one told of by the settlement file, one pulled back, one that never came. */
 export async function sellThroughProcessor(world: World, day: string): Promise<void> {
@@ -22,9 +37,14 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
     importSettlement(tx, world, { name: 'settlement.csv', text: settlement }, 'p-split'),
   );
   await world.database.transaction((tx) => recordReversals(tx, world, day.slice(0, 7) as Month));
+  await payOut(world, 'acct_split', payout(700, at), [told.id]);
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+  const line = `${day},7.00,USD,0001,B-SPLIT,STRIPE TRANSFER,STRIPE,`;
+  await booksOf(world).bankText('paid-out.csv', `${head}\n${line}\n`);
   await world.sql(
     `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
-     SELECT 'acct_split', NULL, now(), 4, 4, now(), max(event_id) FROM audit_events`,
+     SELECT 'acct_split', NULL, CAST($1 AS timestamptz) + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
+    [at],
   );
 }
 

@@ -14,7 +14,7 @@ import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
 import { acting, type Context } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
-import type { Output } from '../output.ts';
+import { type Output, wrapped } from '../output.ts';
 import { documentNumbered, emailStory, money } from './invoice.ts';
 
 export interface DeliverOption {
@@ -125,9 +125,13 @@ export async function invoiceCredit(
     output.print(documentJson(issued), () =>
       [
         `${note} credits ${number} with ${money(issued.invoice_amount, issued.currency)}.`,
-        `Of it ${money(issued.credited, issued.currency)} is used for ${number}, which leaves ` +
-          `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
-        `E-mail: ${emailStory(issued)}`,
+        ...wrapped(
+          `Of it ${money(issued.credited, issued.currency)} is used for ${number}, which leaves ` +
+            `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
+          80,
+          '  ',
+        ),
+        ...wrapped(`E-mail: ${emailStory(issued)}`, 80, '  '),
       ].join('\n'),
     );
     return deliver ? exitOf(issued) : EXIT.done;

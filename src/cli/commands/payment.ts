@@ -16,7 +16,7 @@ import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
 import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
 import { acting, type Context, withContext } from '../context.ts';
-import { type Output, printable, short, table } from '../output.ts';
+import { type Output, printable, short, table, wrapped } from '../output.ts';
 
 export interface PaymentRecordOptions {
   readonly amount: string;
@@ -91,9 +91,7 @@ function described(payment: PaymentJson): string {
 
 /** `  label        value`; a value that is too long for 80 columns goes on below itself. */
 const labelled = (label: string, value: string): string[] =>
-  wrapped(printable(value), { width: 65, indent: '' }).map(
-    (line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`,
-  );
+  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
 export interface PaymentImportOptions {
   readonly format?: BankFormat;
@@ -161,7 +159,7 @@ function describeImport(report: BankImport, dryRun: boolean): string {
     ]);
     text.push(table(['booked', '>amount', '', 'payer', 'is', 'for'], rows), '');
     for (const line of new_lines.filter((each) => each.needs_person)) {
-      text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`));
+      text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));
     }
   }
   const pending = report.statements.reduce((sum, each) => sum + each.pending, 0);
@@ -179,19 +177,6 @@ function whatFor(line: LineReport): string {
   if (line.same_as.length > 0) return `= ${line.same_as[0]}?`;
   if (line.suggested.length > 0) return `${line.suggested[0]?.number}?`;
   return line.payment_id === null ? '' : `payment ${line.payment_id}`;
-}
-
-/** At most 80 columns; what does not fit goes on below, a little to the right. */
-function wrapped(text: string, { width, indent } = { width: 80, indent: '  ' }): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = `${indent}${word}`;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }
 
 export interface PaymentListOptions {
@@ -296,14 +281,14 @@ export async function paymentPayouts(output: Output): Promise<number> {
       rows.length === 0
         ? 'There are no payouts.'
         : table(
-            ['>id', 'received', '>amount', '', '>fees', 'payments'],
+            ['>id', 'received', '>amount', '', '>fees', 'payments, or account'],
             rows.map((row) => [
               row.payout_id,
               row.received_on,
               groupThousands(payoutJson(row).amount ?? ''),
               row.currency,
               payoutJson(row).fees ?? '?',
-              row.gross === null ? 'not known' : short(row.payments.join(' '), 30),
+              row.gross === null ? 'not known' : short(row.of_account ?? row.payments.join(' '), 30),
             ]),
           ),
     );
@@ -311,13 +296,25 @@ export async function paymentPayouts(output: Output): Promise<number> {
   });
 }
 
-export async function paymentSettle(output: Output, payoutId: number, paymentIds: number[]): Promise<number> {
+export interface PaymentSettleOptions {
+  readonly account?: string;
+  readonly of?: string;
+}
+
+export async function paymentSettle(
+  output: Output,
+  payoutId: number,
+  paymentIds: number[],
+  { account, of: payout }: PaymentSettleOptions,
+): Promise<number> {
   return acting(output, async (context) => {
-    await context.database.transaction((tx) => settlePayout(tx, context, { payoutId, paymentIds }));
+    const request = { payoutId, paymentIds, account, payout };
+    await context.database.transaction((tx) => settlePayout(tx, context, request));
     const [row] = await context.database.reading((tx) => readPayouts(tx, payoutId));
     output.print(
       row === undefined ? null : payoutJson(row),
-      () => `Payout ${payoutId} brought ${paymentIds.length} payment(s).`,
+      () =>
+        `Payout ${payoutId} brought ${account === undefined ? `${paymentIds.length} payment(s)` : `what ${account} paid out`}.`,
     );
     return EXIT.done;
   });
@@ -344,9 +341,9 @@ function describeInbox(stored: { stored: number; known: number }, report: InboxR
     `${stored.stored} event(s) stored, ${stored.known} known already; ${report.effects} changed something, ${report.without_effect} did not.`,
   ];
   for (const each of report.waiting)
-    lines.push(...wrapped(`waits: ${each.id} (${each.type}): ${printable(each.reason)}`));
+    lines.push(...wrapped(`waits: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
   for (const each of report.for_person)
-    lines.push(...wrapped(`for a person: ${each.id} (${each.type}): ${printable(each.reason)}`));
+    lines.push(...wrapped(`for a person: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
   return lines.join('\n');
 }
 
@@ -368,7 +365,7 @@ function toldException({ kind, exception, partner_id, currency, amount, since, r
       : `  ${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
-    ...wrapped(printable(reason), { width: 78, indent: '' }).map((line) => `  ${line}`),
+    ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
     `  ends by ${ENDS[kind]}`,
   ].join('\n');
 }

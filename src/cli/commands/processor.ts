@@ -9,11 +9,11 @@ import { type Matched, matchMovement, unmatchMovement } from '../../splits/match
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/month.ts';
 import { type AccountReading, accessTo, readAccount } from '../../splits/poll.ts';
 import { readConnectedAccounts } from '../../splits/queries.ts';
-import { AGES } from '../../splits/reconcile.ts';
+import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/reconcile.ts';
 import { type ReversalReport, recordReversals, reverseByPerson } from '../../splits/reverse.ts';
 import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress } from '../deliveries.ts';
-import { type Output, printable, short, table } from '../output.ts';
+import { type Output, printable, short, table, wrapped } from '../output.ts';
 
 export interface ProcessorImportOptions {
   readonly partner?: string;
@@ -216,14 +216,17 @@ export function describedReconciliation(found: Reconciliation, billable: number)
     if (exceptions.length > SHOWN) sections.push(`… and ${exceptions.length - SHOWN} more.`);
   }
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
-  if (choices.length > 0) sections.push(choices.map(describedUnknown).join('\n'));
-  if (other_movements.length > 0) {
+  if (choices.length > 0)
+    sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
+  const besides = other_movements.filter(({ type }) => type !== 'payout');
+  if (besides.length > 0) {
     sections.push(
-      other_movements
+      besides
         .map((each) => `Moved besides: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`)
         .join('\n'),
     );
   }
+  sections.push(...describedPayouts(found));
   const awaited = partners.reduce((sum, each) => sum + each.awaited, 0);
   if (awaited > 0) sections.push(`${awaited} share(s) may still be on their way: accepted less than a week ago.`);
   sections.push(
@@ -235,13 +238,63 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   return sections.join('\n\n');
 }
 
+const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
+  arrived: 'in the bank',
+  on_its_way: 'on their way',
+  not_arrived: 'NOT in the bank',
+  untold: 'of which nobody says what they paid out',
+  failed: 'failed',
+};
+
+function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): string[] {
+  const inBank = partners
+    .filter(({ in_bank }) => /[1-9]/.test(in_bank))
+    .map(
+      (each) =>
+        `Of ${each.routed} ${each.currency} routed by ${short(each.partner_id, 18)}, ${each.in_bank} is in the bank.`,
+    );
+  const groups = new Map<string, number>();
+  for (const { account, status } of payouts) {
+    const key = `${account} ${status}`;
+    groups.set(key, (groups.get(key) ?? 0) + 1);
+  }
+  const counted = [...new Set(payouts.map(({ account }) => account))].map((account) => {
+    const told = (Object.keys(PAYOUTS) as PayoutStatus[])
+      .map((status) => [groups.get(`${account} ${status}`) ?? 0, PAYOUTS[status]] as const)
+      .filter(([count]) => count > 0);
+    return `Payouts of ${printable(account)}: ${told.map(([count, what]) => `${count} ${what}`).join(', ')}.`;
+  });
+  const toLookAt = payouts
+    .filter(({ status }) => payoutNeedsWork(status))
+    .slice(0, SHOWN)
+    .map(
+      (each) =>
+        `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
+        (each.status === 'untold'
+          ? "what it paid out is not told. Run 'reckoner processor poll'."
+          : 'no line of the bank is it. Ask the bank and the processor.'),
+    );
+  const passedOver = not_paid_out.map(
+    (each) =>
+      `${each.count} movement(s) of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
+      `${each.since.slice(0, 10)} are in no payout: ${each.movements.slice(0, 3).map(printable).join(', ')}` +
+      (each.count > 3 ? ', …' : ''),
+  );
+  const all = [...inBank, ...counted, ...toLookAt, ...passedOver].flatMap((line) => wrapped(line, 80, '  '));
+  return all.length === 0 ? [] : [all.join('\n')];
+}
+
 const nameOf = ({ partner_id, quote_id, movements }: Exception): string =>
   quote_id === null ? `${movements[0]} of ${partner_id ?? 'nobody known'}` : `${quote_id} of ${partner_id ?? '?'}`;
 
-function describedUnknown({ movements, account, currency, routed, candidates }: Exception): string {
+function describedUnknown({ movements, account, currency, routed, quote_id, candidates }: Exception): string {
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
+  const moved = `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
+  if (quote_id !== null) {
+    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may come yet.`;
+  }
   return (
-    `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed} of no known quote. ` +
+    `${moved} of no known quote. ` +
     (quotes.length === 0
       ? 'Ask the partner whose it is.'
       : `As much is open on ${quotes.join(', ')}: ask the partner, then 'reckoner processor match'.`)

@@ -314,14 +314,19 @@ export async function reportCoverage(output: Output, options: ReportOptions): Pr
 function described({ months, partners, gaps }: Coverage): string {
   if (months.length === 0) return 'No month is closed yet.';
   const shown = months.slice(-SHOWN_MONTHS);
-  const rows = partners.map(({ partner_id, cells }) => [
-    short(partner_id, 20),
-    ...cells
+  // Several documents of a month stand below each other.
+  const rows = partners.flatMap(({ partner_id, cells }) => {
+    const told = cells
       .slice(-SHOWN_MONTHS)
       .map(({ state, documents }) =>
-        state === 'gap' ? 'GAP' : state === 'no_activity' ? 'no activity' : documents.join(' '),
-      ),
-  ]);
+        state === 'gap' ? ['GAP'] : state === 'no_activity' ? ['no activity'] : [...documents],
+      );
+    const lines = Math.max(1, ...told.map((each) => each.length));
+    return Array.from({ length: lines }, (_, line) => [
+      line === 0 ? short(partner_id, 20) : '',
+      ...told.map((each) => each[line] ?? ''),
+    ]);
+  });
   return [
     table(['partner', ...shown], rows),
     '',

@@ -7,10 +7,18 @@ export const balanceTransactionRoutes: readonly Route[] = [
     path: /^\/v1\/balance_transactions$/,
     request: 'balance_transaction_list',
     act: ({ state, account, params }) => {
-      const { created, expand } = params as { created?: { gte?: number }; expand?: readonly string[] };
+      const { created, expand, payout } = params as {
+        created?: { gte?: number };
+        expand?: readonly string[];
+        payout?: string;
+      };
       const wanted = [...state.balanceTransactions.values()]
         .filter(({ id }) => (state.connect.owners.get(id) ?? account) === account)
         .filter((each) => Number(each['created']) >= (created?.gte ?? 0))
+        .filter(
+          ({ id, source }) =>
+            payout === undefined || [(source as { id: string }).id, state.paidOut.get(id)].includes(payout),
+        )
         .map((each) =>
           expand?.includes('data.source') ? each : { ...each, source: (each['source'] as { id: string }).id },
         );

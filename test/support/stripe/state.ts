@@ -14,6 +14,8 @@ export interface State {
   readonly sessions: Map<string, StripeObject>;
   /** With their source expanded, in the order in which they were made. */
   readonly balanceTransactions: Map<string, StripeObject>;
+  /** Which payout paid out a balance transaction. */
+  readonly paidOut: Map<string, string>;
   readonly connect: Connect;
   /** An id that no object has yet: `plink_1…`. */
   readonly newId: (prefix: string) => string;
@@ -55,6 +57,7 @@ export function newState(now: () => Date): State {
     paymentLinks: new Map(),
     sessions: new Map(),
     balanceTransactions: new Map(),
+    paidOut: new Map(),
     connect: newConnect(),
     newId: (prefix) => {
       made += 1;
