@@ -1,9 +1,10 @@
-/** Drawing on all cores: worker threads where the program is compiled, in place where its sources run. */
+/** Drawing: on all cores where there is much of it, else in place. */
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Piscina } from 'piscina';
-import { DRAWING_VERSION, DRAWING_VERSIONS, type DrawingOptions, drawDocument } from '../documents/draw.ts';
+import type { Piscina } from 'piscina';
+import { DRAWING_VERSION, DRAWING_VERSIONS } from '../documents/draw/edition.ts';
+import type { DrawingOptions } from '../documents/draw.ts';
 import type { DocumentFace } from '../documents/face.ts';
 import { versionOfPackageAt } from '../package.ts';
 import type { DrawingTask } from './drawing-thread.ts';
@@ -16,21 +17,42 @@ export interface Studio {
 // Node 20 can't start a thread from TypeScript.
 const COMPILED = import.meta.url.endsWith('.js');
 
-export function openStudio(): Studio {
-  if (!COMPILED) return { draw: drawDocument, close: async () => {} };
-  let threads: Piscina | undefined;
+/** Two threads take 1.3 s of CPU to start and to learn the fonts: these are drawn in place before either has begun. */
+const FEW = 24;
+
+/** For so many drawings at the most; what draws is loaded with the first of them. */
+export function openStudio(drawings: number): Studio {
+  return COMPILED && drawings > FEW ? studioOfThreads() : studioInPlace();
+}
+
+function studioInPlace(): Studio {
   return {
     async draw(face, options) {
-      threads ??= new Piscina({
-        filename: new URL('./drawing-thread.js', import.meta.url).href,
-        minThreads: 1,
-        maxThreads: availableParallelism(),
-        idleTimeout: 1000,
-      });
-      return Buffer.from((await threads.run({ face, options } satisfies DrawingTask)) as Uint8Array);
+      const { drawDocument } = await import('../documents/draw.ts');
+      return drawDocument(face, options);
+    },
+    close: async () => {},
+  };
+}
+
+function studioOfThreads(): Studio {
+  let threads: Promise<Piscina> | undefined;
+  const start = async () => {
+    const { Piscina } = await import('piscina');
+    return new Piscina({
+      filename: new URL('./drawing-thread.js', import.meta.url).href,
+      minThreads: 1,
+      maxThreads: availableParallelism(),
+      idleTimeout: 1000,
+    });
+  };
+  return {
+    async draw(face, options) {
+      threads ??= start();
+      return Buffer.from((await (await threads).run({ face, options } satisfies DrawingTask)) as Uint8Array);
     },
     async close() {
-      await threads?.destroy();
+      await (await threads)?.destroy();
     },
   };
 }
