@@ -1,15 +1,17 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Of minutes each: begun last, they would keep one worker busy while the others had nothing left to do. */
+/** Half a minute of CPU each, and more: begun last, they would keep one worker busy while the others had nothing left to do. */
 const LONGEST_FIRST = [
   'crash/failpoints',
   'close/conservation',
   'crash/random-kills',
-  'database/backup',
   'cli/refusals',
-  'crash/splits',
+  'database/backup',
   'crash/random-histories',
+  'crash/splits',
+  'delivery/deliver-processes',
+  'database/embedded',
 ];
 
 class LongestFirst extends BaseSequencer {
