@@ -1,7 +1,7 @@
 /** The kept drawings: their bytes are their hash, and drawn again by what drew them they are the same bytes. */
 import { createHash } from 'node:crypto';
 import type { Instructions } from '../config.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing.ts';
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
@@ -22,7 +22,7 @@ const BATCH = 50;
 
 export async function findChangedDrawings(tx: Transaction, { month }: Pick<Scope, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
-  const studio = openStudio();
+  const studio = openStudio(await countDrawings(tx, month));
   let inspected = 0;
   let after = 0;
   try {
@@ -45,6 +45,17 @@ export async function findChangedDrawings(tx: Transaction, { month }: Pick<Scope
     await studio.close();
   }
   return { inspected, differences };
+}
+
+async function countDrawings(tx: Transaction, month: string | null): Promise<number> {
+  const { drawings } = await queryOne<{ drawings: number }>(
+    tx,
+    `SELECT count(*)::int AS drawings
+     FROM drawings JOIN documents d USING (document_id)
+     WHERE CAST(:month AS text) IS NULL OR d.month = :month`,
+    { month },
+  );
+  return drawings;
 }
 
 function readDrawingsAfter(tx: Transaction, after: number, month: string | null): Promise<KeptDrawing[]> {

@@ -62,7 +62,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   const documents = await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
   if (documents === 0) return;
   options.onStart?.(documents);
-  await withCrew(options, async ({ queue, lost }) => {
+  await withCrew(options, documents, async ({ queue, lost }) => {
     const round = runOnce(queue);
     round.catch(() => {}); // raced below; it must not end the process
     await Promise.race([round, lost]);
@@ -77,7 +77,7 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
   options.onStart?.(documents.length);
-  await withCrew(options, async ({ size, look, lost }) => {
+  await withCrew(options, documents.length, async ({ size, look, lost }) => {
     const waiting = documents.values();
     const rounds = Array.from({ length: size }, async () => {
       for (const document of waiting) await look(document).catch(() => {}); // told by then, and in the queue
@@ -88,7 +88,7 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
 
 /** Stays and delivers whatever is issued, until the signal. */
 export async function deliverForever(options: DeliveryOptions, stop: AbortSignal): Promise<void> {
-  await withCrew(options, async ({ queue, lost }) => {
+  await withCrew(options, Number.POSITIVE_INFINITY, async ({ queue, lost }) => {
     const look = () => options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options), ['held']));
     await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
     const runner = await run({ ...queue, pollInterval: 2000 });
@@ -122,9 +122,14 @@ interface CrewAtWork {
   readonly lost: Promise<never>;
 }
 
-async function withCrew(options: DeliveryOptions, work: (crew: CrewAtWork) => Promise<void>): Promise<void> {
+/** A crew for so many documents at the most. */
+async function withCrew(
+  options: DeliveryOptions,
+  documents: number,
+  work: (crew: CrewAtWork) => Promise<void>,
+): Promise<void> {
   const { environment, settings, database } = options;
-  const studio = openStudio();
+  const studio = openStudio(documents);
   const transport = transportOf(environment);
   const templates = loadTemplates([
     join(environment.home, 'templates', 'email'),

@@ -1,12 +1,13 @@
-/** Drawing on all cores: worker threads where the program is compiled, in place where its sources run. */
+/** Drawing: on all cores where there is much of it, else in place. */
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Piscina } from 'piscina';
-import { DRAWING_VERSION, DRAWING_VERSIONS, type DrawingOptions } from '../documents/draw.ts';
+import type { Piscina } from 'piscina';
+import { DRAWING_VERSION, DRAWING_VERSIONS } from '../documents/draw/edition.ts';
+import type { DrawingOptions } from '../documents/draw.ts';
 import type { DocumentFace } from '../documents/face.ts';
 import { versionOfPackageAt } from '../package.ts';
-import { type DrawingTask, doTask, type Product } from './drawing-task.ts';
+import type { DrawingTask, Product } from './drawing-task.ts';
 import type { Wrapper } from './enclosing.ts';
 
 /** A drawing with the message that holds it, and their hashes in hexadecimal. */
@@ -25,24 +26,32 @@ export interface Studio {
 // Node 20 can't start a thread from TypeScript.
 const COMPILED = import.meta.url.endsWith('.js');
 
+/** Two threads take 1.3 s of CPU to start and to learn the fonts: these are drawn in place before either has begun. */
+const FEW = 24;
+
 /** The next document lies at each thread when it is done with one, rather than a message to this thread and back away. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
 /** A thread that ends takes along what it has compiled, which costs it the first hundred documents to do again. */
 const IDLE_MILLISECONDS = 10_000;
 
-export function openStudio(): Studio {
-  let threads: Piscina | undefined;
-  const work = async (task: DrawingTask): Promise<readonly Product[]> => {
-    if (!COMPILED) return doTask(task);
-    threads ??= new Piscina({
+/** For so many drawings at the most; what draws is loaded with the first of them. */
+export function openStudio(drawings: number): Studio {
+  let threads: Promise<Piscina> | undefined;
+  const start = async () => {
+    const { Piscina } = await import('piscina');
+    return new Piscina({
       filename: new URL('./drawing-thread.js', import.meta.url).href,
       minThreads: 1,
       maxThreads: availableParallelism(),
       concurrentTasksPerWorker: DOCUMENTS_AT_A_THREAD,
       idleTimeout: IDLE_MILLISECONDS,
     });
-    return threads.run(task);
+  };
+  const work = async (task: DrawingTask): Promise<readonly Product[]> => {
+    if (!COMPILED || drawings <= FEW) return (await import('./drawing-task.ts')).doTask(task);
+    threads ??= start();
+    return (await threads).run(task);
   };
   return {
     async draw(face, options) {
@@ -57,7 +66,7 @@ export function openStudio(): Studio {
       };
     },
     async close() {
-      await threads?.destroy();
+      await (await threads)?.destroy();
     },
   };
 }

@@ -104,7 +104,7 @@ async function openDeliveries(documents: number): Promise<Deliveries> {
   let copies = 0;
   return {
     async draw() {
-      const studio = openStudio();
+      const studio = openStudio(faces.length);
       const began = performance.now();
       await Promise.all(faces.map((face) => studio.draw(face)));
       const seconds = (performance.now() - began) / 1000;

@@ -10,8 +10,8 @@ import { CHECKS_OF_CORRECTIONS, inspect } from './invariants.ts';
 import { type Intent, ledgerTotals, Model, PARTNERS } from './model.ts';
 import { startOver } from './start-over.ts';
 
-/** 500 in `npm test`, 5,000 in `npm run test:long`, or RECKONER_SEQUENCES. */
-const SEQUENCES = Number(process.env['RECKONER_SEQUENCES'] ?? (process.env['RECKONER_LONG'] ? 5000 : 500));
+/** 500 in `npm test`, 3,000 in `npm run test:long`, or RECKONER_SEQUENCES. */
+const SEQUENCES = Number(process.env['RECKONER_SEQUENCES'] ?? (process.env['RECKONER_LONG'] ? 3000 : 500));
 const { seed: SEED } = seeded();
 
 const intent: fc.Arbitrary<Intent> = fc.record({

@@ -38,5 +38,5 @@ test(
     expect(struck).toBeGreaterThan(0);
     tally('kills survived', 'of a close at random instants', struck);
   },
-  30_000 + KILLS * 15_000,
+  60_000 + KILLS * 30_000,
 );

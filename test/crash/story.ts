@@ -12,10 +12,10 @@ import { stripeAmount } from '../../src/delivery/links/stripe-amounts.ts';
 import { Amount } from '../../src/money.ts';
 import { firstSettings } from '../../src/sandbox.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
 import { type Ran, reckoner } from '../support/program.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
-import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { type Memory, type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
+import { type KeptWorld, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 const first = quote({ quote_id: 'q-1', accepted_at: '2026-07-03T12:00:00Z' });
 const second = quote({ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07-04T12:00:00Z' });
@@ -62,13 +62,24 @@ export interface Story {
   /** What partners paid, by wire and by the link. */
   readonly bankFile: string;
   readonly eventsFile: string;
+  /** Ends it, for stories that go on from what it came to. */
+  readonly keep: () => Promise<Chapter>;
   readonly end: () => Promise<void>;
 }
 
-export async function beginStory(): Promise<Story> {
+/** All that a story came to, here and outside. */
+export interface Chapter {
+  readonly world: KeptWorld;
+  readonly mails: readonly ReceivedMail[];
+  readonly stripe: Memory;
+}
+
+/** From its beginning, or from where another was kept: then it has a copy of everything, and the other stays as it was. */
+export async function beginStory(from?: Chapter): Promise<Story> {
   const mail = await startMailServer();
-  const stripe = await startStripe({ now: () => new Date(NOW) });
-  const world = await openWorld();
+  mail.mails.push(...(from?.mails ?? []));
+  const stripe = await startStripe({ now: () => new Date(NOW), ...(from && { memory: from.stripe }) });
+  const world = await openWorld(from && { from: from.world });
   world.at(NOW);
   const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe' } };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
@@ -104,6 +115,12 @@ export async function beginStory(): Promise<Story> {
     bankFile,
     eventsFile,
     run: (args, more = {}) => reckoner(args, { env: { ...env, ...more } }),
+    async keep() {
+      const chapter = { mails: mail.mails, stripe: stripe.memory(), world: await world.keep() };
+      await mail.close();
+      await stripe.close();
+      return chapter;
+    },
     end: async () => {
       await world.end();
       await mail.close();

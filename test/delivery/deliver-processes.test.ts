@@ -52,9 +52,9 @@ function start(): Worker {
 }
 
 async function until(happened: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 100_000;
   while (!(await happened())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not happen within 60 seconds`);
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within 100 seconds`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -142,7 +142,7 @@ async function hire(
     settings: world.settings,
     database,
     steps: stepsTogether(database),
-    studio: openStudio(),
+    studio: openStudio(1),
     transport: { name: 'smtp', send: parts.send, close: () => {} },
     templates: loadTemplates([join(packageRoot, 'templates', 'email')]),
     links: linkProvider(world.settings, world.environment),

@@ -2,8 +2,8 @@
  * One PostgreSQL server for the whole test run (DATABASE_URL, else an embedded one in a temporary folder) with one
  * migrated template that every test file clones.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
@@ -22,7 +22,22 @@ declare module 'vitest' {
   }
 }
 
+/**
+ * Linux's folder in memory. The tests make and empty thousands of tables and databases, which on a disk took a third of
+ * the server's CPU and most of the waiting.
+ */
+const MEMORY = '/dev/shm';
+const ROOM_BYTES = 4 * 1024 ** 3;
+
+const hasRoom = (folder: string): boolean => {
+  if (!existsSync(folder)) return false;
+  const { bavail, bsize } = statfsSync(folder);
+  return Math.min(bavail * bsize, freemem()) >= ROOM_BYTES;
+};
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // For the test files as well: they begin after this.
+  if (hasRoom(MEMORY)) process.env['TMPDIR'] ??= MEMORY;
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-tests-'));
   const given = process.env['DATABASE_URL'];
   const embedded = given === undefined ? await acquireEmbeddedServer(join(folder, 'postgres')) : undefined;

@@ -3,7 +3,7 @@
  * Its acts are the program's own functions, without the command line.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
@@ -47,7 +47,16 @@ export interface World {
   readonly sql: <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
   /** The same for what is asked again and again: planned once. */
   readonly prepared: <Row extends pg.QueryResultRow>(name: string, text: string) => Promise<Row[]>;
+  /** Ends it, but keeps what it came to, for worlds that go on from there. */
+  readonly keep: () => Promise<KeptWorld>;
   readonly end: () => Promise<void>;
+}
+
+/** A world's database and home, with nobody in it. */
+export interface KeptWorld {
+  readonly name: string;
+  readonly home: string;
+  readonly discard: () => Promise<void>;
 }
 
 export interface RowOptions {
@@ -57,16 +66,20 @@ export interface RowOptions {
 }
 
 export async function openWorld(
-  options: { smtpUrl?: string; stripe?: string; environment?: 'sandbox' | 'production' } = {},
+  options: { smtpUrl?: string; stripe?: string; environment?: 'sandbox' | 'production'; from?: KeptWorld } = {},
 ): Promise<World> {
   const name = `world_${randomBytes(6).toString('hex')}`;
   const serverUrl = inject('serverUrl');
   const admin = new pg.Client(serverUrl);
   await admin.connect();
-  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`);
+  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${options.from?.name ?? inject('template')}`);
   const home = mkdtempSync(join(tmpdir(), 'reckoner-world-'));
-  mkdirSync(join(home, 'outbox'));
-  writeFileSync(join(home, 'settings.json'), JSON.stringify(firstSettings('sandbox')));
+  if (options.from) {
+    cpSync(options.from.home, home, { recursive: true });
+  } else {
+    mkdirSync(join(home, 'outbox'));
+    writeFileSync(join(home, 'settings.json'), JSON.stringify(firstSettings('sandbox')));
+  }
 
   let now = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) as DateTime<true>;
   const url = databaseUrl(serverUrl, name);
@@ -82,8 +95,14 @@ export async function openWorld(
     webhookSecrets: [],
     now: () => now,
   };
-  const owner = new pg.Client(url);
-  await owner.connect();
+  const connected = async () => {
+    const client = new pg.Client(url);
+    await client.connect();
+    return client;
+  };
+  const owner = await connected();
+  // A session of its own: one whose guards are switched off, to empty tables, forgets its plans.
+  let preparing: Promise<pg.Client> | undefined;
   const database = await openDatabase(environment);
 
   const world: World = {
@@ -128,15 +147,25 @@ export async function openWorld(
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,
-    prepared: async <Row extends pg.QueryResultRow>(name: string, text: string) =>
-      (await owner.query<Row>({ name, text })).rows,
-    async end() {
+    async prepared<Row extends pg.QueryResultRow>(name: string, text: string) {
+      preparing ??= connected();
+      return (await (await preparing).query<Row>({ name, text })).rows;
+    },
+    async keep() {
       await database.close();
       await owner.end();
-      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-      await admin.end();
-      rmSync(home, { recursive: true, force: true });
+      await (await preparing)?.end();
+      return {
+        name,
+        home,
+        async discard() {
+          await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+          await admin.end();
+          rmSync(home, { recursive: true, force: true });
+        },
+      };
     },
+    end: async () => (await world.keep()).discard(),
   };
   return world;
 }

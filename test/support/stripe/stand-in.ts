@@ -11,7 +11,7 @@ import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { connectRoutes } from './connect.ts';
 import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
 import { requestProblem } from './schemas.ts';
-import { newState, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
+import { newState, type Remembered, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
 const ROUTES: readonly Route[] = [
   ...paymentLinkRoutes,
@@ -61,6 +61,8 @@ export interface StripeStandIn {
   readonly heal: () => void;
   /** Forgets everything, as on its first day. */
   readonly startOver: () => void;
+  /** A copy of all that it knows, for another one that goes on from there. */
+  readonly memory: () => Memory;
   /** Links that a customer could pay by. */
   readonly activeLinks: () => StripeObject[];
   /** A customer opens a link; undefined where it is switched off. */
@@ -75,7 +77,7 @@ interface Answer {
   readonly headers?: Record<string, string>;
 }
 
-interface Remembered {
+interface Keyed {
   readonly path: string;
   readonly params: object;
   readonly at: number;
@@ -83,13 +85,17 @@ interface Remembered {
   answer: Answer | undefined;
 }
 
+/** All that a stand-in knows. */
+export type Memory = Remembered & { readonly keyed: Map<string, Keyed> };
+
 class Dropped extends Error {}
 
 export async function startStripe(
-  options: { port?: number; now?: () => Date; onRequest?: (request: LoggedRequest) => void } = {},
+  options: { port?: number; now?: () => Date; onRequest?: (request: LoggedRequest) => void; memory?: Memory } = {},
 ): Promise<StripeStandIn> {
-  const state = newState(options.now ?? (() => new Date()));
-  const remembered = new Map<string, Remembered>();
+  const memory = structuredClone(options.memory);
+  const state = newState(options.now ?? (() => new Date()), memory);
+  const keyed = memory?.keyed ?? new Map<string, Keyed>();
   const requests: LoggedRequest[] = [];
   let failures: { like: string; failure: Failure; times: number }[] = [];
 
@@ -123,16 +129,16 @@ export async function startStripe(
     }
     const account = typeof named === 'string' ? named : (state.connect.keys.get(key) ?? '');
     const work = () => act(route, logged, account, failure);
-    const keyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
+    const isKeyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
     // Each account has keys of its own.
-    const done = keyed ? once(`${account}/${logged.idempotencyKey}`, logged, work) : work();
+    const done = isKeyed ? once(`${account}/${logged.idempotencyKey}`, logged, work) : work();
     if (failure?.how === 'drop_after') throw new Dropped();
     return done;
   }
 
   /** The first answer to a key, given again to the same request for a day. */
   function once(key: string, logged: LoggedRequest, work: () => Answer): Answer {
-    const known = remembered.get(key);
+    const known = keyed.get(key);
     const now = state.now().getTime();
     if (known !== undefined && now - known.at < KEY_LIVES_MILLISECONDS) {
       if (known.path !== logged.path || !isDeepStrictEqual(known.params, logged.params)) {
@@ -145,11 +151,11 @@ export async function startStripe(
       logged.replayed = true;
       return { ...known.answer, headers: { ...known.answer.headers, 'idempotent-replayed': 'true' } };
     }
-    const kept: Remembered = { path: logged.path, params: structuredClone(logged.params), at: now, answer: undefined };
-    remembered.set(key, kept);
+    const kept: Keyed = { path: logged.path, params: structuredClone(logged.params), at: now, answer: undefined };
+    keyed.set(key, kept);
     const made = work();
     // What was refused before it began is not kept; a card that declined is.
-    if (made.status >= 400 && made.status < 500 && made.status !== 402) remembered.delete(key);
+    if (made.status >= 400 && made.status < 500 && made.status !== 402) keyed.delete(key);
     else kept.answer = structuredClone(made);
     return made;
   }
@@ -226,7 +232,7 @@ export async function startStripe(
     startOver() {
       failures = [];
       requests.length = 0;
-      remembered.clear();
+      keyed.clear();
       state.paymentLinks.clear();
       state.sessions.clear();
       state.balanceTransactions.clear();
@@ -236,6 +242,10 @@ export async function startStripe(
       connect.balances.clear();
       connect.heldFees.length = 0;
       connect.holdFees = false;
+    },
+    memory() {
+      const { made, paymentLinks, sessions, balanceTransactions, connect } = state;
+      return structuredClone({ made, paymentLinks, sessions, balanceTransactions, connect, keyed });
     },
     activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
     visit: (linkId) => visit(state, linkId),

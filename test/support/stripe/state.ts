@@ -9,6 +9,8 @@ export interface State {
   now: () => Date;
   /** Where the stand-in listens. */
   url: string;
+  /** How many ids it has given. */
+  made: number;
   /** Objects by id, in the order in which they were made. */
   readonly paymentLinks: Map<string, StripeObject>;
   readonly sessions: Map<string, StripeObject>;
@@ -20,6 +22,9 @@ export interface State {
   /** An id that no object has yet: `plink_1…`. */
   readonly newId: (prefix: string) => string;
 }
+
+/** What it would take along to another machine. */
+export type Remembered = Pick<State, 'made' | 'paymentLinks' | 'sessions' | 'balanceTransactions' | 'connect'>;
 
 /** What a platform has with its connected accounts. The platform's own account is the empty one. */
 export interface Connect {
@@ -49,21 +54,23 @@ const newConnect = (): Connect => ({
   heldFees: [],
 });
 
-export function newState(now: () => Date): State {
-  let made = 0;
-  return {
+export function newState(now: () => Date, remembered?: Remembered): State {
+  const state: State = {
     now,
     url: '',
+    made: 0,
     paymentLinks: new Map(),
     sessions: new Map(),
     balanceTransactions: new Map(),
     paidOut: new Map(),
     connect: newConnect(),
+    ...remembered,
     newId: (prefix) => {
-      made += 1;
-      return `${prefix}_standin${String(made).padStart(8, '0')}`;
+      state.made += 1;
+      return `${prefix}_standin${String(state.made).padStart(8, '0')}`;
     },
   };
+  return state;
 }
 
 export interface Call {
