@@ -106,8 +106,8 @@ const ZERO = 0x30;
 const NO_VALUE = 0x4e; // after a backslash
 const BACKSLASH = 0x5c;
 
-/** What identifiers, amounts, times and zones are made of: 1 for any other byte. */
-const UNUSUAL = Uint8Array.from({ length: 256 }, (_, byte) => (/[\w.:+ /-]/.test(String.fromCharCode(byte)) ? 0 : 1));
+/** What to look at in a byte: nothing for nearly all that identifiers, amounts, times and zones are made of. */
+const LOOK = Uint8Array.from({ length: 256 }, (_, byte) => (/[\w.: /]/.test(String.fromCharCode(byte)) ? 0 : 1));
 /** More than the number of a document, the digits of three amounts and what is between add to a line. */
 const ROOM = 512;
 
@@ -116,97 +116,98 @@ const ROOM = 512;
  * rows took 4.5 s, more than the database needed to send them.
  */
 function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  const posted = Buffer.from(`,${month},`);
   const ends = new Int32Array(ENTRY_COLUMNS.length);
-  let out = Buffer.alloc(0);
-  let length = 0;
-  let lines: Buffer;
-
-  const makeRoom = (bytes: number) => {
-    if (out.length - length < bytes) out = Buffer.concat([out, Buffer.allocUnsafe(bytes + lines.length)]);
-  };
   const startOf = (field: number) => (ends[field - 1] as number) + 1;
-  const put = (from: number, to: number) => {
-    for (let at = from; at < to; at += 1) out[length++] = lines[at] as number;
+
+  /** Where each field of the line ends; the line's end, or less than 0 where it has anything unusual. */
+  const scan = (lines: Buffer, from: number): number => {
+    let field = 0;
+    let begin = from;
+    for (let at = from; ; at += 1) {
+      const byte = lines[at] as number;
+      if (LOOK[byte] === 0) continue;
+      if (byte === TAB) {
+        ends[field++] = at;
+        begin = at + 1;
+      } else if (byte === LINE_FEED) {
+        ends[field] = at;
+        return at;
+      } else if (byte === BACKSLASH) {
+        if (lines[at + 1] !== NO_VALUE) return -1;
+      } else if (byte === PLUS || byte === MINUS) {
+        // What a spreadsheet could take for a formula; an amount may be negative.
+        if (at === begin && (byte === PLUS || field < SPOT_PRICE || field > INVOICE_AMOUNT)) return -1;
+      } else return -1;
+    }
   };
-  const putText = (text: string) => {
-    length += out.write(text, length);
-  };
-  const putField = (field: number) => {
-    const from = startOf(field);
-    if (lines[from] !== BACKSLASH) put(from, ends[field] as number);
-    out[length++] = COMMA;
-  };
-  const putTime = (field: number) => {
-    const from = startOf(field);
-    const to = ends[field] as number;
-    if (lines[to - 3] !== PLUS) put(from, to);
-    else {
-      put(from, from + 10);
-      out[length++] = 0x54; // T
-      put(from + 11, to - 3);
-      out[length++] = 0x5a; // Z
+
+  /** Fields that stand side by side, without those that have no value. */
+  const putFields = (lines: Buffer, first: number, last: number, out: Buffer, start: number): number => {
+    const end = ends[last] as number;
+    let length = start;
+    for (let at = startOf(first); at < end; at += 1) {
+      const byte = lines[at] as number;
+      if (byte === BACKSLASH) at += 1;
+      else out[length++] = byte === TAB ? COMMA : byte;
     }
     out[length++] = COMMA;
+    return length;
   };
-  const putAmount = (field: number, digits: number) => {
+  const putTime = (lines: Buffer, field: number, out: Buffer, start: number): number => {
+    const from = startOf(field);
     const to = ends[field] as number;
+    const length = putFields(lines, field, field, out, start);
+    if (lines[to - 3] !== PLUS) return length;
+    out[start + 10] = 0x54; // T
+    const zone = start + to - from - 3;
+    out[zone] = 0x5a; // Z
+    out[zone + 1] = COMMA;
+    return zone + 2;
+  };
+  const putAmount = (lines: Buffer, field: number, digits: number, out: Buffer, start: number): number => {
+    const to = ends[field] as number;
+    let length = putFields(lines, field, field, out, start) - 1;
     let point = startOf(field);
     while (point < to && lines[point] !== POINT) point += 1;
-    put(startOf(field), to);
     if (point === to && digits > 0) out[length++] = POINT;
     for (let have = Math.max(0, to - point - 1); have < digits; have += 1) out[length++] = ZERO;
     out[length++] = COMMA;
+    return length;
   };
-  const text = (field: number) => lines.toString('latin1', startOf(field), ends[field]);
 
-  return (content) => {
-    lines = content;
-    out = Buffer.allocUnsafe(content.length + ROOM);
-    length = 0;
-    for (let at = 0; at < content.length; at += 1) {
-      const line = at;
-      let field = 0;
-      let usual = true;
-      let begins = true;
-      for (
-        let byte = content[at] as number;
-        at < content.length && byte !== LINE_FEED;
-        byte = content[++at] as number
-      ) {
-        if (byte === TAB) ends[field++] = at;
-        else if (byte === BACKSLASH) usual &&= content[at + 1] === NO_VALUE;
-        else if (UNUSUAL[byte] === 1) usual = false;
-        // What a spreadsheet could take for a formula; an amount may be negative.
-        else if (begins && (byte === PLUS || (byte === MINUS && (field < SPOT_PRICE || field > INVOICE_AMOUNT))))
-          usual = false;
-        begins = byte === TAB;
-      }
-      ends[field] = at;
-      if (!usual) {
-        const row = csvLine(valuesOf(content.toString('utf8', line, at), month, numbers).map(cellOf));
-        makeRoom(Buffer.byteLength(row));
-        putText(row);
+  return (lines) => {
+    const text = (field: number) => lines.toString('latin1', startOf(field), ends[field]);
+    let out = Buffer.allocUnsafe(lines.length + ROOM);
+    let length = 0;
+    for (let at = 0; at < lines.length; ) {
+      const end = scan(lines, at);
+      if (end < 0) {
+        const next = lines.indexOf(LINE_FEED, at) + 1 || lines.length;
+        const line = lines.toString('utf8', at, next).replace(/\n$/, '');
+        const row = Buffer.from(csvLine(valuesOf(line, month, numbers).map(cellOf)));
+        out = Buffer.concat([out.subarray(0, length), row, Buffer.allocUnsafe(lines.length + ROOM)]);
+        length += row.length;
+        at = next;
         continue;
       }
-      makeRoom(at - line + ROOM);
+      if (out.length - length < end - at + ROOM) out = Buffer.concat([out, Buffer.allocUnsafe(lines.length + ROOM)]);
       const currency = text(CURRENCY);
       const digits = minorDigits(currency) ?? 0;
-      putField(KIND);
-      putField(PARTNER);
-      putField(QUOTE);
-      putField(REQUOTE);
-      putField(REVERSAL);
-      putField(ENROLLMENT);
-      putField(POLICY);
-      putField(CURRENCY);
-      putTime(ACCEPTED);
-      putAmount(SPOT_PRICE, digits);
-      putAmount(PARTNER_CUT, digits);
-      putAmount(INVOICE_AMOUNT, digits);
-      put(line, ends[ENTRY_ID] as number);
-      putText(`,${month},`);
-      putTime(RECORDED);
-      putText(`${numbers.get(documentKey(text(PARTNER), currency, text(ARRANGEMENT))) ?? ''}\n`);
+      length = putFields(lines, KIND, KIND, out, length);
+      length = putFields(lines, PARTNER, PARTNER, out, length);
+      length = putFields(lines, QUOTE, CURRENCY, out, length);
+      length = putTime(lines, ACCEPTED, out, length);
+      length = putAmount(lines, SPOT_PRICE, digits, out, length);
+      length = putAmount(lines, PARTNER_CUT, digits, out, length);
+      length = putAmount(lines, INVOICE_AMOUNT, digits, out, length);
+      for (let id = at; id < (ends[ENTRY_ID] as number); id += 1) out[length++] = lines[id] as number;
+      length += posted.copy(out, length);
+      length = putTime(lines, RECORDED, out, length);
+      const number = numbers.get(documentKey(text(PARTNER), currency, text(ARRANGEMENT)));
+      if (number !== undefined) length += out.write(number, length, 'latin1');
+      out[length++] = LINE_FEED;
+      at = end + 1;
     }
     return out.subarray(0, length);
   };

@@ -6,7 +6,8 @@
  * 2026-07-15 12:00:00.25+00 (in form 1 they were 2026-07-15T12:00:00.250000Z, which took a third of hashing a row);
  * amounts are without trailing zeros; dates are 2026-07-15.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import { createHash } from 'node:crypto';
+import { query, sendWithin, type Transaction } from '../database/transaction.ts';
 
 /** Which form a seal was made in: its first line says it. Raised when a table or column below is added or changed. */
 export const FORM = 2;
@@ -240,23 +241,36 @@ export interface CopyOfFacts {
   readonly copy: string;
 }
 
+const COLUMNS_OF = {
+  name: 'columns_of_sealed_tables',
+  text: `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
+         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+         WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(CAST($1 AS text[])) AS name)`,
+};
+
+/** Which of these tables have facts of a range. */
+function filledOf(names: readonly string[]): { name: string; text: string } {
+  const text = names
+    .map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} WHERE fact_id > $1 AND fact_id <= $2)`)
+    .join(' UNION ALL ');
+  return { name: `filled_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text };
+}
+
 /**
- * The facts as COPY takes them, of all tables that a form covers or of some: of those tables that have any of these, and of their columns those that
- * the database has. Two questions for all tables, since most have nothing new under most seals: one after another they
- * were half of a small close.
+ * The facts as COPY takes them, of all tables that a form covers or of some: of those tables that have any of these, and
+ * of their columns those that the database has. Two questions for all tables, since most have nothing new under most
+ * seals: one after another they were half of a small close.
  */
 export async function copiesOfFacts(
   tx: Transaction,
   { form, after, to }: { form: number; after: number; to: number },
   tables = SEALED_TABLES.filter(({ since }) => since <= form),
 ): Promise<CopyOfFacts[]> {
-  const columns = await query<{ table: string; name: string; type: string }>(
-    tx,
-    `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
-     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-     WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(CAST(:names AS text[])) AS name)`,
-    { names: tables.map(({ name }) => name) },
-  );
+  // Prepared: they are asked for each seal that is made or recomputed, and planning them took longer than answering.
+  const ask = sendWithin(tx);
+  const columns = await ask<{ table: string; name: string; type: string }>(COLUMNS_OF, [
+    tables.map(({ name }) => name),
+  ]);
   const typesOf = new Map<string, Map<string, string>>();
   for (const { table, name, type } of columns) {
     const types = typesOf.get(table) ?? new Map<string, string>();
@@ -265,15 +279,11 @@ export async function copiesOfFacts(
   const present = tables.filter(({ name }) => typesOf.get(name)?.has('fact_id'));
   if (present.length === 0) return [];
   const these = `WHERE fact_id > ${after} AND fact_id <= ${to}`;
-  const filled = await query<{ name: string }>(
-    tx,
-    present
-      .map(({ name }) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} ${these})`)
-      .join(' UNION ALL '),
-  );
-  const names = new Set(filled.map(({ name }) => name));
+  const names = present.map(({ name }) => name);
+  const filled = await ask<{ name: string }>(filledOf(names), [after, to]);
+  const having = new Set(filled.map(({ name }) => name));
   return present
-    .filter(({ name }) => names.has(name))
+    .filter(({ name }) => having.has(name))
     .map(({ name, columns: all }) => {
       const list = all.flatMap((column) => {
         const type = typesOf.get(name)?.get(column);

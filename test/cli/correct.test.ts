@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startOver } from '../close/start-over.ts';
 import { document } from '../documents/correcting.ts';
-import { reckoner } from '../support/program.ts';
+import { command } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 const run = (...args: string[]) =>
-  reckoner(args, {
+  command(args, {
     env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
   });
 const [INV_1, INV_2] = ['INV-2026-000001', 'INV-2026-000002'];

@@ -5,7 +5,7 @@ import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { job, reckoner } from '../support/program.ts';
+import { job, command as reckoner } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
 import { partner, quote } from '../support/world.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { reckoner } from '../support/program.ts';
+import { command } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -34,7 +34,7 @@ const INVOICE = 'INV-2026-000001';
 const STATEMENT = 'ST-2026-000001';
 
 const payment = (...args: readonly string[]) =>
-  reckoner(['payment', ...args], {
+  command(['payment', ...args], {
     env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-10T10:00:00Z' },
   });
 const record = (amount: string, reference: string, ...whose: readonly string[]) =>

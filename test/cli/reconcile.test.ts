@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importMovements } from '../../src/splits/intake.ts';
 import { accountFee, ndjson, payout, share } from '../splits/movements.ts';
 import { sellThroughProcessor } from '../splits/processor-world.ts';
-import { job, type Ran, reckoner } from '../support/program.ts';
+import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -12,7 +12,7 @@ const env = () => ({
   DATABASE_URL: world.databaseUrl,
   RECKONER_NOW: '2026-08-20T10:00:00Z',
 });
-const run = (...args: string[]): Promise<Ran> => reckoner(args, { env: env() });
+const run = (...args: string[]): Promise<Ran> => command(args, { env: env() });
 
 beforeAll(async () => {
   world = await openWorld();

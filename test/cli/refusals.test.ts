@@ -1,4 +1,4 @@
-/** One reproducible case for every refusal, by the real program: what it says, and with which status it exits. */
+/** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import {
 } from '../../src/errors.ts';
 import { importMovements } from '../../src/splits/intake.ts';
 import { ndjson, share } from '../splits/movements.ts';
-import { type Ran, reckoner } from '../support/program.ts';
+import { command, type Ran, reckoner } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -56,7 +56,7 @@ async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void>
 }
 
 const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
-  reckoner(['--json', ...args], {
+  command(['--json', ...args], {
     env: {
       RECKONER_HOME: world.home,
       DATABASE_URL: world.databaseUrl,
@@ -90,7 +90,7 @@ function homeWith(settings: string): string {
 let corrected: World | undefined;
 const inCorrected = async (...args: string[]): Promise<Ran> => {
   corrected ??= await correctedWorld();
-  return reckoner(['--json', ...args], {
+  return command(['--json', ...args], {
     env: { RECKONER_HOME: corrected.home, DATABASE_URL: corrected.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' },
   });
 };
@@ -112,7 +112,7 @@ async function correctedWorld(): Promise<World> {
 let splitting: World | undefined;
 const inSplitting = async (...args: string[]): Promise<Ran> => {
   splitting ??= await splittingWorld();
-  return reckoner(['--json', ...args], {
+  return command(['--json', ...args], {
     env: { RECKONER_HOME: splitting.home, DATABASE_URL: splitting.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },
   });
 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { holdDocument } from '../../src/documents/hold.ts';
-import { job, type Ran, reckoner } from '../support/program.ts';
+import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => world.end());
 
 const run = (now: string, ...args: string[]): Promise<Ran> =>
-  reckoner(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
+  command(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
 const runJob = (now: string, name: string): Promise<Ran> =>
   job(name, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));

@@ -1,5 +1,5 @@
 /** The real program in a process of its own, as people, cron and scripts run it. It is compiled by `npm test`. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Ran {
@@ -62,6 +62,36 @@ export function runCompiled(path: string, args: readonly string[], options: RunO
 
 export const reckoner = (args: readonly string[], options: RunOptions = {}): Promise<Ran> =>
   runCompiled('src/cli/reckoner.js', args, options);
+
+let resident: ChildProcess | undefined;
+let turn: Promise<unknown> = Promise.resolve();
+
+/**
+ * The same, one after another in a process that stays (resident.mjs): for what a command says and does, where how the
+ * process itself begins and ends is not in question.
+ */
+export function command(args: readonly string[], { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Ran> {
+  const ran = turn.then(async () => {
+    resident ??= fork(fileURLToPath(new URL('resident.mjs', import.meta.url)), {
+      env: environmentWith({}),
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const child = resident;
+    const answer = new Promise<Pick<Ran, 'status' | 'stdout' | 'stderr'>>((resolve, reject) => {
+      child.once('message', (message) => resolve(message as Ran));
+      child.once('exit', (status, signal) => {
+        resident = undefined;
+        reject(new Error(`reckoner ${args.join(' ')} ended its process: ${signal ?? status}`));
+      });
+    });
+    child.send({ args, env });
+    const { status, stdout, stderr } = await answer.finally(() => child.removeAllListeners());
+    return { status, signal: null, stdout, stderr, json: () => JSON.parse(stdout) as unknown };
+  });
+  turn = ran.catch(() => {});
+  return ran;
+}
 
 export const job = (name: string, options: RunOptions = {}): Promise<Ran> =>
   runCompiled(`jobs/${name}.js`, [], options);

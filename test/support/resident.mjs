@@ -1,0 +1,29 @@
+/**
+ * The compiled program in a process that stays: one command after another, each with its own environment, as a message.
+ * Loading its modules is most of what a short command costs.
+ */
+import { runProgram } from '../../dist/src/cli/program.js';
+
+const own = { ...process.env };
+let [stdout, stderr] = ['', ''];
+const keep = (into) => (content, encoding, done) => {
+  into(typeof content === 'string' ? content : Buffer.from(content).toString());
+  const told = typeof encoding === 'function' ? encoding : done;
+  if (told) process.nextTick(told);
+  return true;
+};
+process.stdout.write = keep((text) => {
+  stdout += text;
+});
+process.stderr.write = keep((text) => {
+  stderr += text;
+});
+
+process.on('message', async ({ args, env }) => {
+  [stdout, stderr] = ['', ''];
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, own, env);
+  const status = await runProgram([process.execPath, 'reckoner', ...args]);
+  process.send({ status, stdout, stderr });
+});
+process.on('disconnect', () => process.exit());
