@@ -18,7 +18,7 @@ import {
 } from '../../src/errors.ts';
 import { importMovements } from '../../src/splits/intake.ts';
 import { ndjson, share } from '../splits/movements.ts';
-import { command, type Ran, reckoner } from '../support/program.ts';
+import { command, type Ran } from '../support/program.ts';
 import { databaseUrl } from '../support/server.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
