@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { ndjson, payout, pulledBack, share } from '../splits/movements.ts';
-import { type Ran, reckoner } from '../support/program.ts';
+import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
@@ -58,7 +58,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
     writeFileSync(join(world.home, 'late.ndjson'), ndjson([LATE]));
     const reckon = (command: Command, env: Record<string, string> = {}): Promise<Ran> =>
-      reckoner(['--json', ...COMMANDS[command]], {
+      (env['RECKONER_FAILPOINT'] ? reckoner : stayed)(['--json', ...COMMANDS[command]], {
         cwd: world.home,
         env: {
           ...{ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' },

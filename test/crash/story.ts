@@ -13,7 +13,7 @@ import { Amount } from '../../src/money.ts';
 import { firstSettings } from '../../src/sandbox.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
-import { type Ran, reckoner } from '../support/program.ts';
+import { command, type Ran, reckoner } from '../support/program.ts';
 import { type Memory, type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { type KeptWorld, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -114,7 +114,8 @@ export async function beginStory(from?: Chapter): Promise<Story> {
     renamedFile,
     bankFile,
     eventsFile,
-    run: (args, more = {}) => reckoner(args, { env: { ...env, ...more } }),
+    // Only what is to be killed needs a process of its own.
+    run: (args, more = {}) => (more['RECKONER_FAILPOINT'] ? reckoner : command)(args, { env: { ...env, ...more } }),
     async keep() {
       const chapter = { mails: mail.mails, stripe: stripe.memory(), world: await world.keep() };
       await mail.close();

@@ -70,7 +70,10 @@ let turn: Promise<unknown> = Promise.resolve();
  * The same, one after another in a process that stays (resident.mjs): for what a command says and does, where how the
  * process itself begins and ends is not in question.
  */
-export function command(args: readonly string[], { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Ran> {
+export function command(
+  args: readonly string[],
+  { env = {}, cwd }: Pick<RunOptions, 'env' | 'cwd'> = {},
+): Promise<Ran> {
   const ran = turn.then(async () => {
     resident ??= fork(fileURLToPath(new URL('resident.mjs', import.meta.url)), {
       env: environmentWith({}),
@@ -85,7 +88,7 @@ export function command(args: readonly string[], { env = {} }: Pick<RunOptions, 
         reject(new Error(`reckoner ${args.join(' ')} ended its process: ${signal ?? status}`));
       });
     });
-    child.send({ args, env });
+    child.send({ args, env, cwd });
     const { status, stdout, stderr } = await answer.finally(() => child.removeAllListeners());
     return { status, signal: null, stdout, stderr, json: () => JSON.parse(stdout) as unknown };
   });

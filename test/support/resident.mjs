@@ -19,11 +19,14 @@ process.stderr.write = keep((text) => {
   stderr += text;
 });
 
-process.on('message', async ({ args, env }) => {
+const home = process.cwd();
+process.on('message', async ({ args, env, cwd }) => {
   [stdout, stderr] = ['', ''];
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, own, env);
+  process.chdir(cwd ?? home);
   const status = await runProgram([process.execPath, 'reckoner', ...args]);
+  process.chdir(home);
   process.send({ status, stdout, stderr });
 });
 process.on('disconnect', () => process.exit());
