@@ -109,9 +109,8 @@ async function sendNotice(
     // After the first time it is repeated at once.
     return settled.status === 'deferred' ? sendNotice(options, transport, notice, worker) : settled;
   }
-  if (state.status !== 'queued' && state.status !== 'held') {
-    return { notice, status: state.status, detail: state.reason ?? '' };
-  }
+  // It waited when this run began: whoever ended it since has told so.
+  if (state.status !== 'queued' && state.status !== 'held') return elsewhere;
   let mail: { raw: Buffer; envelope: { from: string; to: string[] } };
   if (state.unclear_attempts > 0 && state.message !== null) {
     mail = { raw: state.message, envelope: { from: state.envelope_from ?? '', to: state.recipients ?? [] } };
