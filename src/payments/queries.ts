@@ -1,5 +1,6 @@
 /** SQL over payments: what is recorded, each in one statement however many there are, and what is read back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import { freedOfInvoice } from '../documents/queries.ts';
 import type { Evidence } from './match.ts';
 import type { TakenBack } from './payout.ts';
 import type { Posting } from './posting.ts';
@@ -10,21 +11,14 @@ const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earlies
 /** The date of the journal's entry: the true one, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, CAST(:earliest AS date))`;
 
-/**
- * The last days on which a payment came to have something unapplied again, an invoice came to be open again. What uses
- * that is entered no earlier, whatever its true day: else a report of the days between would count the same money twice.
- */
+/** The last days on which a payment came to have something unapplied again: see `freedOfInvoice`. */
 const freedOfPayment = (payment: string) => `
   (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
    WHERE a.payment_id = ${payment}),
   (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
    WHERE r.payment_id = ${payment}),
   (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = ${payment})`;
-const freedOfInvoice = (document: string) => `
-  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-   WHERE a.document_id = ${document}),
-  (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-   WHERE a.invoice_id = ${document})`;
+
 /** Rows with their places, so that they are numbered in that order. */
 const placed = <Row extends object>(rows: readonly Row[]) => rows.map((row, place) => ({ ...row, place }));
 const RECORDED = `CAST(:now AS timestamptz), CAST(:eventId AS bigint)`;

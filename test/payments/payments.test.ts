@@ -1,7 +1,10 @@
 /** Payments by hand and what is done with them: applied, undone, taken back, refunded; one payment however it is told. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeOffInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { beginPosting } from '../../src/payments/posting.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { reverseAll } from '../../src/payments/reverse.ts';
 import { quote, reversal } from '../support/world.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
@@ -198,6 +201,28 @@ describe('taken back', () => {
     await books.reverse({ paymentId });
     expect(await books.balance(inv(7))).toMatchObject({ balance: '120.10', amount_paid: '0.00' });
     expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed', unapplied: '0.00' });
+  });
+});
+
+describe('taken back by a line of tomorrow', () => {
+  test('what is written off today is settled from the day on which it is open again', async () => {
+    const own = await openBooks();
+    const { paymentId } = await own.record({ amount: '77.77', number: inv(9), reference: 'FT-TOMORROW' });
+    await own.database.transaction(async (tx) => {
+      const kind = 'returned' as const;
+      await reverseAll(await beginPosting(tx, own.acting, { action: 'payment.reverse', subject: '1', details: {} }), [
+        {
+          ...{ identity: 'tomorrow', payment_id: paymentId, amount: '77.77', kind, code: 'R01', reason: 'returned' },
+          ...{ bank_line_id: null, duplicate_of: null, reversed_on: '2026-10-16' },
+        },
+      ]);
+    });
+    await own.database.transaction((tx) => writeOffInvoice(tx, own, { number: inv(9), reason: 'gone' }));
+    expect(await own.sql('SELECT written_off_on::text, entry_on::text FROM write_offs')).toEqual([
+      { written_off_on: '2026-10-15', entry_on: '2026-10-16' },
+    ]);
+    await own.verified();
+    await own.end();
   });
 });
 

@@ -75,14 +75,16 @@ export function command(
   { env = {}, cwd }: Pick<RunOptions, 'env' | 'cwd'> = {},
 ): Promise<Ran> {
   const ran = turn.then(async () => {
-    resident ??= fork(fileURLToPath(new URL('resident.mjs', import.meta.url)), {
-      env: environmentWith({}),
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    const child = resident;
+    if (!resident?.connected)
+      resident = fork(fileURLToPath(new URL('resident.mjs', import.meta.url)), {
+        env: environmentWith({}),
+        execArgv: [],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+    const child = resident as ChildProcess;
     const answer = new Promise<Pick<Ran, 'status' | 'stdout' | 'stderr'>>((resolve, reject) => {
       child.once('message', (message) => resolve(message as Ran));
+      child.once('error', reject);
       child.once('exit', (status, signal) => {
         resident = undefined;
         reject(new Error(`reckoner ${args.join(' ')} ended its process: ${signal ?? status}`));
