@@ -1,12 +1,10 @@
-/** Who did what: every command that changes something leaves one event, and a command that changes nothing leaves none. */
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeDatabase, type OwnDatabase } from '../support/databases.ts';
 import { job, command as reckoner } from '../support/program.ts';
-import { databaseUrl } from '../support/server.ts';
 import { partner, quote } from '../support/world.ts';
 
 interface Event {
@@ -19,28 +17,22 @@ interface Event {
 }
 
 let folder: string;
-let url: string;
-let admin: pg.Client;
+let database: OwnDatabase;
 let owner: pg.Client;
-const name = `events_${randomBytes(6).toString('hex')}`;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reckoner-events-'));
-  admin = new pg.Client(inject('serverUrl'));
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}`);
-  url = databaseUrl(inject('serverUrl'), name);
-  owner = new pg.Client(url);
+  database = await makeDatabase('events');
+  owner = new pg.Client(database.url);
   await owner.connect();
 });
 afterAll(async () => {
   await owner.end();
-  await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-  await admin.end();
+  await database.drop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-const env = (now: string) => ({ RECKONER_HOME: join(folder, 'home'), DATABASE_URL: url, RECKONER_NOW: now });
+const env = (now: string) => ({ RECKONER_HOME: join(folder, 'home'), DATABASE_URL: database.url, RECKONER_NOW: now });
 
 function written(file: string, content: unknown): string {
   const path = join(folder, file);

@@ -1,13 +1,10 @@
-/** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { refuseOldServer } from '../../src/database/database.ts';
 import {
   CALL_REFUSAL_CODES,
@@ -18,8 +15,8 @@ import {
 } from '../../src/errors.ts';
 import { importMovements } from '../../src/splits/intake.ts';
 import { ndjson, share } from '../splits/movements.ts';
+import { makeDatabase } from '../support/databases.ts';
 import { command, type Ran } from '../support/program.ts';
-import { databaseUrl } from '../support/server.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -29,7 +26,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reckoner-refusals-'));
   world = await openWorld();
-  empty = await emptyDatabase();
+  empty = await makeDatabase('empty');
   await world.partners([partner()]);
   await world.rows([quote(), quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
 });
@@ -40,20 +37,6 @@ afterAll(async () => {
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
-  const name = `empty_${randomBytes(6).toString('hex')}`;
-  const admin = new pg.Client(inject('serverUrl'));
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}`);
-  return {
-    url: databaseUrl(inject('serverUrl'), name),
-    drop: async () => {
-      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-      await admin.end();
-    },
-  };
-}
 
 const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
   command(['--json', ...args], {
@@ -188,7 +171,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /issuer\.legal_name/,
     run: async () => {
       const env = { RECKONER_ENVIRONMENT: 'production', RECKONER_HOME: join(folder, 'production'), RECKONER_NOW: '' };
-      const database = await emptyDatabase();
+      const database = await makeDatabase('empty');
       try {
         expect((await inWorld(['init'], { ...env, DATABASE_URL: database.url })).status).toBe(0);
         return await inWorld(['close'], { ...env, DATABASE_URL: database.url });

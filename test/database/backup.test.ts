@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
@@ -27,10 +27,10 @@ import { closeException, readExceptions } from '../../src/payments/exceptions.ts
 import { booksOf } from '../payments/books.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
+import { makeDatabase } from '../support/databases.ts';
 import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
-import { databaseUrl } from '../support/server.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -183,12 +183,8 @@ async function restore(file: string, database: Database) {
 async function emptyDatabase(
   owner?: string,
 ): Promise<Pick<World, 'database' | 'environment' | 'sql'> & { url: string }> {
-  const name = `empty_${randomBytes(6).toString('hex')}`;
-  const admin = new pg.Client(inject('serverUrl'));
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}${owner === undefined ? '' : ` OWNER ${owner}`}`);
-  const serverUrl = databaseUrl(inject('serverUrl'), name);
-  const url = owner === undefined ? serverUrl : serverUrl.replace(/\/\/[^@]*@/, `//${owner}:${owner}@`);
+  const own = await makeDatabase('empty', { owner });
+  const url = owner === undefined ? own.url : own.url.replace(/\/\/[^@]*@/, `//${owner}:${owner}@`);
   const environment = { ...world.environment, databaseUrl: url };
   const database = await openDatabase(environment, { unmigrated: true });
   const client = new pg.Client(url);
@@ -196,8 +192,7 @@ async function emptyDatabase(
   opened.push(async () => {
     await database.close();
     await client.end();
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    await admin.end();
+    await own.drop();
   });
   const sql: World['sql'] = async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
     (await client.query<Row>(text, values)).rows;

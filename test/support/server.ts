@@ -9,7 +9,7 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { readEnvironment } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { tallied } from './tally.ts';
 
 declare module 'vitest' {
@@ -40,17 +40,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   if (hasRoom(MEMORY)) process.env['TMPDIR'] ??= MEMORY;
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-tests-'));
   const given = process.env['DATABASE_URL'];
-  const embedded = given === undefined ? await acquireEmbeddedServer(join(folder, 'postgres')) : undefined;
+  const embedded = given === undefined ? await serverOfTests(join(folder, 'postgres')) : undefined;
   const serverUrl = given ?? socketUrl(embedded?.connection.host ?? '', embedded?.connection.port ?? 0, 'reckoner');
   const template = `reckoner_template_${process.pid}`;
 
   const admin = new pg.Client(serverUrl);
   await admin.connect();
-  if (embedded !== undefined) {
-    // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
-    await admin.query('ALTER SYSTEM SET synchronous_commit = off');
-    await admin.query('SELECT pg_reload_conf()');
-  }
   await admin.query(`CREATE DATABASE ${template}`);
   const environment = readEnvironment({ RECKONER_HOME: folder, DATABASE_URL: databaseUrl(serverUrl, template) });
   const database = await openDatabase(environment, { unmigrated: true });
@@ -68,6 +63,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await embedded?.release();
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+/** The embedded server with what suits tests, and begun again with it. */
+async function serverOfTests(folder: string): Promise<EmbeddedServer> {
+  const made = await acquireEmbeddedServer(folder);
+  const admin = new pg.Client(socketUrl(made.connection.host ?? '', made.connection.port ?? 0, 'reckoner'));
+  await admin.connect();
+  // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
+  await admin.query('ALTER SYSTEM SET synchronous_commit = off');
+  // Of three files at once, each with a program of its own at times, whose pools are of twenty: 93 were seen.
+  await admin.query('ALTER SYSTEM SET max_connections = 300');
+  await admin.end();
+  await made.release();
+  return acquireEmbeddedServer(folder);
 }
 
 /** A URL of a server behind a Unix socket: the folder stands percent-encoded in the host's place. */

@@ -2,7 +2,6 @@
  * A sandbox for one test file: a database of its own, a home in a temporary folder and a clock that the test moves.
  * Its acts are the program's own functions, without the command line.
  */
-import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +22,7 @@ import type { Month } from '../../src/month.ts';
 import { parsePartners } from '../../src/partners/file.ts';
 import { importPartners, type PartnerImport } from '../../src/partners/import.ts';
 import { firstSettings } from '../../src/sandbox.ts';
-import { databaseUrl } from './server.ts';
+import { makeDatabase } from './databases.ts';
 
 export interface World {
   readonly home: string;
@@ -68,11 +67,7 @@ export interface RowOptions {
 export async function openWorld(
   options: { smtpUrl?: string; stripe?: string; environment?: 'sandbox' | 'production'; from?: KeptWorld } = {},
 ): Promise<World> {
-  const name = `world_${randomBytes(6).toString('hex')}`;
-  const serverUrl = inject('serverUrl');
-  const admin = new pg.Client(serverUrl);
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name} TEMPLATE ${options.from?.name ?? inject('template')}`);
+  const { name, url, drop } = await makeDatabase('world', { template: options.from?.name ?? inject('template') });
   const home = mkdtempSync(join(tmpdir(), 'reckoner-world-'));
   if (options.from) {
     cpSync(options.from.home, home, { recursive: true });
@@ -82,7 +77,6 @@ export async function openWorld(
   }
 
   let now = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) as DateTime<true>;
-  const url = databaseUrl(serverUrl, name);
   const environment: Environment = {
     name: options.environment ?? 'sandbox',
     home,
@@ -159,8 +153,7 @@ export async function openWorld(
         name,
         home,
         async discard() {
-          await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-          await admin.end();
+          await drop();
           rmSync(home, { recursive: true, force: true });
         },
       };

@@ -1,0 +1,32 @@
+/** Databases of a test's own on the tests' server. */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { databaseUrl } from './server.ts';
+
+export interface OwnDatabase {
+  readonly name: string;
+  readonly url: string;
+  readonly drop: () => Promise<void>;
+}
+
+/** Empty, or a copy of another that nobody is connected to. */
+export async function makeDatabase(
+  kind: string,
+  { template, owner }: { template?: string | undefined; owner?: string | undefined } = {},
+): Promise<OwnDatabase> {
+  const name = `${kind}_${randomBytes(6).toString('hex')}`;
+  await atServer(`CREATE DATABASE ${name}${template ? ` TEMPLATE ${template}` : ''}${owner ? ` OWNER ${owner}` : ''}`);
+  return {
+    name,
+    url: databaseUrl(inject('serverUrl'), name),
+    drop: () => atServer(`DROP DATABASE ${name} WITH (FORCE)`),
+  };
+}
+
+/** By a connection for this alone: tests keep many databases at a time. */
+async function atServer(statement: string): Promise<void> {
+  const admin = new pg.Client(inject('serverUrl'));
+  await admin.connect();
+  await admin.query(statement).finally(() => admin.end());
+}
