@@ -106,8 +106,14 @@ export const ACTS: readonly Act[] = [
     name: 'rows come in',
     weight: 12,
     async run(history) {
-      const rows = Array.from({ length: 1 + below(history, 8) }, () => {
-        const kind = one(history, ['quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal'] as const);
+      const rows = Array.from({ length: 3 + below(history, 10) }, () => {
+        const kind = one(history, [
+          'quote_accepted',
+          'quote_accepted',
+          'quote_accepted',
+          'requote_accepted',
+          'reversal',
+        ] as const);
         return history.model.row(
           {
             kind: kind ?? 'quote_accepted',
@@ -269,11 +275,15 @@ export const ACTS: readonly Act[] = [
   ...SPLIT_ACTS,
 ];
 
-/** One of all acts, by their weights. */
-export function chooseAct(random: () => number): Act {
-  let at = random() * ACTS.reduce((sum, { weight }) => sum + weight, 0);
-  for (const act of ACTS) {
-    at -= act.weight;
+/** One of all acts by their weights, each the less likely the oftener this history has chosen it. */
+export function chooseAct(random: () => number, chosen: readonly string[]): Act {
+  const weighed = ACTS.map((act) => ({
+    act,
+    weight: act.weight / (1 + chosen.filter((name) => name === act.name).length),
+  }));
+  let at = random() * weighed.reduce((sum, { weight }) => sum + weight, 0);
+  for (const { act, weight } of weighed) {
+    at -= weight;
     if (at < 0) return act;
   }
   return ACTS[0] as Act;

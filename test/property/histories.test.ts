@@ -19,7 +19,7 @@ import { ACTS, chooseAct, type History } from './acts.ts';
 
 /** 12 in `npm test`, 300 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
 const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 300 : 12));
-const LENGTH = 24;
+const LENGTH = 20;
 const { seed: SEED } = seeded();
 
 let world: World;
@@ -144,14 +144,16 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     const witness = new Witness();
     const acts: string[] = [];
     try {
-      for (let step = 0; step < LENGTH; step += 1) {
-        const act = chooseAct(random);
+      for (let step = 0; step < LENGTH; ) {
+        const act = chooseAct(random, acts);
         acts.push(act.name);
         const before = act.refusals === undefined ? undefined : await recorded();
         const outcome = await act.run(history).catch((error: unknown) => {
           if (error instanceof Refusal && act.refusals?.includes(error.code)) return error.code;
           throw error;
         });
+        if (outcome === false) continue; // There was nothing to do it to.
+        step += 1;
         if (outcome === true) done.set(act.name, (done.get(act.name) ?? 0) + 1);
         if (typeof outcome === 'string') {
           refused.set(outcome, (refused.get(outcome) ?? 0) + 1);

@@ -57,7 +57,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     async run(history) {
       const quotes = (await openQuotes(history)).filter(({ units }) => units > 0);
       const movements = quotes
-        .filter(() => history.random() < 0.4)
+        .filter((_, index) => index === 0 || history.random() < 0.4)
         .map(({ quote_id, currency, units }) => {
           const part = Math.max(1, Math.round(units * (pick(history, [1, 1, 1, 0.5, 1.2]) ?? 1)));
           const metadata = history.random() < 0.8 ? { quote_id } : {};
