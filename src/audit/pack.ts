@@ -65,13 +65,17 @@ export async function openPack(out: string): Promise<Pack> {
     let bytes = 0;
     let pieces: Buffer[] = [];
     let gathered = 0;
+    // One piece at a time is on its way to the disk, while the next one is made.
+    let written: Promise<void> = Promise.resolve();
     const flush = async () => {
       const content = Buffer.concat(pieces);
       pieces = [];
       gathered = 0;
       hash.update(content);
       bytes += content.length;
-      await handle.writeFile(content); // It goes on where the last one ended.
+      await written;
+      written = handle.writeFile(content); // It goes on where the last one ended.
+      written.catch(() => {}); // Told by whoever waits for it.
     };
     return {
       async write(content) {
@@ -82,6 +86,7 @@ export async function openPack(out: string): Promise<Pack> {
       },
       async end({ rows, totals }) {
         await flush();
+        await written;
         await handle.sync();
         await handle.close();
         files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });

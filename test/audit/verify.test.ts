@@ -476,6 +476,23 @@ for (const [what, check, ...statements] of DAMAGES) {
   });
 }
 
+test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
+  'asked for the month of a row that is at fault, verify sees %s, and what all rows show of its quotes',
+  async (_, check, ...statements) => {
+    const all = await verifyDamaged(statements);
+    const ofMonths: string[] = [];
+    for (const month of ['2026-07', '2026-08', '2026-09'])
+      ofMonths.push(...differencesOf(check, await verifyDamaged(statements, month as Month)));
+    expect(ofMonths.length).toBeGreaterThan(0);
+    expect(differencesOf(check, all)).toEqual(expect.arrayContaining(ofMonths));
+  },
+);
+
+const differencesOf = (check: string, { checks }: Verification): string[] =>
+  checks
+    .filter((each) => each.check === check)
+    .flatMap(({ differences }) => differences.map(({ subject, detail }) => `${subject}: ${detail}`));
+
 test('every check has a damage here that it sees', () => {
   const tried = new Set(DAMAGES.map(([, check]) => check));
   expect(CHECKS.map((check) => check.name).filter((name) => !tried.has(name))).toEqual([]);
