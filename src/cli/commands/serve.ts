@@ -51,7 +51,6 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
             again = setTimeout(workOff, AGAIN_SECONDS * 1000).unref();
           });
       };
-      workOff();
       // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
       const hints = whenHinted(
         async (account) => {
@@ -69,6 +68,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
+      workOff();
       output.print({ listening: url }, () => `Listening at ${url} (${context.environment.name}); stop with Ctrl-C.`);
       if (!stopping.signal.aborted) {
         await new Promise<void>((resolve) =>
