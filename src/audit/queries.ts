@@ -379,9 +379,18 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
      OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
 )`;
 
-/** A sending that was sent has a time, recipients and the hash of what was sent; one in flight has its bytes. */
+/**
+ * A sending that was sent has a time, recipients and the hash of what was sent; one in flight, or to be repeated, has its
+ * bytes: those that are kept, with the kept drawing where it goes, in lines as messages have them (RFC 2045, 6.8).
+ */
 export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
-  SELECT d.number, s.* FROM sendings s JOIN documents d USING (document_id)
+  SELECT d.number, s.*,
+         CASE WHEN s.drawing_at IS NULL THEN s.message
+              ELSE substring(s.message FOR s.drawing_at)
+                   || (SELECT convert_to(replace(rtrim(encode(w.pdf, 'base64'), E'\\n'), E'\\n', E'\\r\\n'), 'UTF8')
+                       FROM drawings w WHERE w.document_id = s.document_id)
+                   || substring(s.message FROM s.drawing_at + 1) END AS whole
+  FROM sendings s JOIN documents d USING (document_id)
   WHERE CAST(:month AS text) IS NULL OR d.month = :month
 ), differences AS (
   SELECT format('sending %s of %s', sending_id, number) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
@@ -389,10 +398,11 @@ export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
   WHERE CASE status
           WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
                            OR NOT EXISTS (SELECT FROM drawings w WHERE w.document_id = inspected.document_id)
-          WHEN 'sending' THEN message IS NULL OR message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex')
+          WHEN 'sending' THEN message IS NULL
           WHEN 'held' THEN reason IS NULL
           ELSE sent_at IS NOT NULL END
      OR unclear_attempts > attempts
+     OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(whole), 'hex'))
 )`;
 
 /**

@@ -17,6 +17,7 @@ import * as processor from '../../migrations/013_processor.ts';
 import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
 import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
 import * as payoutsOfAccounts from '../../migrations/016_payouts_of_accounts.ts';
+import * as keptMessages from '../../migrations/017_kept_messages.ts';
 import { refuse } from '../errors.ts';
 
 interface Migration {
@@ -41,6 +42,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '014_policies_of_rows', ...policiesOfRows },
   { name: '015_payment_exceptions', ...paymentExceptions },
   { name: '016_payouts_of_accounts', ...payoutsOfAccounts },
+  { name: '017_kept_messages', ...keptMessages },
 ];
 
 /** Our migrations in their order. */

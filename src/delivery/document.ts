@@ -25,6 +25,7 @@ import {
   holdSending,
   type InstructionUse,
   type KeptDrawing,
+  type KeptMessage,
   type LinkToKeep,
   noteFailure,
   type RowOfDocument,
@@ -163,6 +164,7 @@ interface Mail {
   readonly raw: Buffer;
   readonly sha256: string;
   readonly envelope: Envelope;
+  readonly kept: KeptMessage;
 }
 
 /** What goes out, not recorded yet. */
@@ -175,19 +177,20 @@ interface Ready {
 /** Makes the link, the drawing and the message where they are missing. A document that cannot be sent is drawn too. */
 async function makeReady(deliverer: Underway, document: DocumentRow, sending: SendingRow): Promise<Ready> {
   if (sending.unclear_attempts > 0 && sending.message !== null) {
+    const kept = { message: sending.message, drawingAt: sending.drawing_at };
+    const raw = await wholeOf(deliverer, document, kept);
     const envelope = { from: sending.envelope_from ?? '', to: sending.recipients ?? [] };
-    return { drawing: undefined, mail: mailOf(sending.message, envelope) };
+    return { drawing: undefined, mail: { raw, sha256: sha256(raw), envelope, kept } };
   }
   const missing = whyUnsendable(deliverer, document, sending);
   const attached = missing === undefined && sending.entries <= MOST_ATTACHED_ROWS ? sending.entries : undefined;
   const { face, rows, drawing, versionId } = await prepare(deliverer, document, attached);
   const letter = missing ?? orHindrance(() => compose(deliverer, document, face, sending, rows));
   if (drawing !== undefined) {
-    const { pdf } = drawing;
-    return {
-      drawing: undefined,
-      mail: letter instanceof Error ? letter : mailOf(enclose(letter.wrapper, pdf), letter.envelope),
-    };
+    if (letter instanceof Error) return { drawing: undefined, mail: letter };
+    const { wrapper, envelope } = letter;
+    const raw = enclose(wrapper, drawing.pdf);
+    return { drawing: undefined, mail: { raw, sha256: sha256(raw), envelope, kept: keptOf(wrapper) } };
   }
   const facts = {
     documentId: document.document_id,
@@ -204,12 +207,30 @@ async function makeReady(deliverer: Underway, document: DocumentRow, sending: Se
   }
   const made = await deliverer.studio.drawEnclosed(face, letter.wrapper);
   failpoint('delivery.drawn');
-  return { drawing: { ...facts, ...made.drawing }, mail: { ...made.message, envelope: letter.envelope } };
+  const { wrapper, envelope } = letter;
+  return { drawing: { ...facts, ...made.drawing }, mail: { ...made.message, envelope, kept: keptOf(wrapper) } };
 }
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-const mailOf = (raw: Buffer, envelope: Envelope): Mail => ({ raw, sha256: sha256(raw), envelope });
+const keptOf = ({ before, after }: Wrapper): KeptMessage => ({
+  message: Buffer.concat([before, after]),
+  drawingAt: before.length,
+});
+
+/** The message that an earlier attempt sent, byte for byte. */
+async function wholeOf(
+  { steps }: Underway,
+  { document_id: documentId, number }: DocumentRow,
+  { message, drawingAt }: KeptMessage,
+): Promise<Buffer> {
+  if (drawingAt === null) return message;
+  const { drawing } = await steps.prepare({ documentId, drawing: true, rows: false });
+  if (drawing === undefined) throw withoutDrawing(number);
+  return enclose({ before: message.subarray(0, drawingAt), after: message.subarray(drawingAt) }, drawing.pdf);
+}
+
+const withoutDrawing = (number: string) => new Error(`${number} has no drawing to send`);
 
 function orHindrance<Result>(work: () => Result): Result | Hindrance {
   try {
@@ -245,7 +266,7 @@ async function prepare(
   });
   if (link !== undefined) failpoint('delivery.linked');
   const { drawing, instructions } = prepared;
-  if (drawn && drawing === undefined) throw new Error(`${document.number} has no drawing to send`);
+  if (drawn && drawing === undefined) throw withoutDrawing(document.number);
   // What the letter says is what the kept drawing says, whoever drew it and whatever the settings are now.
   const face = documentFace(document, {
     paymentLink: payable ? (document.payment_link ?? prepared.paymentLink ?? null) : null,
@@ -347,7 +368,7 @@ async function send(
     throw mail;
   }
   failpoint('delivery.composed');
-  const { raw, envelope } = mail;
+  const { raw, envelope, kept } = mail;
   const claimed = await steps.keep({
     drawing,
     claim: {
@@ -356,7 +377,7 @@ async function send(
       worker,
       recipients: envelope.to,
       envelopeFrom: envelope.from,
-      message: raw,
+      kept,
       sha256: mail.sha256,
       drawing: drawing?.sha256,
       now: ISO(environment),

@@ -20,7 +20,9 @@ export interface SendingRow {
   readonly status: EmailStatus | 'withdrawn';
   readonly reason: string | null;
   readonly message_id: string;
+  /** What went out, if it may have to go again; without the drawing where `drawing_at` says where that goes. */
   readonly message: Buffer | null;
+  readonly drawing_at: number | null;
   readonly recipients: string[] | null;
   readonly envelope_from: string | null;
   readonly attempts: number;
@@ -49,7 +51,7 @@ export const workerLives = (number: string) => `${number} IN (${LIVING_WORKERS})
 const SENDINGS: Statement = {
   name: 'delivery.sendings',
   text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
-     SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.recipients, s.envelope_from,
+     SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.drawing_at, s.recipients, s.envelope_from,
             s.attempts, s.unclear_attempts, s.worker,
             CASE WHEN s.worker IS NULL THEN false ELSE s.worker IN (SELECT number FROM living) END AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
@@ -279,6 +281,12 @@ export async function readRowsOfDocuments(
 export const readDocumentRows = async (tx: Transaction, id: number): Promise<RowOfDocument[]> =>
   (await readRowsOfDocuments(sendWithin(tx), [id])).get(id) ?? [];
 
+/** What is kept of a message while it may have to be repeated: all of it, or all but the drawing that is kept itself. */
+export interface KeptMessage {
+  readonly message: Buffer;
+  readonly drawingAt: number | null;
+}
+
 export interface Claim {
   readonly sendingId: number;
   /** As they were read: another attempt since then may have left bytes that must be repeated. */
@@ -286,7 +294,8 @@ export interface Claim {
   readonly worker: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
-  readonly message: Buffer;
+  readonly kept: KeptMessage;
+  /** Of the whole message. */
   readonly sha256: string;
   /** Of the drawing that the message holds, where this worker made it just now: another may have kept its own first. */
   readonly drawing?: string | undefined;
@@ -298,10 +307,10 @@ const CLAIM: Statement = {
   text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
      UPDATE sendings s SET status = 'sending', worker = c.worker, recipients = c.recipients,
             envelope_from = c."envelopeFrom", message = substring(CAST($1 AS bytea) FROM c.start FOR c.length),
-            message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now, reason = NULL
+            drawing_at = c."drawingAt", message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now, reason = NULL
      FROM json_to_recordset(CAST($2 AS json)) AS c (
        "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
-       length integer, sha256 text, drawing text, now timestamptz)
+       length integer, "drawingAt" integer, sha256 text, drawing text, now timestamptz)
      WHERE s.sending_id = c."sendingId" AND s.status IN ('queued', 'held') AND s.attempts = c.attempts
        AND NOT EXISTS (
          SELECT FROM holds h WHERE h.document_id = s.document_id
@@ -318,8 +327,12 @@ const CLAIM: Statement = {
  * lock is gone, so that others may take it for dead.
  */
 export async function claimSendings(send: Send, claims: readonly Claim[]): Promise<boolean[]> {
-  const { bytes, places } = packed(claims.map(({ message }) => message));
-  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
+  const { bytes, places } = packed(claims.map(({ kept }) => kept.message));
+  const facts = claims.map(({ kept, ...claim }, index) => ({
+    ...claim,
+    ...places[index],
+    drawingAt: kept.drawingAt,
+  }));
   const [, claimed] = await Promise.all([
     // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
     lockSendings(send, claims),
@@ -357,7 +370,8 @@ const SETTLE: Statement = {
   name: 'delivery.settle',
   text: `UPDATE sendings s SET status = e.status, worker = NULL, reason = e.reason,
             unclear_attempts = s.unclear_attempts + CASE WHEN e.unclear THEN 1 ELSE 0 END,
-            message = CASE WHEN e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0) THEN s.message END,
+            (message, drawing_at) = (
+              SELECT s.message, s.drawing_at WHERE e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0)),
             sent_at = CASE WHEN e.status = 'sent' THEN e.now END
      FROM json_to_recordset(CAST($1 AS json)) AS e (
        "sendingId" bigint, worker bigint, status text, reason text, unclear boolean, now timestamptz)
@@ -433,7 +447,7 @@ export async function withdrawSending(
 ): Promise<'withdrawn' | 'uncertain' | undefined> {
   const [taken] = await query<{ status: 'withdrawn' | 'uncertain' }>(
     tx,
-    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END, message = NULL,
+    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END, message = NULL, drawing_at = NULL,
             reason = 'the document was voided before it was sent'
      WHERE sending_id = :sendingId AND status IN ('queued', 'held') RETURNING status`,
     { sendingId },

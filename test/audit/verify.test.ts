@@ -434,6 +434,12 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'UPDATE sendings SET message_sha256 = NULL',
   ],
   [
+    'a letter in flight that is another than its hash says',
+    'sendings_tell_their_state',
+    `UPDATE sendings SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another', drawing_at = 9
+     WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM drawings)`,
+  ],
+  [
     'a link over more than is due',
     'payment_links_tell_their_state',
     'UPDATE payment_link_intents SET amount = amount + 1',

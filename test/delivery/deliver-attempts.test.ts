@@ -1,5 +1,6 @@
 /** What the mail server answers decides: try again, give up, or, where nobody knows, once more with the same bytes. */
 import { beforeEach, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
@@ -117,6 +118,21 @@ test('a connection that is cut after the message: queued, repeated once with the
   expect(server.mails[1]?.raw.equals(server.mails[0]?.raw ?? Buffer.alloc(0))).toBe(true);
   expect(server.mails[1]?.to).toEqual(['ap@partner.example']);
   expect(await sending()).toMatchObject({ attempts: 2, unclear_attempts: 1, kept: false });
+});
+
+test('what is kept for a repetition is the letter without its drawing, and verify puts the kept drawing in', async () => {
+  expect(await deliver('drop_after_data')).toBe('queued');
+  const [{ message, drawing_at }] = (await world.sql<{ message: Buffer; drawing_at: number }>(
+    'SELECT message, drawing_at FROM sendings',
+  )) as [{ message: Buffer; drawing_at: number }];
+  const sent = server.mails[0]?.raw as Buffer;
+  expect(sent.subarray(0, drawing_at)).toEqual(message.subarray(0, drawing_at));
+  expect(sent.subarray(drawing_at - message.length)).toEqual(message.subarray(drawing_at));
+  expect(sent.length).toBeGreaterThan(message.length + 10_000);
+  const differences = async () => (await world.database.reading((tx) => verify(tx, undefined))).differences;
+  expect(await differences()).toBe(0);
+  await world.sql(`UPDATE sendings SET drawing_at = drawing_at + 1`);
+  expect(await differences()).toBe(1);
 });
 
 test('cut twice: uncertain, and never sent again by itself', async () => {

@@ -95,7 +95,7 @@ test('of those who claim one letter in the same transaction, one gets it', async
           worker: crew.numbers[index] as number,
           recipients: ['ap@partner.example'],
           envelopeFrom: 'billing@protection.example',
-          message: Buffer.from(`letter ${index}`),
+          kept: { message: Buffer.from(`letter ${index}`), drawingAt: null },
           sha256: String(index),
           now: '2026-08-01T10:00:00Z',
         },

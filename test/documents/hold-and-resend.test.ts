@@ -82,7 +82,7 @@ test('a worker that read the document before its hold does not send it after', a
       worker: crew.numbers[0] as number,
       recipients: ['ap@partner.example'],
       envelopeFrom: 'billing@protection.example',
-      message: Buffer.from('late'),
+      kept: { message: Buffer.from('late'), drawingAt: null },
       sha256: 'x',
       now: '2026-08-01T10:00:00Z',
     };
