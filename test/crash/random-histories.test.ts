@@ -49,10 +49,14 @@ const below = ({ random }: Script, count: number) => Math.floor(random() * count
 const one = <Value>(script: Script, values: readonly Value[]): Value => values[below(script, values.length)] as Value;
 
 function fileOfRows(script: Script, story: Story): string {
-  const rows = Array.from({ length: 1 + below(script, 6) }, () =>
+  const rows = Array.from({ length: 1 + below(script, 6) }, (_, index) =>
     script.model.row(
       {
-        kind: one(script, ['quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal'] as const),
+        // The first is a quote: requotes and reversals of nothing are no rows, and an empty ledger is nothing to verify.
+        kind:
+          index === 0
+            ? 'quote_accepted'
+            : one(script, ['quote_accepted', 'quote_accepted', 'requote_accepted', 'reversal'] as const),
         partner: below(script, 3),
         currency: one(script, ['USD', 'USD', 'JPY'] as readonly Currency[]),
         policy: one(script, ['ticket-protection', 'parking'] as const),
