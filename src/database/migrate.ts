@@ -18,6 +18,7 @@ import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
 import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
 import * as payoutsOfAccounts from '../../migrations/016_payouts_of_accounts.ts';
 import * as keptMessages from '../../migrations/017_kept_messages.ts';
+import * as sharesByEnrollment from '../../migrations/018_shares_by_enrollment.ts';
 import { refuse } from '../errors.ts';
 
 interface Migration {
@@ -43,6 +44,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '015_payment_exceptions', ...paymentExceptions },
   { name: '016_payouts_of_accounts', ...payoutsOfAccounts },
   { name: '017_kept_messages', ...keptMessages },
+  { name: '018_shares_by_enrollment', ...sharesByEnrollment },
 ];
 
 /** Our migrations in their order. */

@@ -503,8 +503,11 @@ const WAYS_OF_FINDING = [
        SELECT w.movement_id, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id, l.amount,
               sum(l.amount) OVER (PARTITION BY w.movement_id) AS told, count(*) OVER (PARTITION BY w.movement_id) AS lines
        FROM waiting w JOIN owners o ON o.account = w.account
-       JOIN settlement_lines l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
-         AND (l.payment = w.payment OR l.transfer = w.transfer)
+       JOIN LATERAL (
+         SELECT * FROM settlement_lines WHERE payment = w.payment
+         UNION
+         SELECT * FROM settlement_lines WHERE transfer = w.transfer
+       ) AS l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
        WHERE w.told_by = 'processor'
      ),`,
     },

@@ -1,0 +1,8 @@
+/** Shares that name an enrollment and no quote find it without reading the ledger: of connected accounts only. */
+import type { Knex } from 'knex';
+
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    CREATE INDEX entries_of_enrollment ON entries (partner_id, enrollment_id)
+      WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL`);
+}
