@@ -57,6 +57,8 @@ export async function openPack(out: string): Promise<Pack> {
   process.once('exit', remove); // Asked to stop, a command ends at once.
 
   const files: PackedFile[] = [];
+  // The disk takes its time to say that it has a file whole, while the next one is written.
+  const syncing: Promise<void>[] = [];
   const file = async (name: string): Promise<FileInPack> => {
     const path = join(draft, name);
     await mkdir(dirname(path), { recursive: true });
@@ -87,9 +89,10 @@ export async function openPack(out: string): Promise<Pack> {
       async end({ rows, totals }) {
         await flush();
         await written;
-        await handle.sync();
-        await handle.close();
         files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
+        const synced = handle.sync().finally(() => handle.close());
+        synced.catch(() => {}); // Told by publish.
+        syncing.push(synced);
       },
     };
   };
@@ -115,6 +118,7 @@ export async function openPack(out: string): Promise<Pack> {
           await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
           await tool.end({ rows: 0 });
         }
+        await Promise.all(syncing);
         const text = `${JSON.stringify({ ...manifest, files }, null, 2)}\n`;
         const last = await open(join(draft, 'manifest.json'), 'wx');
         await last.writeFile(text);
@@ -128,6 +132,7 @@ export async function openPack(out: string): Promise<Pack> {
         return createHash('sha256').update(text).digest('hex');
       }),
     async discard() {
+      await Promise.allSettled(syncing);
       await rm(draft, { recursive: true, force: true }).catch(() => {});
       process.off('exit', remove);
     },
