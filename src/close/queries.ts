@@ -186,9 +186,10 @@ export interface Issue {
 }
 
 /**
- * Issues a document for each partner, currency and arrangement of \`month_lines\`, in place of the void one that
- * \`replaced\` names for it, with the due date and terms given there. Numbers go on from the last of their series in order of partner and currency; they are
- * safe to take by looking because the caller holds the ledger's lock until the documents are committed.
+ * Issues a document for each partner, currency and arrangement of `month_lines`, in place of the void one that
+ * `replaced` names for it, with the due date and terms given there. Numbers go on from the last of their series in order
+ * of partner and currency; they are safe to take by looking because the caller holds the ledger's lock until the
+ * documents are committed.
  */
 export async function insertDocuments(tx: Transaction, issue: Issue): Promise<void> {
   // The planner knows nothing yet of documents issued a moment ago: joining 15,000 lines to 2,000 of them by their

@@ -1,7 +1,8 @@
 /**
  * Reading our connected accounts at the processor: balance transactions from a little before the end of the last
- * reading, since what is created earlier may be seen later, and of each payout what it paid out. Webhooks are a hint to read sooner and no source: what they
- * tell is told here again. Network calls happen outside transactions; the cursor moves when all of a reading is kept.
+ * reading, since what is created earlier may be seen later, and of each payout what it paid out. Webhooks are a hint to
+ * read sooner and no source: what they tell is told here again. Network calls happen outside transactions; the cursor
+ * moves when all of a reading is kept.
  * Refusals: account_unknown, account_key_missing, movements_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
