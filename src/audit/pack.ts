@@ -59,6 +59,7 @@ export async function openPack(out: string): Promise<Pack> {
   const files: PackedFile[] = [];
   // The disk takes its time to say that it has a file whole, while the next one is written.
   const syncing: Promise<void>[] = [];
+  const unfinished = new Set<() => Promise<void>>();
   const file = async (name: string): Promise<FileInPack> => {
     const path = join(draft, name);
     await mkdir(dirname(path), { recursive: true });
@@ -69,6 +70,11 @@ export async function openPack(out: string): Promise<Pack> {
     let gathered = 0;
     // One piece at a time is on its way to the disk, while the next one is made.
     let written: Promise<void> = Promise.resolve();
+    const abandon = async () => {
+      await written.catch(() => {});
+      await handle.close();
+    };
+    unfinished.add(abandon);
     const flush = async () => {
       const content = Buffer.concat(pieces);
       pieces = [];
@@ -89,6 +95,7 @@ export async function openPack(out: string): Promise<Pack> {
       async end({ rows, totals }) {
         await flush();
         await written;
+        unfinished.delete(abandon);
         files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
         const synced = handle.sync().finally(() => handle.close());
         synced.catch(() => {}); // Told by publish.
@@ -132,7 +139,7 @@ export async function openPack(out: string): Promise<Pack> {
         return createHash('sha256').update(text).digest('hex');
       }),
     async discard() {
-      await Promise.allSettled(syncing);
+      await Promise.allSettled([...syncing, ...[...unfinished].map((abandon) => abandon())]);
       await rm(draft, { recursive: true, force: true }).catch(() => {});
       process.off('exit', remove);
     },

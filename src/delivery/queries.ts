@@ -51,8 +51,8 @@ export const workerLives = (number: string) => `${number} IN (${LIVING_WORKERS})
 const SENDINGS: Statement = {
   name: 'delivery.sendings',
   text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
-     SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.drawing_at, s.recipients, s.envelope_from,
-            s.attempts, s.unclear_attempts, s.worker,
+     SELECT s.document_id, s.sending_id, s.status, s.reason, s.message_id, s.message, s.drawing_at, s.recipients,
+            s.envelope_from, s.attempts, s.unclear_attempts, s.worker,
             CASE WHEN s.worker IS NULL THEN false ELSE s.worker IN (SELECT number FROM living) END AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
      FROM unnest(CAST($1 AS bigint[])) AS wanted (document_id)
@@ -307,7 +307,8 @@ const CLAIM: Statement = {
   text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
      UPDATE sendings s SET status = 'sending', worker = c.worker, recipients = c.recipients,
             envelope_from = c."envelopeFrom", message = substring(CAST($1 AS bytea) FROM c.start FOR c.length),
-            drawing_at = c."drawingAt", message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now, reason = NULL
+            drawing_at = c."drawingAt", message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now,
+            reason = NULL
      FROM json_to_recordset(CAST($2 AS json)) AS c (
        "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
        length integer, "drawingAt" integer, sha256 text, drawing text, now timestamptz)
@@ -447,8 +448,8 @@ export async function withdrawSending(
 ): Promise<'withdrawn' | 'uncertain' | undefined> {
   const [taken] = await query<{ status: 'withdrawn' | 'uncertain' }>(
     tx,
-    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END, message = NULL, drawing_at = NULL,
-            reason = 'the document was voided before it was sent'
+    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
+            message = NULL, drawing_at = NULL, reason = 'the document was voided before it was sent'
      WHERE sending_id = :sendingId AND status IN ('queued', 'held') RETURNING status`,
     { sendingId },
   );

@@ -15,6 +15,7 @@ export const freedOfInvoice = (document: string): string => `
    WHERE a.document_id = ${document}),
   (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
    WHERE a.invoice_id = ${document})`;
+
 const OPEN_FROM = `greatest(first_open_day(), ${freedOfInvoice('CAST(:documentId AS bigint)')})`;
 
 export interface DocumentRow {
@@ -229,7 +230,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
   await execute(
     tx,
     // An attempt whose end nobody saw may have arrived: that is not taken back, and not repeated either.
-    `UPDATE sendings SET message = NULL,
+    `UPDATE sendings SET message = NULL, drawing_at = NULL,
             status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
             reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
                           ELSE 'the document was voided before it was sent' END

@@ -504,9 +504,11 @@ const WAYS_OF_FINDING = [
               sum(l.amount) OVER (PARTITION BY w.movement_id) AS told, count(*) OVER (PARTITION BY w.movement_id) AS lines
        FROM waiting w JOIN owners o ON o.account = w.account
        JOIN LATERAL (
-         SELECT * FROM settlement_lines WHERE payment = w.payment
+         SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
+         FROM settlement_lines WHERE payment = w.payment
          UNION
-         SELECT * FROM settlement_lines WHERE transfer = w.transfer
+         SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
+         FROM settlement_lines WHERE transfer = w.transfer
        ) AS l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
        WHERE w.told_by = 'processor'
      ),`,

@@ -1,3 +1,4 @@
+/** Who did what: every command that changes something leaves one event, and a command that changes nothing leaves none. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
