@@ -174,6 +174,10 @@ const cells = (text: string): string[] => {
 function expectReadRight(bytes: Buffer, format: RowFormat, records: readonly SourceRecord[]): void {
   const lines = linesOf(bytes);
   const header = lines.findIndex((line) => line.trim() !== '');
+  if (format === 'csv' && header === -1) {
+    expect(records).toMatchObject([{ line: 1, raw: '', fatal: true, problem: { code: 'header_missing' } }]);
+    return;
+  }
   let names: string[] | undefined;
   const taken = new Set(format === 'csv' && records[0]?.line !== header + 1 ? [header + 1] : []);
   for (const { line, raw, texts, problem } of records) {
