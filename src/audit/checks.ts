@@ -57,12 +57,6 @@ function fromQuery(text: string): Check['run'] {
   };
 }
 
-/** One way over everything, another for one month. */
-const byScope =
-  (everything: Check['run'], ofMonth: Check['run']): Check['run'] =>
-  (tx, scope) =>
-    scope.month === null ? everything(tx, scope) : ofMonth(tx, scope);
-
 const ofRows =
   (name: keyof RowFindings): Check['run'] =>
   async (_, { rows }) =>
@@ -70,11 +64,7 @@ const ofRows =
 
 export const CHECKS: readonly Check[] = [
   { name: 'rows_balance', invariant: 1, run: ofRows('rows_balance') },
-  {
-    name: 'rows_within_their_quotes',
-    invariant: 1,
-    run: byScope(fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES), fromQuery(sql.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
-  },
+  { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
   { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(sql.ACCEPTANCES_ARE_THEIR_ROWS) },
   { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
   { name: 'seals_recomputed', invariant: 2, run: findBrokenSeals },

@@ -18,18 +18,28 @@ export const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
   .map(([digits, codes]) => `WHEN currency IN (${codes.map((code) => `'${code}'`).join(', ')}) THEN ${digits}`)
   .join(' ')} ELSE 2 END`;
 
-/** The rows that a closed month bills, as entries `e`: those posted after the month before it and up to it. */
-export const ROWS_OF_MONTH = `e.posted_month <= :month
-  AND e.posted_month > coalesce((SELECT previous FROM closed_months WHERE month = :month), '')`;
-
-/** What the rows of these quotes come to. */
-const sumsOfQuotes = (rows: string) => `
+/**
+ * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero; no quote
+ * is accepted twice. Only the quotes that have such rows are summed, one in twelve; all are compared with each other by
+ * eight bytes of hash. Summing every quote took 3.5 µs a row, this takes 2.
+ */
+export const ROWS_WITHIN_THEIR_QUOTES = `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
          sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
          min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency
-  FROM ${rows} GROUP BY partner_id, quote_id`;
-
-const OUTSIDE_THEIR_QUOTES = `differences AS (
+  FROM entries
+  WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted')
+  GROUP BY partner_id, quote_id
+), alike AS MATERIALIZED (
+  SELECT hash_record_extended(ROW(partner_id, quote_id), 0) AS hash
+  FROM entries WHERE kind = 'quote_accepted' GROUP BY 1 HAVING count(*) > 1
+), repeated AS (
+  SELECT partner_id, quote_id, count(*) AS acceptances FROM entries
+  WHERE kind = 'quote_accepted' AND hash_record_extended(ROW(partner_id, quote_id), 0) IN (SELECT hash FROM alike)
+  GROUP BY partner_id, quote_id HAVING count(*) > 1
+), inspected AS (
+  SELECT FROM entries WHERE kind = 'quote_accepted' UNION ALL SELECT FROM quotes WHERE acceptances = 0
+), differences AS (
   SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
          format('%s acceptance(s), %s, %s, sums %s %s %s', acceptances,
                 CASE WHEN one_policy THEN 'one policy' ELSE 'several policies' END,
@@ -40,52 +50,6 @@ const OUTSIDE_THEIR_QUOTES = `differences AS (
   UNION ALL
   SELECT format('quote %s of %s', quote_id, partner_id), format('is accepted %s times', acceptances) FROM repeated
 )`;
-
-/**
- * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero; no quote
- * is accepted twice. Only the quotes that have such rows are summed, one in twelve; all are compared with each other by
- * eight bytes of hash. Summing every quote took 3.5 µs a row, this takes 2.
- */
-export const ROWS_WITHIN_THEIR_QUOTES = `quotes AS MATERIALIZED (
-  ${sumsOfQuotes(`entries
-  WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted')`)}
-), alike AS MATERIALIZED (
-  SELECT hash_record_extended(ROW(partner_id, quote_id), 0) AS hash
-  FROM entries WHERE kind = 'quote_accepted' GROUP BY 1 HAVING count(*) > 1
-), repeated AS (
-  SELECT partner_id, quote_id, count(*) AS acceptances FROM entries
-  WHERE kind = 'quote_accepted' AND hash_record_extended(ROW(partner_id, quote_id), 0) IN (SELECT hash FROM alike)
-  GROUP BY partner_id, quote_id HAVING count(*) > 1
-), inspected AS (
-  SELECT FROM entries WHERE kind = 'quote_accepted' UNION ALL SELECT FROM quotes WHERE acceptances = 0
-), ${OUTSIDE_THEIR_QUOTES}`;
-
-/**
- * The same of the quotes that a month has rows of. Their other rows, of whatever month, are looked up by the keys that
- * rows are known by: over all rows, the twelfth month took half as long again as the first.
- */
-export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = `of_month AS MATERIALIZED (
-  SELECT partner_id, quote_id, kind FROM entries e WHERE ${ROWS_OF_MONTH}
-), accepted AS MATERIALIZED (
-  SELECT e.partner_id, e.quote_id, e.kind, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount
-  FROM (SELECT DISTINCT partner_id, quote_id FROM of_month) m
-  JOIN entries e ON e.partner_id = m.partner_id AND e.kind = 'quote_accepted'
-    AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = m.quote_id
-), changed AS MATERIALIZED (
-  SELECT DISTINCT partner_id, quote_id FROM of_month m
-  WHERE EXISTS (SELECT FROM entries e
-                WHERE e.partner_id = m.partner_id AND e.quote_id = m.quote_id AND e.kind <> 'quote_accepted')
-), quotes AS MATERIALIZED (
-  ${sumsOfQuotes(`(SELECT a.* FROM changed JOIN accepted a USING (partner_id, quote_id)
-        UNION ALL
-        SELECT e.partner_id, e.quote_id, e.kind, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount
-        FROM changed c
-        JOIN entries e ON e.partner_id = c.partner_id AND e.quote_id = c.quote_id AND e.kind <> 'quote_accepted') AS rows`)}
-), repeated AS (
-  SELECT partner_id, quote_id, count(*) AS acceptances FROM accepted GROUP BY partner_id, quote_id HAVING count(*) > 1
-), inspected AS (
-  SELECT FROM of_month WHERE kind = 'quote_accepted' UNION ALL SELECT FROM quotes WHERE acceptances = 0
-), ${OUTSIDE_THEIR_QUOTES}`;
 
 /** What was accepted over HTTP is in the ledger as it was offered: same partner, ids, policy, currency and amounts. */
 export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (

@@ -7,7 +7,7 @@ import { DateTime } from 'luxon';
 import { query, sendWithin, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
 import type { Difference, Finding } from './checks.ts';
-import { LAST_OF_CHAIN, MINOR_DIGITS, ROWS_OF_MONTH, SIGN } from './queries.ts';
+import { LAST_OF_CHAIN, MINOR_DIGITS, SIGN } from './queries.ts';
 
 export const CHECKS_OF_ROWS = [
   'rows_balance',
@@ -26,7 +26,9 @@ const UNBALANCED = `(
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
-const IN_SCOPE = `(CAST(:month AS text) IS NULL OR (${ROWS_OF_MONTH}))`;
+// The rows that a closed month bills: those posted after the month before it and up to it.
+const IN_SCOPE = `(CAST(:month AS text) IS NULL
+  OR (e.posted_month <= :month AND e.posted_month > coalesce((SELECT previous FROM closed_months WHERE month = :month), '')))`;
 
 const sums = (of: (column: string) => string) =>
   ['spot_price', 'partner_cut', 'invoice_amount'].map((column) => `${of(column)} AS ${column}`).join(', ');
