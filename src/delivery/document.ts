@@ -9,7 +9,7 @@ import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { documentFace } from '../documents/document.ts';
 import type { DocumentFace } from '../documents/face.ts';
 import { whyHeld } from '../documents/hold.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments, withdrawSendings } from '../documents/queries.ts';
 import { Refusal } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
@@ -31,7 +31,6 @@ import {
   type RowOfDocument,
   readPaymentLinks,
   type SendingRow,
-  withdrawSending,
 } from './queries.ts';
 import { rowsCsv } from './rows.ts';
 import type { DeliverySteps, StepsTogether } from './together.ts';
@@ -124,9 +123,9 @@ async function deliverSending(deliverer: Underway, documentId: number, worker: n
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number } = document;
   if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
-    const status = await database.transaction((tx) => withdrawSending(tx, sending.sending_id));
-    if (status === undefined) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
-    return { number, status, detail: 'it was voided before it was sent' };
+    const [taken] = await database.transaction((tx) => withdrawSendings(tx, [documentId]));
+    if (taken === undefined) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
+    return { number, status: taken.status, detail: 'it was voided before it was sent' };
   }
   if (sending.status !== 'queued' && sending.status !== 'held' && sending.status !== 'sending') {
     return { number, status: sending.status, detail: sending.reason ?? '', before: true };

@@ -438,24 +438,6 @@ export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Pr
   return rows.map((row) => row.document_id);
 }
 
-/**
- * Takes back what of a void document has not gone out, and says what became of it; undefined where a worker has it in
- * hand. An attempt whose end nobody saw may have arrived: that stays a question for a person.
- */
-export async function withdrawSending(
-  tx: Transaction,
-  sendingId: number,
-): Promise<'withdrawn' | 'uncertain' | undefined> {
-  const [taken] = await query<{ status: 'withdrawn' | 'uncertain' }>(
-    tx,
-    `UPDATE sendings SET status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
-            message = NULL, drawing_at = NULL, reason = 'the document was voided before it was sent'
-     WHERE sending_id = :sendingId AND status IN ('queued', 'held') RETURNING status`,
-    { sendingId },
-  );
-  return taken?.status;
-}
-
 /** E-mails by how they stand. */
 export interface EmailCounts {
   readonly sent: number;

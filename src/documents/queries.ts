@@ -227,17 +227,27 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
      FROM credit_applications WHERE invoice_id = ANY (CAST(:ids AS bigint[]))`,
     bindings,
   );
-  await execute(
+  await withdrawSendings(tx, ids);
+  await enqueueLook(tx, ids);
+}
+
+/**
+ * Takes back what of void documents has not gone out, and says what became of it; nothing where a worker has it in hand.
+ * An attempt whose end nobody saw may have arrived: that is neither taken back nor repeated, and a person is asked.
+ */
+export function withdrawSendings(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ status: 'withdrawn' | 'uncertain' }[]> {
+  return query(
     tx,
-    // An attempt whose end nobody saw may have arrived: that is not taken back, and not repeated either.
     `UPDATE sendings SET message = NULL, drawing_at = NULL,
             status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
             reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
                           ELSE 'the document was voided before it was sent' END
-     WHERE document_id = ANY (CAST(:ids AS bigint[])) AND status IN ('queued', 'held')`,
-    bindings,
+     WHERE document_id = ANY (CAST(:documentIds AS bigint[])) AND status IN ('queued', 'held') RETURNING status`,
+    { documentIds },
   );
-  await enqueueLook(tx, ids);
 }
 
 /** Has delivery look at documents: their payment links must follow what is owed. */

@@ -130,7 +130,8 @@ test('voids beside workers: each document is either withdrawn unsent, or sent on
     ]);
     await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
     await world.deliver();
-    const states = (await Promise.all(numbers.map((number) => sendings(world, number)))).flat();
+    const states = [];
+    for (const number of numbers) states.push(...(await sendings(world, number)));
     const sent = states.filter(({ status }) => status === 'sent').length;
     expect(states.every(({ status }) => status === 'sent' || status === 'withdrawn')).toBe(true);
     expect(server.mails.length).toBe(sent);
