@@ -7,6 +7,7 @@ import { sendWithin, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { findChangedDrawings } from './drawings.ts';
 import * as payments from './payments.ts';
+import type { JournalFindings } from './postings.ts';
 import * as sql from './queries.ts';
 import type { RowFindings } from './rows.ts';
 import { findBrokenSeals } from './seals.ts';
@@ -26,8 +27,11 @@ export interface Finding {
 /** What is looked at: one closed month, or everything. */
 export interface Scope {
   readonly month: Month | null;
-  /** What the checks of rows find: asked for by the first of them, and there for the others. */
+  /** The month closed before it; '' before the first, which bills the rows of all earlier ones too. */
+  readonly after: Month | '';
+  /** What the checks of rows, and those of the journal, find: asked for by the first of them, and there for the others. */
   readonly rows: () => Promise<RowFindings>;
+  readonly journal: () => Promise<JournalFindings>;
 }
 
 export interface Check {
@@ -48,23 +52,38 @@ function fromQuery(text: string): Check['run'] {
                      FROM differences d), '[]') AS differences`;
   const statement = {
     name: `verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`,
-    text: whole.replaceAll(':month', '$1'),
+    text: whole.replaceAll(':month', '$1').replaceAll(':after', '$2'),
   };
-  const values = statement.text.includes('$1') ? (month: Month | null) => [month] : () => [];
-  return async (tx, { month }) => {
-    const [found] = await sendWithin(tx)<Finding>(statement, values(month));
+  const taken = ['$1', '$2'].filter((each) => statement.text.includes(each)).length;
+  return async (tx, { month, after }) => {
+    const [found] = await sendWithin(tx)<Finding>(statement, [month, after].slice(0, taken));
     return found as Finding;
   };
 }
+
+/** One way over everything, another for one month. */
+const byScope =
+  (everything: Check['run'], ofMonth: Check['run']): Check['run'] =>
+  (tx, scope) =>
+    scope.month === null ? everything(tx, scope) : ofMonth(tx, scope);
 
 const ofRows =
   (name: keyof RowFindings): Check['run'] =>
   async (_, { rows }) =>
     (await rows())[name];
 
+const ofJournal =
+  (name: keyof JournalFindings): Check['run'] =>
+  async (_, { journal }) =>
+    (await journal())[name];
+
 export const CHECKS: readonly Check[] = [
   { name: 'rows_balance', invariant: 1, run: ofRows('rows_balance') },
-  { name: 'rows_within_their_quotes', invariant: 1, run: fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES) },
+  {
+    name: 'rows_within_their_quotes',
+    invariant: 1,
+    run: byScope(fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES), fromQuery(sql.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
+  },
   { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(sql.ACCEPTANCES_ARE_THEIR_ROWS) },
   { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
   { name: 'seals_recomputed', invariant: 2, run: findBrokenSeals },
@@ -78,7 +97,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'documents_add_up', invariant: 7, run: fromQuery(sql.DOCUMENTS_ADD_UP) },
   { name: 'voids_and_replacements', invariant: 7, run: fromQuery(sql.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', invariant: 8, run: fromQuery(sql.BALANCES_WITHIN_DOCUMENTS) },
-  { name: 'journal_balances', invariant: 8, run: fromQuery(sql.JOURNAL_BALANCES) },
+  { name: 'journal_balances', invariant: 8, run: ofJournal('journal_balances') },
   { name: 'accounts_tie', invariant: 8, run: fromQuery(sql.ACCOUNTS_TIE) },
   { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
   { name: 'payments_within_their_amounts', invariant: 8, run: fromQuery(payments.PAYMENTS_WITHIN_THEIR_AMOUNTS) },
@@ -103,7 +122,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(sql.SHARES_ARE_OF_THEIR_QUOTES) },
   { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(sql.MISSING_SHARES_ARE_BILLED) },
   { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },
-  { name: 'processor_ties', invariant: 8, run: fromQuery(sql.PROCESSOR_TIES) },
+  { name: 'processor_ties', invariant: 8, run: ofJournal('processor_ties') },
   { name: 'drawings_as_issued', invariant: 9, run: findChangedDrawings },
   { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
   { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },

@@ -6,8 +6,8 @@
 import { DateTime } from 'luxon';
 import { query, sendWithin, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
-import type { Difference, Finding } from './checks.ts';
-import { LAST_OF_CHAIN, MINOR_DIGITS, SIGN } from './queries.ts';
+import type { Difference, Finding, Scope } from './checks.ts';
+import { found, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
 
 export const CHECKS_OF_ROWS = [
   'rows_balance',
@@ -26,19 +26,12 @@ const UNBALANCED = `(
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
-// The rows that a closed month bills: those posted after the month before it and up to it.
-const IN_SCOPE = `(CAST(:month AS text) IS NULL
-  OR (e.posted_month <= :month AND e.posted_month > coalesce((SELECT previous FROM closed_months WHERE month = :month), '')))`;
+const IN_SCOPE = `(CAST(:month AS text) IS NULL OR ${OF_MONTH})`;
 
 const sums = (of: (column: string) => string) =>
   ['spot_price', 'partner_cut', 'invoice_amount'].map((column) => `${of(column)} AS ${column}`).join(', ');
 
 const SUMMED = sums((column) => `sum(${column})`);
-
-const found = (name: string) => `
-  (SELECT count(*) FROM ${name}) AS ${name}_inspected,
-  (SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
-   FROM ${name}_differences) AS ${name}_differences`;
 
 const SQL = `WITH lines AS MATERIALIZED (
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count, ${SUMMED},
@@ -154,51 +147,43 @@ interface Found {
   readonly rows: number;
   readonly unbalanced: number;
   readonly months: readonly ZoneMonth[];
-  readonly documents_found_inspected: number;
-  readonly documents_found_differences: readonly Difference[];
-  readonly lines_found_inspected: number;
-  readonly lines_found_differences: readonly Difference[];
-  readonly places_inspected: number;
-  readonly places_differences: readonly Difference[];
-  readonly counts_inspected: number;
-  readonly counts_differences: readonly Difference[];
+  readonly documents_found: Finding;
+  readonly lines_found: Finding;
+  readonly places: Finding;
+  readonly counts: Finding;
 }
 
-const JUDGE_ROWS = { name: 'judge_rows', text: SQL.replaceAll(':month', '$1') };
+type ScopeOfRows = Pick<Scope, 'month' | 'after'>;
+
+const JUDGE_ROWS = { name: 'judge_rows', text: SQL.replaceAll(':month', '$1').replaceAll(':after', '$2') };
 
 /** Of one closed month, or of everything. */
-export async function judgeRows(tx: Transaction, month: Month | null): Promise<RowFindings> {
-  const [sums] = (await sendWithin(tx)<Found>(JUDGE_ROWS, [month])) as [Found];
+export async function judgeRows(tx: Transaction, scope: ScopeOfRows): Promise<RowFindings> {
+  const [sums] = (await sendWithin(tx)<Found>(JUDGE_ROWS, [scope.month, scope.after])) as [Found];
   const astray = sums.months.filter(isAstray);
   return {
     rows_balance: {
       inspected: sums.rows,
-      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, month),
+      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, scope),
     },
     rows_in_their_months: {
       inspected: sums.rows,
-      differences: astray.length === 0 ? [] : await findAstray(tx, month, astray),
+      differences: astray.length === 0 ? [] : await findAstray(tx, scope, astray),
     },
-    documents_are_their_rows: {
-      inspected: sums.documents_found_inspected,
-      differences: sums.documents_found_differences,
-    },
-    lines_are_their_rows: { inspected: sums.lines_found_inspected, differences: sums.lines_found_differences },
-    rows_are_billed_or_open: { inspected: sums.places_inspected, differences: sums.places_differences },
-    every_partner_and_document_counted: {
-      inspected: sums.counts_inspected,
-      differences: sums.counts_differences,
-    },
+    documents_are_their_rows: sums.documents_found,
+    lines_are_their_rows: sums.lines_found,
+    rows_are_billed_or_open: sums.places,
+    every_partner_and_document_counted: sums.counts,
   };
 }
 
-function findUnbalanced(tx: Transaction, month: Month | null): Promise<Difference[]> {
+function findUnbalanced(tx: Transaction, scope: ScopeOfRows): Promise<Difference[]> {
   return query(
     tx,
     `SELECT format('row %s of %s', entry_id, partner_id) AS subject,
             format('%s %s = %s + %s in %s', kind, spot_price, partner_cut, invoice_amount, currency) AS detail
      FROM entries e WHERE ${IN_SCOPE} AND ${UNBALANCED} ORDER BY entry_id`,
-    { month },
+    { ...scope },
   );
 }
 
@@ -209,7 +194,7 @@ function isAstray({ time_zone, month, earliest, latest, posted_before }: ZoneMon
   return posted_before || DateTime.fromISO(earliest) < startsAt || DateTime.fromISO(latest) >= endsAt;
 }
 
-function findAstray(tx: Transaction, month: Month | null, astray: readonly ZoneMonth[]): Promise<Difference[]> {
+function findAstray(tx: Transaction, scope: ScopeOfRows, astray: readonly ZoneMonth[]): Promise<Difference[]> {
   const intervals = astray.map((each) => {
     const { startsAt, endsAt } = monthInterval(each.month, each.time_zone);
     return { ...each, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
@@ -223,6 +208,6 @@ function findAstray(tx: Transaction, month: Month | null, astray: readonly ZoneM
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = e.time_zone AND i.month = e.month
      WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
      ORDER BY e.entry_id`,
-    { month, intervals: JSON.stringify(intervals) },
+    { ...scope, intervals: JSON.stringify(intervals) },
   );
 }

@@ -1,9 +1,10 @@
 /** Verifying: every check over one consistent picture of the database. Refusals: nothing_to_verify, month_not_closed. */
-import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors.ts';
 import type { Month } from '../month.ts';
 import { CHECKS, type Difference, type Scope } from './checks.ts';
-import { judgeRows, type RowFindings } from './rows.ts';
+import { judgeJournal } from './postings.ts';
+import { judgeRows } from './rows.ts';
 
 export interface CheckReport {
   readonly check: string;
@@ -25,16 +26,11 @@ export async function verify(
   month: Month | undefined,
   onCheck?: (report: CheckReport) => void,
 ): Promise<Verification> {
-  const { rows, closed } = await queryOne<{ rows: boolean; closed: boolean }>(
-    tx,
-    `SELECT EXISTS (SELECT FROM entries) AS rows, EXISTS (SELECT FROM closed_months WHERE month = :month) AS closed`,
-    { month: month ?? null },
-  );
-  if (month !== undefined && !closed) throw refuse('month_not_closed', { month });
+  const scope = await scopeOf(tx, month ?? null);
+  const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM entries) AS rows`);
   if (!rows) throw refuse('nothing_to_verify', {});
   // Rows are grouped by hashing rather than sorting: over a million of them a third of the time.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
-  const scope = scopeOf(tx, month ?? null);
   const checks: CheckReport[] = [];
   for (const { name, run } of CHECKS) {
     const report = { check: name, ...(await run(tx, scope)) };
@@ -50,13 +46,21 @@ export async function verify(
 }
 
 /** What the checks look at, within this transaction. */
-export function scopeOf(tx: Transaction, month: Month | null): Scope {
-  let judged: Promise<RowFindings> | undefined;
-  return {
-    month,
-    rows() {
-      judged ??= judgeRows(tx, month);
-      return judged;
-    },
+export async function scopeOf(tx: Transaction, month: Month | null): Promise<Scope> {
+  const [closed] = await query<{ after: Month | '' }>(
+    tx,
+    `SELECT coalesce(previous, '') AS after FROM closed_months WHERE month = :month`,
+    { month },
+  );
+  if (month !== null && closed === undefined) throw refuse('month_not_closed', { month });
+  const looked = { month, after: closed?.after ?? '' } as const;
+  return { ...looked, rows: once(() => judgeRows(tx, looked)), journal: once(() => judgeJournal(tx, month)) };
+}
+
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let done: Promise<Result> | undefined;
+  return () => {
+    done ??= work();
+    return done;
   };
 }

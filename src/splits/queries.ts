@@ -728,10 +728,9 @@ export interface PositionQuestion {
   readonly lateAfterDays: number;
 }
 
-/** Of the quotes with a row of a month, or of all where `:month` is null. Inside of a WITH. */
-export const POSITIONS = `scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM entries
-       WHERE (CAST(:month AS text) IS NULL OR posted_month = :month) AND arrangement = 'connected_account'
+/** Of the quotes with a row of a month. Inside of a WITH. */
+const POSITIONS = `scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM entries WHERE posted_month = :month AND arrangement = 'connected_account'
      ), facts AS (
        -- All that is known of each quote in one column of time: these are sorted and summed, never joined to each other.
        SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,

@@ -80,21 +80,30 @@ async function correctSome(): Promise<void> {
 
 class Undo extends Error {}
 
-/** Verifies a database damaged by these statements, with every trigger off, and undoes the damage. */
-async function verifyDamaged(statements: readonly string[], month?: Month): Promise<Verification> {
-  let found: Verification | undefined;
+/** What is seen of a database damaged by these statements, with every trigger off; undoes the damage. */
+async function ofDamaged<Seen>(
+  statements: readonly string[],
+  look: (tx: Knex.Transaction) => Promise<Seen>,
+): Promise<Seen> {
+  let seen: Seen | undefined;
   await owner
     .transaction(async (tx) => {
       await tx.raw('SET LOCAL session_replication_role = replica');
       for (const statement of statements) await tx.raw(statement);
-      found = await verify(tx, month);
+      seen = await look(tx);
       throw new Undo();
     })
     .catch((error: unknown) => {
       if (!(error instanceof Undo)) throw error;
     });
-  return found as Verification;
+  return seen as Seen;
 }
+
+const verifyDamaged = (statements: readonly string[], month?: Month): Promise<Verification> =>
+  ofDamaged(statements, (tx) => verify(tx, month));
+
+const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise<Row[]> =>
+  ofDamaged(statements, async (tx) => (await tx.raw<{ rows: Row[] }>(sql)).rows);
 
 const failing = (found: Verification) =>
   found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);
@@ -163,6 +172,16 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
        invoice_amount, time_zone, month, arrangement, recorded_at)
      SELECT partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at
+     FROM entries WHERE entry_id = ${FIRST_ROW}`,
+  ],
+  [
+    'a quote accepted again in a later month',
+    'rows_within_their_quotes',
+    'DROP INDEX entries_known_once',
+    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+       invoice_amount, time_zone, month, arrangement, recorded_at)
+     SELECT partner_id, '2026-08', kind, quote_id, policy_id, currency, '2026-08-12T12:00:00Z', spot_price, partner_cut,
+       invoice_amount, time_zone, '2026-08', arrangement, recorded_at
      FROM entries WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
@@ -488,6 +507,36 @@ for (const [what, check, ...statements] of DAMAGES) {
     }
   });
 }
+
+test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
+  'asked for a month, verify sees %s where the month has a row of the quote, and only there',
+  async (_, check, ...statements) => {
+    const all = differencesOf(check, await verifyDamaged(statements));
+    for (const month of ['2026-07', '2026-08', '2026-09'] as Month[]) {
+      const those = `SELECT DISTINCT format('quote %s of %s', quote_id, partner_id) AS quote FROM entries WHERE posted_month = '${month}'`;
+      const quotes = await rowsOfDamaged<{ quote: string }>(statements, those);
+      const ofMonth = all.filter((difference) => quotes.some(({ quote }) => difference.startsWith(`${quote}: `)));
+      expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(ofMonth);
+    }
+  },
+);
+
+test('asked for a month, verify sees what the journal of that month lacks of what is to come by the processor', async () => {
+  const [, check, ...statements] =
+    DAMAGES.find(([what]) => what === 'a share taken off its quote in the journal') ?? [];
+  const all = differencesOf(check as string, await verifyDamaged(statements));
+  expect(all).not.toEqual([]);
+  for (const month of ['2026-07', '2026-08', '2026-09'] as Month[]) {
+    expect(differencesOf(check as string, await verifyDamaged(statements, month))).toEqual(
+      all.filter((difference) => difference.includes(`: ${month} leaves`)),
+    );
+  }
+});
+
+const differencesOf = (check: string, { checks }: Verification): string[] =>
+  checks
+    .filter((each) => each.check === check)
+    .flatMap(({ differences }) => differences.map(({ subject, detail }) => `${subject}: ${detail}`));
 
 test('every check has a damage here that it sees', () => {
   const tried = new Set(DAMAGES.map(([, check]) => check));

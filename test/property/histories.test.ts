@@ -56,7 +56,7 @@ class Witness {
 /** The checks of verify but for drawing everything anew, which the end of each history does. */
 async function expectBooksToTie(): Promise<void> {
   await world.database.reading(async (tx) => {
-    const scope = scopeOf(tx, null);
+    const scope = await scopeOf(tx, null);
     for (const { name, run } of CHECKS) {
       if (name === 'drawings_as_issued') continue;
       const { differences } = await run(tx, scope);
