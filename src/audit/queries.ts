@@ -24,28 +24,25 @@ export const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
   .map(([digits, codes]) => `WHEN currency IN (${codes.map((code) => `'${code}'`).join(', ')}) THEN ${digits}`)
   .join(' ')} ELSE 2 END`;
 
-/** Eight bytes for a quote: enough to tell which may be the same. */
-const QUOTE_HASH = `hash_record_extended(ROW(partner_id, quote_id), 0)`;
-
 /** The rows that a closed month bills: those posted after the month before it (`:after`) and up to it. */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
 
 /**
  * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero; no quote
- * is accepted twice. Only the quotes that have such rows, `changed`, are summed, one in twelve, and only those whose hash
- * is not the only one of its kind, `alike`, compared. Summing every quote took 3.5 µs a row, this takes 2.
+ * is accepted twice. Only the quotes that have such rows, `changed`, are summed, one in twelve, and only those that may
+ * have been accepted twice, `suspected`, counted. Summing every quote took 3.5 µs a row, this takes 2.
  */
-const rowsWithinTheirQuotes = (changed: string, alike: string) => `quotes AS MATERIALIZED (
+const rowsWithinTheirQuotes = (changed: string, suspected: string) => `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
          sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
          min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency
   FROM entries WHERE (partner_id, quote_id) IN (${changed})
   GROUP BY partner_id, quote_id
-), alike AS MATERIALIZED (
-  ${alike}
+), suspected AS MATERIALIZED (
+  ${suspected}
 ), repeated AS (
   SELECT partner_id, quote_id, count(*) AS acceptances FROM entries
-  WHERE kind = 'quote_accepted' AND ${QUOTE_HASH} IN (SELECT hash FROM alike)
+  WHERE kind = 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM suspected)
   GROUP BY partner_id, quote_id HAVING count(*) > 1
   UNION
   SELECT partner_id, quote_id, acceptances FROM quotes WHERE acceptances > 1
@@ -61,26 +58,33 @@ const rowsWithinTheirQuotes = (changed: string, alike: string) => `quotes AS MAT
   SELECT format('quote %s of %s', quote_id, partner_id), format('is accepted %s times', acceptances) FROM repeated
 )`;
 
+/** Acceptances that have the hash of another one. Eight bytes for a quote are grouped three times as fast as its ids. */
+function alike(of: string): string {
+  const hash = `hash_record_extended(ROW(partner_id, quote_id), 0)`;
+  const acceptances = `FROM entries WHERE kind = 'quote_accepted' AND ${of}`;
+  return `SELECT partner_id, quote_id ${acceptances}
+    AND ${hash} IN (SELECT ${hash} ${acceptances} GROUP BY 1 HAVING count(*) > 1)`;
+}
+
 export const ROWS_WITHIN_THEIR_QUOTES = `${rowsWithinTheirQuotes(
   `SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted'`,
-  `SELECT ${QUOTE_HASH} AS hash FROM entries WHERE kind = 'quote_accepted' GROUP BY 1 HAVING count(*) > 1`,
+  alike('true'),
 )}, inspected AS (
   SELECT FROM entries WHERE kind = 'quote_accepted'
 )`;
 
 /**
- * The same of the quotes that a month has a row of, with their rows of any month. The rows of other months are told apart
- * by hash, a third of a microsecond each; looking for each quote of the month by its key took 14.
+ * The same of the quotes that a month has a row of, with their rows of any month. The rows of other months pass by once,
+ * half a microsecond each; to look for each quote of the month by its key took 14.
  */
 export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = `${rowsWithinTheirQuotes(
-  `SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted' AND ${OF_MONTH}
-    UNION ALL
-    SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted' AND NOT ${OF_MONTH}
-      AND ${QUOTE_HASH} IN (SELECT ${QUOTE_HASH} FROM entries WHERE ${OF_MONTH})`,
-  `SELECT ${QUOTE_HASH} AS hash FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH} GROUP BY 1 HAVING count(*) > 1
+  `SELECT partner_id, quote_id FROM entries
+   WHERE kind <> 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE ${OF_MONTH})`,
+  `${alike(OF_MONTH)}
   UNION ALL
-  SELECT ${QUOTE_HASH} FROM entries WHERE kind = 'quote_accepted' AND NOT ${OF_MONTH}
-    AND ${QUOTE_HASH} IN (SELECT ${QUOTE_HASH} FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
+  SELECT partner_id, quote_id FROM entries
+  WHERE kind = 'quote_accepted' AND NOT ${OF_MONTH}
+    AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
 )}, inspected AS (
   SELECT FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH}
 )`;
