@@ -488,12 +488,15 @@ by_payment AS MATERIALIZED (
 )`;
 
 /**
- * A share is of an accepted quote of a partner whose account it came to, and what was pulled back and reversed in the
- * ledger is a reversal of just that quote and amount, in a statement and not on an invoice.
+ * A share is of an accepted quote with a row that is routed, of a partner whose account it came to, and what was pulled
+ * back and reversed in the ledger is a reversal of just that quote and amount, in a statement and not on an invoice.
  */
 export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
          e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
+         e.arrangement = 'connected_account' OR EXISTS (
+           SELECT FROM entries o WHERE o.partner_id = r.partner_id AND o.quote_id = r.quote_id
+             AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account') AS to_be_routed,
          EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
                  WHERE m.movement_id = r.movement_id AND a.partner_id = r.partner_id) AS own_account,
          v.routed_share_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
@@ -505,12 +508,13 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   WHERE CAST(:month AS text) IS NULL OR e.posted_month = :month
 ), differences AS (
   SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
-         format('%s %s, of a %s of quote %s%s', amount, currency, coalesce(kind, 'row that is not there'),
-                coalesce(entry_quote, 'none'), CASE WHEN reversed THEN format(', reversed by %s of quote %s',
-                coalesce(reversal_amount::text, 'nothing'), coalesce(reversal_quote, 'none')) ELSE '' END) AS detail
+         format('%s %s, of a %s of quote %s%s%s', amount, currency, coalesce(kind, 'row that is not there'),
+                coalesce(entry_quote, 'none'), CASE WHEN NOT to_be_routed THEN ', all invoiced' END,
+                CASE WHEN reversed THEN format(', reversed by %s of quote %s', coalesce(reversal_amount::text, 'nothing'),
+                                               coalesce(reversal_quote, 'none')) END) AS detail
   FROM inspected
-  WHERE kind IS DISTINCT FROM 'quote_accepted' OR (entry_quote, entry_currency) IS DISTINCT FROM (quote_id, currency)
-     OR NOT own_account
+  WHERE kind IS DISTINCT FROM 'quote_accepted'
+     OR (entry_quote, entry_currency) IS DISTINCT FROM (quote_id, currency) OR NOT own_account OR NOT to_be_routed
      OR (reversed AND (reversal_kind, reversal_quote, reversal_amount, reversal_arrangement)
           IS DISTINCT FROM ('reversal', quote_id, amount, 'connected_account'))
 )`;

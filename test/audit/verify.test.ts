@@ -273,6 +273,12 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     'missing_shares_are_billed',
     `UPDATE missing_shares SET amount = amount + 1`,
   ],
+  [
+    'a share of a quote that is invoiced',
+    'shares_are_of_their_quotes',
+    `UPDATE entries e SET arrangement = 'invoicing' FROM routed_shares r
+     WHERE (r.partner_id, r.posted_month, r.entry_id) = (e.partner_id, e.posted_month, e.entry_id)`,
+  ],
   ['a missing share taken away', 'missing_shares_are_billed', 'DELETE FROM missing_shares'],
   [
     'a share that pays more than came of it',

@@ -272,6 +272,17 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     );
   const injected = Object.fromEntries([...faults].sort(([one], [other]) => (one < other ? -1 : 1)));
 
+  // Reconciling and the journal say the same of what is still to come: all quotes here have a row in July.
+  const openOf = ({ partners }: Awaited<ReturnType<typeof reconcile>>) =>
+    Object.fromEntries(partners.map(({ partner_id, open }) => [partner_id, cents(open)]));
+  const toComeByTheJournal = async () => {
+    const posted = await world.sql<{ partner_id: string; amount: string }>(
+      `SELECT partner_id, sum(amount)::text AS amount FROM journal_months
+       WHERE control = 'assets:receivable:processor' GROUP BY partner_id ORDER BY partner_id`,
+    );
+    return Object.fromEntries(posted.map(({ partner_id, amount }) => [partner_id, cents(amount)]));
+  };
+
   const found = await reconcile();
   expect(byQuote(found), `seed ${seed}`).toEqual(injected);
   expect(
@@ -292,6 +303,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     expect(held, `seed ${seed}`).toBe(got + nameless + others);
     for (const each of sums) expect(cents(each.expected)).toBe(cents(each.routed) + cents(each.open));
   }
+  expect(openOf(found), `seed ${seed}`).toEqual(await toComeByTheJournal());
 
   // What was pulled back becomes reversals, what never came is billed: then only what needs a person is open.
   const { for_person } = await world.database.transaction((tx) => recordReversals(tx, world, july));
@@ -299,6 +311,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   await world.database.transaction((tx) => billMissingShares(tx, world, july));
   const after = await reconcile();
   expect(byQuote(after), `seed ${seed}`).toEqual(injected);
+  expect(openOf(after), `seed ${seed}`).toEqual(await toComeByTheJournal());
   const openNow = after.exceptions.filter(({ open }) => /[1-9]/.test(open));
   // Too much is for a person: a share sent twice, or a charge on our own account of which the fee left us more than ours.
   const owedToUs = openNow.filter(({ status, open }) => status !== 'unknown' && !open.startsWith('-'));
