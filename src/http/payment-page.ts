@@ -6,9 +6,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AchInstructions, Address, WireInstructions } from '../config.ts';
 import { readDocumentRows } from '../delivery/queries.ts';
 import { rowsCsv } from '../delivery/rows.ts';
+import { localeOf } from '../documents/locale.ts';
 import { readPdf } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
-import { dateName, monthName } from '../month.ts';
+import { monthName } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentPage, readPaymentPage } from './queries.ts';
 import type { Shared } from './server.ts';
@@ -17,7 +18,7 @@ const paymentPage = page<PaymentView>('payment');
 const unknownPage = page<Record<string, unknown>>('unknown');
 
 const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
-const KINDS = { quote_accepted: 'Enrollments', requote_accepted: 'Requotes', reversal: 'Reversals' } as const;
+const KINDS = { quote_accepted: 'enrollment', requote_accepted: 'requote', reversal: 'reversal' } as const;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 export function addPaymentPages(app: FastifyInstance, { database, environment, settings, limits }: Shared): void {
@@ -91,7 +92,7 @@ interface PaymentView {
   readonly issuedOn: string;
   readonly replacement: { readonly number: string; readonly href: string } | null;
   readonly purchaseOrder: string;
-  readonly lines: readonly { policy: string; month: string; kind: string; count: string; amount: string }[];
+  readonly lines: readonly { policy: string; month: string; rows: string; amount: string }[];
   readonly totals: readonly { label: string; amount: string }[];
   readonly processorUrl: string;
   readonly reference: string;
@@ -104,7 +105,8 @@ interface PaymentView {
 function viewOf(found: PaymentPage, token: string): PaymentView & { title: string; sandbox: boolean } {
   const { document, instructions } = found;
   const { currency, issuer } = document;
-  const money = (text: string) => Amount.of(text, currency).forPeople();
+  const locale = localeOf(document.address_country);
+  const money = (text: string) => locale.amount(Amount.of(text, currency));
   const isVoid = document.status === 'void';
   const isDue = document.document === 'invoice' && document.status === 'open';
   const isPaid = document.document === 'invoice' && document.status === 'paid';
@@ -114,12 +116,12 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
   const totals = [
     { label: 'Total', amount: money(document.invoice_amount) },
     ...credit('Credit applied', document.credit_applied),
-    ...(partlyPaid ? [{ label: 'Paid or credited', amount: paid.negated().forPeople() }] : []),
+    ...(partlyPaid ? [{ label: 'Paid or credited', amount: locale.amount(paid.negated()) }] : []),
     ...(document.document === 'invoice' && !isVoid ? [{ label: 'Still due', amount: money(document.balance) }] : []),
   ];
   function credit(label: string, text: string): { label: string; amount: string }[] {
     const amount = Amount.of(text, currency);
-    return amount.isZero() ? [] : [{ label, amount: amount.negated().forPeople() }];
+    return amount.isZero() ? [] : [{ label, amount: locale.amount(amount.negated()) }];
   }
   return {
     title: `${heading} ${document.number}`,
@@ -137,8 +139,8 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     balance: money(document.balance),
     amountDue: money(document.amount_due),
     partlyPaid,
-    dueOn: document.due_on === null ? '' : dateName(document.due_on),
-    issuedOn: dateName(document.issued_on),
+    dueOn: document.due_on === null ? '' : locale.date(document.due_on),
+    issuedOn: locale.date(document.issued_on),
     replacement:
       found.replacement_number === null
         ? null
@@ -147,8 +149,7 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     lines: document.lines.map((line) => ({
       policy: line.policy_name,
       month: monthName(line.month),
-      kind: KINDS[line.kind],
-      count: String(line.count),
+      rows: `${locale.number(String(line.count))} ${KINDS[line.kind]}${line.count === 1 ? '' : 's'}`,
       amount: money(line.invoice_amount),
     })),
     totals,

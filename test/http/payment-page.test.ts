@@ -41,6 +41,10 @@ beforeAll(async () => {
     partner({ ...PRICED, partner_id: 'p-new', name: 'Renamed Rides' }),
     partner({ ...PRICED, partner_id: 'p-paid', name: 'Paid Parking' }),
     partner({ ...PRICED, partner_id: 'p-credit', name: 'Credit Cruises' }),
+    partner({
+      ...{ ...PRICED, partner_id: 'p-euro', name: 'Klangwerk', currency: 'EUR', time_zone: 'Europe/Berlin' },
+      address: { line1: 'Kai 1', line2: '', city: 'Berlin', region: '', postal_code: '10999', country: 'DE' },
+    }),
     partner({ ...PRICED, partner_id: 'p-yen', name: 'Tokyo Tickets', currency: 'JPY', time_zone: 'Asia/Tokyo' }),
   ]);
   const returned = quote({ partner_id: 'p-credit', accepted_at: '2026-06-10T12:00:00Z' });
@@ -48,6 +52,7 @@ beforeAll(async () => {
     ...Array.from({ length: 3 }, () => quote()),
     quote({ accepted_at: '2026-06-20T12:00:00Z' }),
     ...['p-void', 'p-new', 'p-paid'].map((partner_id) => quote({ partner_id })),
+    quote({ partner_id: 'p-euro', currency: 'EUR', spotPrice: '2000', partnerCut: '600', invoiceAmount: '1400' }),
     quote({ partner_id: 'p-yen', currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' }),
     returned,
     reversal(returned, { accepted_at: '2026-07-02T12:00:00Z' }),
@@ -57,6 +62,7 @@ beforeAll(async () => {
   await world.deliver();
   Object.assign(paths, {
     due: await pathOf(`partner_id = 'p-1' AND month = '2026-07'`),
+    euro: await pathOf(`partner_id = 'p-euro'`),
     yen: await pathOf(`partner_id = 'p-yen'`),
     void: await pathOf(`partner_id = 'p-void'`),
     replaced: await pathOf(`partner_id = 'p-new'`),
@@ -104,9 +110,9 @@ describe.skipIf(!there)('in a browser without JavaScript', () => {
     for (const said of [
       'SANDBOX',
       'USD 21.00',
-      '31 August 2026',
+      'August 31, 2026',
       'Ticket Protection',
-      '3 Enrollments',
+      '3 enrollments',
       'Pay by ACH',
       'Pay by wire transfer',
     ]) {
@@ -121,6 +127,17 @@ describe.skipIf(!there)('in a browser without JavaScript', () => {
     await page.locator('.copy', { hasText: '123456780' }).first().click();
     expect(await page.evaluate('getComputedStyle(document.querySelector(".copy")).userSelect')).toBe('all');
     expect(await page.evaluate('getSelection().toString()')).toBe('123456780');
+    await page.close();
+  });
+
+  test('amounts and dates are written as on the document: as the partner’s country writes them', async () => {
+    const page = await visit(paths['euro'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toContain('EUR 1.400,00');
+    expect(text).not.toContain('1,400');
+    expect(text).toContain('due on 31 August 2026');
+    expect(text).toContain('1 enrollment');
+    expect(text).not.toContain('enrollments');
     await page.close();
   });
 
@@ -174,6 +191,19 @@ describe.skipIf(!there)('in a browser without JavaScript', () => {
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
       await page.close();
     }
+  });
+
+  test('on a phone, each line of the table takes the whole width, its amount at the right', async () => {
+    const page = await visit(paths['due'] ?? '');
+    const [heading, line, amount, total] = await Promise.all(
+      ['#for', '.lines tbody tr', '.lines tbody .number', '.lines tfoot .number'].map((at) =>
+        page.locator(at).first().boundingBox(),
+      ),
+    );
+    const right = (box: typeof heading) => (box?.x ?? 0) + (box?.width ?? 0);
+    expect(line?.width).toBe(heading?.width);
+    expect([right(amount ?? null), right(total ?? null)]).toEqual([right(heading ?? null), right(heading ?? null)]);
+    await page.close();
   });
 
   test('prints on one page, without the button and the files', async () => {
