@@ -50,13 +50,16 @@ function fromQuery(text: string): Check['run'] {
     SELECT (SELECT count(*) FROM inspected) AS inspected,
            coalesce((SELECT json_agg(json_build_object('subject', d.subject, 'detail', d.detail) ORDER BY d.subject)
                      FROM differences d), '[]') AS differences`;
+  const asked = (['month', 'after'] as const).filter((name) => whole.includes(`:${name}`));
   const statement = {
     name: `verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`,
-    text: whole.replaceAll(':month', '$1').replaceAll(':after', '$2'),
+    text: asked.reduce((text, name, index) => text.replaceAll(`:${name}`, `$${index + 1}`), whole),
   };
-  const taken = ['$1', '$2'].filter((each) => statement.text.includes(each)).length;
-  return async (tx, { month, after }) => {
-    const [found] = await sendWithin(tx)<Finding>(statement, [month, after].slice(0, taken));
+  return async (tx, scope) => {
+    const [found] = await sendWithin(tx)<Finding>(
+      statement,
+      asked.map((name) => scope[name]),
+    );
     return found as Finding;
   };
 }

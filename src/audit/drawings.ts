@@ -6,6 +6,7 @@ import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing
 import { documentFace } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
+import { inMonth } from './queries.ts';
 
 interface KeptDrawing {
   readonly document_id: number;
@@ -52,7 +53,7 @@ async function countDrawings(tx: Transaction, month: string | null): Promise<num
     tx,
     `SELECT count(*)::int AS drawings
      FROM drawings JOIN documents d USING (document_id)
-     WHERE CAST(:month AS text) IS NULL OR d.month = :month`,
+     WHERE ${inMonth('d.month')}`,
     { month },
   );
   return drawings;
@@ -68,7 +69,7 @@ function readDrawingsAfter(tx: Transaction, after: number, month: string | null)
      FROM drawings w
      JOIN documents d USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE w.document_id > :after AND (CAST(:month AS text) IS NULL OR d.month = :month)
+     WHERE w.document_id > :after AND ${inMonth('d.month')}
      ORDER BY w.document_id LIMIT :batch`,
     { after, month, batch: BATCH, libraries: JSON.stringify(librariesByVersion) },
   );

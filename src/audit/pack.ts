@@ -57,9 +57,9 @@ export async function openPack(out: string): Promise<Pack> {
   process.once('exit', remove); // Asked to stop, a command ends at once.
 
   const files: PackedFile[] = [];
-  // How each file ends: it is given up, or once it is whole the disk says that it has it, while the next one is written.
-  const ends = new Map<string, () => Promise<void>>();
-  const allEnded = () => [...ends.values()].map((end) => end());
+  // The disk takes its time to say that it has a file whole, while the next one is written.
+  const syncing: Promise<void>[] = [];
+  const unfinished = new Set<() => Promise<void>>();
   const file = async (name: string): Promise<FileInPack> => {
     const path = join(draft, name);
     await mkdir(dirname(path), { recursive: true });
@@ -70,10 +70,11 @@ export async function openPack(out: string): Promise<Pack> {
     let gathered = 0;
     // One piece at a time is on its way to the disk, while the next one is made.
     let written: Promise<void> = Promise.resolve();
-    ends.set(name, async () => {
+    const abandon = async () => {
       await written.catch(() => {});
       await handle.close();
-    });
+    };
+    unfinished.add(abandon);
     const flush = async () => {
       const content = Buffer.concat(pieces);
       pieces = [];
@@ -94,10 +95,11 @@ export async function openPack(out: string): Promise<Pack> {
       async end({ rows, totals }) {
         await flush();
         await written;
+        unfinished.delete(abandon);
         files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
         const synced = handle.sync().finally(() => handle.close());
         synced.catch(() => {}); // Told by publish.
-        ends.set(name, () => synced);
+        syncing.push(synced);
       },
     };
   };
@@ -123,7 +125,7 @@ export async function openPack(out: string): Promise<Pack> {
           await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
           await tool.end({ rows: 0 });
         }
-        await Promise.all(allEnded());
+        await Promise.all(syncing);
         const text = `${JSON.stringify({ ...manifest, files }, null, 2)}\n`;
         const last = await open(join(draft, 'manifest.json'), 'wx');
         await last.writeFile(text);
@@ -137,7 +139,7 @@ export async function openPack(out: string): Promise<Pack> {
         return createHash('sha256').update(text).digest('hex');
       }),
     async discard() {
-      await Promise.allSettled(allEnded());
+      await Promise.allSettled([...syncing, ...[...unfinished].map((abandon) => abandon())]);
       await rm(draft, { recursive: true, force: true }).catch(() => {});
       process.off('exit', remove);
     },

@@ -2,10 +2,10 @@
  * SQL of the checks on money in, of the same form as queries.ts. `:month` is the month of the journal's entries, null for
  * everything.
  */
-
 import { FEES_OF_CONTENTS } from '../payments/lines.ts';
+import { inMonth } from './queries.ts';
 
-const IN_SCOPE = (entryOn: string) => `(CAST(:month AS text) IS NULL OR to_char(${entryOn}, 'YYYY-MM') = :month)`;
+const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
 /** Of no payment is more applied and taken back than arrived, and what is applied is of its payer and in its currency. */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `live AS (
@@ -45,7 +45,7 @@ export const DOCUMENTS_WITHIN_WHAT_IS_DUE = `settled AS (
   SELECT d.number, d.document, o.status, d.invoice_amount - d.credit_applied AS due, sum(s.amount) AS settled,
          count(*) FILTER (WHERE s.kind <> d.document) AS strange
   FROM settled s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
-  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+  WHERE ${inMonth('d.month')}
   GROUP BY d.document_id, o.status
 ), differences AS (
   SELECT number AS subject, format('is a %s, %s; %s is due and %s settled by cash', document, status, due, settled) AS detail
@@ -174,7 +174,7 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
          count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS strange
   FROM payout_contents c JOIN processor_movements m USING (movement_id)
   JOIN processor_movements p ON p.movement_id = c.payout_movement_id
-  WHERE CAST(:month AS text) IS NULL OR to_char(p.moved_at, 'YYYY-MM') = :month
+  WHERE ${inMonth("to_char(p.moved_at, 'YYYY-MM')")}
   GROUP BY c.payout_movement_id, p.id, p.account, p.type, p.net
 ), inspected AS (
   SELECT payout_id FROM settled UNION ALL SELECT payout_movement_id FROM contents

@@ -3,12 +3,13 @@
  */
 import { sendWithin, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { quoteFacts } from '../splits/queries.ts';
 import type { Finding } from './checks.ts';
-import { found } from './queries.ts';
+import { findingOf, inMonth } from './queries.ts';
 
-export type JournalFindings = Readonly<Record<'journal_balances' | 'processor_ties', Finding>>;
+export const CHECKS_OF_JOURNAL = ['journal_balances', 'processor_ties'] as const;
+export type JournalFindings = Readonly<Record<(typeof CHECKS_OF_JOURNAL)[number], Finding>>;
 
-const ofMonth = (column: string) => `(CAST(:month AS text) IS NULL OR ${column} = :month)`;
 const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 
 // Balances: every fact's entry does in its currency, and none is dated before what it tells of. Rows by the sums of their
@@ -16,16 +17,15 @@ const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 // not (rows_balance), dated within its own month (rows_in_their_months). Line by line, 3 million postings of a million
 // rows took three times as long as the close that they are held against.
 //
-// Ties: what the journal says is to come by the processor is, month by month, what was accepted less what came of it and
-// what was billed instead. What of a share pays such an invoice is of that and not of the quote.
+// Ties: what is to come by the processor, by partner and currency, is the same by the quotes as reconciling has them, over
+// all months whatever is asked for; by the facts in the order of their entries; and by the journal, month by month. Were
+// quotes held against the journal itself, verifying a month would group the rows of all of them.
 const SQL = `WITH months AS MATERIALIZED (
-  SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${ofMonth('month')}
-), facts AS (
-  SELECT fact, fact_id::text AS fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on, min(dated_on) AS dated_on
-  FROM journal_of_facts WHERE ${ofMonth('month')}
-  GROUP BY fact, fact_id, currency, month
+  SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (
-  SELECT * FROM facts
+  SELECT fact, fact_id::text AS fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on, min(dated_on) AS dated_on
+  FROM journal_of_facts WHERE ${inMonth('month')}
+  GROUP BY fact, fact_id, currency, month
   UNION ALL
   SELECT 'month', month, currency, month, sum(amount), (month || '-01')::date, (month || '-01')::date
   FROM months GROUP BY month, currency
@@ -33,33 +33,42 @@ const SQL = `WITH months AS MATERIALIZED (
   SELECT format('%s %s', fact, fact_id) AS subject,
          format('its debits less its credits are %s %s; dated %s, entered %s', off, currency, dated_on, entry_on) AS detail
   FROM journal_balances WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on
-), open AS (
-  SELECT posted_month AS month, partner_id, currency, sum(invoice_amount) AS amount FROM entries
-  WHERE arrangement = 'connected_account' AND ${ofMonth('posted_month')} GROUP BY posted_month, partner_id, currency
+), quotes AS (
+  SELECT partner_id, currency,
+         sum(CASE kind WHEN 'share' THEN paid - amount WHEN 'billed' THEN -amount ELSE amount END) AS amount
+  FROM (${quoteFacts('all')}) AS facts
+  GROUP BY partner_id, quote_id, currency HAVING bool_or(kind NOT IN ('share', 'billed'))
+), facts AS MATERIALIZED (
+  SELECT posted_month AS month, partner_id, currency, sum(invoice_amount) AS amount
+  FROM entries WHERE arrangement = 'connected_account' GROUP BY posted_month, partner_id, currency
   UNION ALL
   SELECT ${monthOf('r.entry_on')}, r.partner_id, r.currency, coalesce(p.amount, 0) - r.amount
   FROM routed_shares r
   LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
     USING (routed_share_id)
-  WHERE ${ofMonth(monthOf('r.entry_on'))}
   UNION ALL
   SELECT ${monthOf('d.entry_on')}, b.partner_id, b.currency, -b.amount
-  FROM missing_shares b JOIN documents d USING (document_id) WHERE ${ofMonth(monthOf('d.entry_on'))}
+  FROM missing_shares b JOIN documents d USING (document_id)
   UNION ALL
   SELECT ${monthOf('v.entry_on')}, b.partner_id, b.currency, b.amount
-  FROM missing_shares b JOIN voids v USING (document_id) WHERE ${ofMonth(monthOf('v.entry_on'))}
+  FROM missing_shares b JOIN voids v USING (document_id)
 ), processor_ties AS (
-  SELECT month, partner_id, currency, sum(open) AS open, sum(posted) AS posted
-  FROM (SELECT month, partner_id, currency, amount AS open, 0 AS posted FROM open
+  SELECT 'the quotes leave' AS one, 'the facts say' AS other, partner_id, currency, sum(by_one) AS by_one, sum(by_other) AS by_other
+  FROM (SELECT partner_id, currency, amount AS by_one, 0 AS by_other FROM quotes
+        UNION ALL SELECT partner_id, currency, 0, amount FROM facts) AS of_all
+  GROUP BY partner_id, currency
+  UNION ALL
+  SELECT 'the facts of ' || month || ' leave', 'the journal says', partner_id, currency, sum(by_one), sum(by_other)
+  FROM (SELECT month, partner_id, currency, amount AS by_one, 0 AS by_other FROM facts WHERE ${inMonth('month')}
         UNION ALL
-        SELECT month, partner_id, currency, 0, amount FROM months WHERE control = 'assets:receivable:processor') AS both_ways
+        SELECT month, partner_id, currency, 0, amount FROM months WHERE control = 'assets:receivable:processor') AS of_month
   GROUP BY month, partner_id, currency
 ), processor_ties_differences AS (
   SELECT format('assets:receivable:processor of %s', partner_id) AS subject,
-         format('%s leaves %s %s open, the journal has %s', month, open, currency, posted) AS detail
-  FROM processor_ties WHERE open <> posted
+         format('%s %s %s, %s %s', one, by_one, currency, other, by_other) AS detail
+  FROM processor_ties WHERE by_one <> by_other
 )
-SELECT ${['journal_balances', 'processor_ties'].map(found).join(', ')}`;
+SELECT ${CHECKS_OF_JOURNAL.map(findingOf).join(', ')}`;
 
 const JUDGE_JOURNAL = { name: 'judge_journal', text: SQL.replaceAll(':month', '$1') };
 

@@ -5,8 +5,14 @@
  */
 import { currenciesByMinorDigits } from '../money.ts';
 
-/** A check of several in one statement, as a column: `name` has what was looked at, `name_differences` what is wrong with it. */
-export const found = (name: string): string => `
+/** Whether a column is the month that is asked for; all are where everything is. */
+export const inMonth = (column: string): string => `(CAST(:month AS text) IS NULL OR ${column} = :month)`;
+
+/**
+ * What one of several checks in a statement found, as a column: the CTE `name` has what was looked at, and
+ * `name_differences` a subject and a detail for each that is not as it must be.
+ */
+export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', (
     SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
     FROM ${name}_differences)) AS ${name}`;
@@ -30,12 +36,14 @@ export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
 /**
  * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero; no quote
  * is accepted twice. Only the quotes that have such rows, `changed`, are summed, one in twelve, and only those that may
- * have been accepted twice, `suspected`, counted. Summing every quote took 3.5 µs a row, this takes 2.
+ * have been accepted twice, `suspected`, counted. Summing every quote took 3.5 µs a row, this takes 2. `rows` says whose
+ * quotes are looked at.
  */
-const rowsWithinTheirQuotes = (changed: string, suspected: string) => `quotes AS MATERIALIZED (
+const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string) => `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
          sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
-         min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency
+         min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency,
+         coalesce(bool_or(kind = 'quote_accepted' AND ${rows}), false) AS accepted_here
   FROM entries WHERE (partner_id, quote_id) IN (${changed})
   GROUP BY partner_id, quote_id
 ), suspected AS MATERIALIZED (
@@ -46,6 +54,8 @@ const rowsWithinTheirQuotes = (changed: string, suspected: string) => `quotes AS
   GROUP BY partner_id, quote_id HAVING count(*) > 1
   UNION
   SELECT partner_id, quote_id, acceptances FROM quotes WHERE acceptances > 1
+), inspected AS (
+  SELECT FROM entries WHERE kind = 'quote_accepted' AND ${rows} UNION ALL SELECT FROM quotes WHERE NOT accepted_here
 ), differences AS (
   SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
          format('%s acceptance(s), %s, %s, sums %s %s %s', acceptances,
@@ -59,25 +69,25 @@ const rowsWithinTheirQuotes = (changed: string, suspected: string) => `quotes AS
 )`;
 
 /** Acceptances that have the hash of another one. Eight bytes for a quote are grouped three times as fast as its ids. */
-function alike(of: string): string {
+function alike(rows: string): string {
   const hash = `hash_record_extended(ROW(partner_id, quote_id), 0)`;
-  const acceptances = `FROM entries WHERE kind = 'quote_accepted' AND ${of}`;
+  const acceptances = `FROM entries WHERE kind = 'quote_accepted' AND ${rows}`;
   return `SELECT partner_id, quote_id ${acceptances}
     AND ${hash} IN (SELECT ${hash} ${acceptances} GROUP BY 1 HAVING count(*) > 1)`;
 }
 
-export const ROWS_WITHIN_THEIR_QUOTES = `${rowsWithinTheirQuotes(
+export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
+  'true',
   `SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted'`,
   alike('true'),
-)}, inspected AS (
-  SELECT FROM entries WHERE kind = 'quote_accepted'
-)`;
+);
 
 /**
  * The same of the quotes that a month has a row of, with their rows of any month. The rows of other months pass by once,
  * half a microsecond each; to look for each quote of the month by its key took 14.
  */
-export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = `${rowsWithinTheirQuotes(
+export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
+  OF_MONTH,
   `SELECT partner_id, quote_id FROM entries
    WHERE kind <> 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE ${OF_MONTH})`,
   `${alike(OF_MONTH)}
@@ -85,9 +95,7 @@ export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = `${rowsWithinTheirQuotes(
   SELECT partner_id, quote_id FROM entries
   WHERE kind = 'quote_accepted' AND NOT ${OF_MONTH}
     AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
-)}, inspected AS (
-  SELECT FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH}
-)`;
+);
 
 /** What was accepted over HTTP is in the ledger as it was offered: same partner, ids, policy, currency and amounts. */
 export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (
@@ -102,7 +110,7 @@ export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (
   JOIN requotes r ON r.requote_id = a.requote_id
   JOIN quotes q ON q.quote_id = a.quote_id
 ), inspected AS (
-  SELECT * FROM accepted WHERE CAST(:month AS text) IS NULL OR posted_month = :month
+  SELECT * FROM accepted WHERE ${inMonth('posted_month')}
 ), differences AS (
   SELECT format('%s of %s', coalesce(a.requote_id, a.quote_id), a.partner_id) AS subject,
          format('accepted at %s = %s + %s %s, in the ledger %s', a.spot_price, a.partner_cut, a.invoice_amount, a.currency,
@@ -213,7 +221,7 @@ export const MONTHS_FOLLOW = `inspected AS (
 
 export const ONE_LIVE_DOCUMENT = `inspected AS (
   SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
-  FROM documents d WHERE purpose = 'month' AND ${LIVE} AND (CAST(:month AS text) IS NULL OR month = :month)
+  FROM documents d WHERE purpose = 'month' AND ${LIVE} AND ${inMonth('month')}
   GROUP BY partner_id, month, currency, arrangement
 ), differences AS (
   SELECT format('%s for %s in %s', partner_id, month, currency) AS subject,
@@ -245,7 +253,7 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
     SELECT sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
            sum(count) AS entries
     FROM document_lines l WHERE l.document_id = d.document_id) AS l ON true
-  WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+  WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
          format('header %s %s %s of %s rows, lines %s %s %s of %s', spot_price, partner_cut, invoice_amount, entries,
@@ -311,7 +319,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
 ), inspected AS (
   SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
   FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
-  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+  WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against %s',
                                    amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
@@ -353,7 +361,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id
-  WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND (CAST(:month AS text) IS NULL OR d.month = :month)
+  WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
          format('issued %s, void %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'never'),
@@ -375,7 +383,7 @@ export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
                        FROM drawings w WHERE w.document_id = s.document_id)
                    || substring(s.message FROM s.drawing_at + 1) END AS whole
   FROM sendings s JOIN documents d USING (document_id)
-  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+  WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT format('sending %s of %s', sending_id, number) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
   FROM inspected
@@ -403,7 +411,7 @@ export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
   LEFT JOIN payment_link_objects o ON (o.document_id, o.version) = (i.document_id, i.version)
   LEFT JOIN payment_link_closings c ON (c.document_id, c.version) = (i.document_id, i.version)
   LEFT JOIN voids v ON v.document_id = i.document_id
-  WHERE CAST(:month AS text) IS NULL OR d.month = :month
+  WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT format('link %s of %s', version, number) AS subject,
          format('over %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
@@ -425,7 +433,7 @@ export const MOVEMENTS_ADD_UP = `inspected AS (
   LEFT JOIN LATERAL (
     SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM routed_shares r
     WHERE r.movement_id = m.movement_id) AS r ON true
-  WHERE CAST(:month AS text) IS NULL OR to_char(m.moved_at, 'YYYY-MM') = :month
+  WHERE ${inMonth("to_char(m.moved_at, 'YYYY-MM')")}
 ), differences AS (
   SELECT format('movement %s of %s', id, account) AS subject,
          format('%s less %s is %s %s; told as %s, matched to %s', amount, fee, net, currency,
@@ -494,7 +502,7 @@ by_payment AS MATERIALIZED (
 export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
          e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
-         e.arrangement = 'connected_account' OR EXISTS (
+         coalesce(e.arrangement = 'connected_account', false) OR EXISTS (
            SELECT FROM entries o WHERE o.partner_id = r.partner_id AND o.quote_id = r.quote_id
              AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account') AS to_be_routed,
          EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
@@ -505,7 +513,7 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
   LEFT JOIN reversal_evidence v USING (routed_share_id)
   LEFT JOIN entries x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
-  WHERE CAST(:month AS text) IS NULL OR e.posted_month = :month
+  WHERE ${inMonth('r.posted_month')}
 ), differences AS (
   SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
          format('%s %s, of a %s of quote %s%s%s', amount, currency, coalesce(kind, 'row that is not there'),
@@ -521,43 +529,45 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
 
 /** An invoice for missing shares is the sum of what its quotes lack, and bills no quote beyond what was accepted of it. */
 export const MISSING_SHARES_ARE_BILLED = `billed AS (
-  SELECT document_id, sum(amount) AS amount FROM missing_shares GROUP BY document_id
+  SELECT document_id, min(month) AS month, sum(amount) AS amount FROM missing_shares GROUP BY document_id
 ), documents_of AS (
-  SELECT d.number AS subject, d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
+  SELECT coalesce(d.number, format('document %s, which is not there,', document_id)) AS subject,
+         d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
   FROM documents d
-  LEFT JOIN billed b USING (document_id)
+  FULL JOIN billed b USING (document_id)
   CROSS JOIN LATERAL (SELECT coalesce(sum(invoice_amount), 0) AS amount FROM document_lines l WHERE l.document_id = d.document_id) AS l
-  WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND (CAST(:month AS text) IS NULL OR d.month = :month)
+  WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND ${inMonth('coalesce(d.month, b.month)')}
 ), quotes AS (
   SELECT format('quote %s of %s', b.quote_id, b.partner_id) AS subject, sum(b.amount) AS billed,
          (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
-          WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.kind <> 'reversal'
-            AND e.arrangement = 'connected_account') AS accepted
+          WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.currency = b.currency
+            AND e.kind <> 'reversal' AND e.arrangement = 'connected_account') AS accepted
   FROM missing_shares b
   WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
-    AND (CAST(:month AS text) IS NULL OR b.month = :month)
-  GROUP BY b.partner_id, b.quote_id
+    AND ${inMonth('b.month')}
+  GROUP BY b.partner_id, b.quote_id, b.currency
 ), inspected AS (
   SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
 ), differences AS (
-  SELECT subject, format('says %s where its quotes lack %s, and its lines %s', stated, summed, lines) AS detail
-  FROM documents_of WHERE stated <> summed OR stated <> lines
+  SELECT subject, format('says %s where its quotes lack %s, and its lines %s', coalesce(stated::text, 'nothing'), summed, lines) AS detail
+  FROM documents_of WHERE stated IS DISTINCT FROM summed OR stated IS DISTINCT FROM lines
   UNION ALL
   SELECT subject, format('%s is billed as missing of %s accepted', billed, accepted) FROM quotes WHERE billed > accepted
 )`;
 
 /** What of a share pays an invoice is a payment of that partner and amount, and what takes it back a reversal. */
 export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
-  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,
+  SELECT s.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id, p.identity,
+         t.identity AS taken_as,
          p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
          t.payment_id AS taken_of, i.payment_reversal_id IS NOT NULL AS given_back,
          sum(s.amount) OVER (PARTITION BY s.routed_share_id) AS of_share,
          EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id) AS billed
-  FROM share_payments s JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+  FROM share_payments s LEFT JOIN routed_shares r USING (routed_share_id) LEFT JOIN processor_movements m USING (movement_id)
   JOIN payments p ON p.payment_id = s.payment_id
   LEFT JOIN payment_reversals t ON t.payment_reversal_id = s.payment_reversal_id
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
-  WHERE CAST(:month AS text) IS NULL OR to_char(r.entry_on, 'YYYY-MM') = :month
+  WHERE r.routed_share_id IS NULL OR ${inMonth(`to_char(r.entry_on, 'YYYY-MM')`)}
 ), differences AS (
   SELECT format('payment %s', p.payment_id) AS subject, format('came as %s, and no share says so', p.identity) AS detail
   FROM payments p
@@ -573,9 +583,10 @@ export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
          format('%s of %s %s is payment %s over %s of %s, %s taken back', amount, share, currency, payment_id, paid,
                 coalesce(payer, 'nobody'), coalesce(taken, 0)) AS detail
   FROM inspected
-  WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to <> account
-     OR sign(of_share) <> sign(share) OR abs(of_share) > abs(share)
-     OR CASE WHEN taken IS NULL THEN paid <> amount
+  WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to IS DISTINCT FROM account
+     OR sign(amount) <> sign(share) OR abs(of_share) > abs(share)
+     OR CASE WHEN taken IS NULL THEN paid <> amount OR identity NOT LIKE '%|share ' || routed_share_id
              WHEN amount < 0 THEN (taken, taken_of) <> (-amount, payment_id)
+                                  OR taken_as NOT LIKE '%|share ' || routed_share_id || '|' || payment_id
              ELSE (taken, taken_of) <> (amount, payment_id) OR NOT given_back END
 )`;

@@ -7,7 +7,7 @@ import { DateTime } from 'luxon';
 import { query, sendWithin, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
-import { found, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
+import { findingOf, inMonth, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
 
 export const CHECKS_OF_ROWS = [
   'rows_balance',
@@ -57,7 +57,7 @@ billed AS (
 ), issued AS (
   SELECT d.number, d.month::text, d.partner_id, d.currency, d.arrangement, d.entries, d.enrollments,
          ${sums((column) => `${SIGN} * d.${column}`)}
-  FROM documents d WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+  FROM documents d WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), documents_found AS (
   SELECT month, partner_id, currency, arrangement, i.number,
          (b.entries, b.enrollments, b.spot_price, b.partner_cut, b.invoice_amount) AS by_rows,
@@ -79,7 +79,7 @@ billed_lines AS (
 ), printed_lines AS (
   SELECT d.number, l.policy_id, l.kind, l.month::text, l.count, ${sums((column) => `l.${column}`)}
   FROM document_lines l JOIN documents d USING (document_id)
-  WHERE d.purpose = 'month' AND (CAST(:month AS text) IS NULL OR d.month = :month)
+  WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), lines_found AS (
   SELECT number, policy_id, kind, month, (b.count, b.spot_price, b.partner_cut, b.invoice_amount) AS by_rows,
          (p.count, p.spot_price, p.partner_cut, p.invoice_amount) AS by_line
@@ -121,7 +121,7 @@ by_month AS (
          coalesce(r.late_entries, 0) AS counted_late, coalesce(i.partners, 0) AS partners,
          coalesce(i.documents, 0) AS documents, coalesce(i.with_sending, 0) AS with_sending
   FROM closed_months m LEFT JOIN by_month r ON r.month = m.month LEFT JOIN sent_to i ON i.month = m.month
-  WHERE CAST(:month AS text) IS NULL OR m.month = :month
+  WHERE ${inMonth('m.month')}
 ), counts_differences AS (
   SELECT month AS subject,
          format('closed with %s rows, %s late, %s partners; there are %s, %s, %s; %s of %s documents have a sending',
@@ -132,7 +132,7 @@ by_month AS (
 SELECT (SELECT coalesce(sum(count), 0)::bigint FROM lines) AS rows,
        (SELECT coalesce(sum(unbalanced), 0)::bigint FROM lines) AS unbalanced,
        (SELECT coalesce(json_agg(months), '[]') FROM months) AS months,
-       ${['documents_found', 'lines_found', 'places', 'counts'].map(found).join(', ')}`;
+       ${['documents_found', 'lines_found', 'places', 'counts'].map(findingOf).join(', ')}`;
 
 interface ZoneMonth {
   readonly time_zone: string;
@@ -153,22 +153,25 @@ interface Found {
   readonly counts: Finding;
 }
 
-type ScopeOfRows = Pick<Scope, 'month' | 'after'>;
+type Asked = Readonly<Record<'month' | 'after', Month | '' | null>>;
 
 const JUDGE_ROWS = { name: 'judge_rows', text: SQL.replaceAll(':month', '$1').replaceAll(':after', '$2') };
 
 /** Of one closed month, or of everything. */
-export async function judgeRows(tx: Transaction, scope: ScopeOfRows): Promise<RowFindings> {
-  const [sums] = (await sendWithin(tx)<Found>(JUDGE_ROWS, [scope.month, scope.after])) as [Found];
+export async function judgeRows(
+  tx: Transaction,
+  { month, after }: Pick<Scope, 'month' | 'after'>,
+): Promise<RowFindings> {
+  const [sums] = (await sendWithin(tx)<Found>(JUDGE_ROWS, [month, after])) as [Found];
   const astray = sums.months.filter(isAstray);
   return {
     rows_balance: {
       inspected: sums.rows,
-      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, scope),
+      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, { month, after }),
     },
     rows_in_their_months: {
       inspected: sums.rows,
-      differences: astray.length === 0 ? [] : await findAstray(tx, scope, astray),
+      differences: astray.length === 0 ? [] : await findAstray(tx, { month, after }, astray),
     },
     documents_are_their_rows: sums.documents_found,
     lines_are_their_rows: sums.lines_found,
@@ -177,13 +180,13 @@ export async function judgeRows(tx: Transaction, scope: ScopeOfRows): Promise<Ro
   };
 }
 
-function findUnbalanced(tx: Transaction, scope: ScopeOfRows): Promise<Difference[]> {
+function findUnbalanced(tx: Transaction, asked: Asked): Promise<Difference[]> {
   return query(
     tx,
     `SELECT format('row %s of %s', entry_id, partner_id) AS subject,
             format('%s %s = %s + %s in %s', kind, spot_price, partner_cut, invoice_amount, currency) AS detail
      FROM entries e WHERE ${IN_SCOPE} AND ${UNBALANCED} ORDER BY entry_id`,
-    { ...scope },
+    { ...asked },
   );
 }
 
@@ -194,7 +197,7 @@ function isAstray({ time_zone, month, earliest, latest, posted_before }: ZoneMon
   return posted_before || DateTime.fromISO(earliest) < startsAt || DateTime.fromISO(latest) >= endsAt;
 }
 
-function findAstray(tx: Transaction, scope: ScopeOfRows, astray: readonly ZoneMonth[]): Promise<Difference[]> {
+function findAstray(tx: Transaction, asked: Asked, astray: readonly ZoneMonth[]): Promise<Difference[]> {
   const intervals = astray.map((each) => {
     const { startsAt, endsAt } = monthInterval(each.month, each.time_zone);
     return { ...each, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };
@@ -208,6 +211,6 @@ function findAstray(tx: Transaction, scope: ScopeOfRows, astray: readonly ZoneMo
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = e.time_zone AND i.month = e.month
      WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
      ORDER BY e.entry_id`,
-    { ...scope, intervals: JSON.stringify(intervals) },
+    { ...asked, intervals: JSON.stringify(intervals) },
   );
 }

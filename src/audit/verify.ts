@@ -47,14 +47,23 @@ export async function verify(
 
 /** What the checks look at, within this transaction. */
 export async function scopeOf(tx: Transaction, month: Month | null): Promise<Scope> {
-  const [closed] = await query<{ after: Month | '' }>(
+  const after = month === null ? '' : await readMonthBefore(tx, month);
+  return {
+    month,
+    after,
+    rows: once(() => judgeRows(tx, { month, after })),
+    journal: once(() => judgeJournal(tx, month)),
+  };
+}
+
+async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {
+  const [closed] = await query<{ previous: Month | null }>(
     tx,
-    `SELECT coalesce(previous, '') AS after FROM closed_months WHERE month = :month`,
+    `SELECT previous FROM closed_months WHERE month = :month`,
     { month },
   );
-  if (month !== null && closed === undefined) throw refuse('month_not_closed', { month });
-  const looked = { month, after: closed?.after ?? '' } as const;
-  return { ...looked, rows: once(() => judgeRows(tx, looked)), journal: once(() => judgeJournal(tx, month)) };
+  if (closed === undefined) throw refuse('month_not_closed', { month });
+  return closed.previous ?? '';
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -125,7 +125,7 @@ async function deliverSending(deliverer: Underway, documentId: number, worker: n
   if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
     const [taken] = await database.transaction((tx) => withdrawSendings(tx, [documentId]));
     if (taken === undefined) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
-    return { number, status: taken.status, detail: 'it was voided before it was sent' };
+    return { number, status: taken.status, detail: taken.reason };
   }
   if (sending.status !== 'queued' && sending.status !== 'held' && sending.status !== 'sending') {
     return { number, status: sending.status, detail: sending.reason ?? '', before: true };

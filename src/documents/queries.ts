@@ -238,14 +238,14 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
 export function withdrawSendings(
   tx: Transaction,
   documentIds: readonly number[],
-): Promise<{ status: 'withdrawn' | 'uncertain' }[]> {
+): Promise<{ status: 'withdrawn' | 'uncertain'; reason: string }[]> {
   return query(
     tx,
     `UPDATE sendings SET message = NULL, drawing_at = NULL,
             status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
             reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
                           ELSE 'the document was voided before it was sent' END
-     WHERE document_id = ANY (CAST(:documentIds AS bigint[])) AND status IN ('queued', 'held') RETURNING status`,
+     WHERE document_id = ANY (CAST(:documentIds AS bigint[])) AND status IN ('queued', 'held') RETURNING status, reason`,
     { documentIds },
   );
 }

@@ -728,39 +728,51 @@ export interface PositionQuestion {
   readonly lateAfterDays: number;
 }
 
-/** Of the quotes with a row of a month. Inside of a WITH. */
-const POSITIONS = `scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM entries WHERE posted_month = :month AND arrangement = 'connected_account'
-     ), facts AS (
-       -- All that is known of each quote in one column of time: these are sorted and summed, never joined to each other.
-       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
-              0 AS paid, CAST(NULL AS text) AS id, false AS misrouted, false AS disputed
+/**
+ * All that is known of quotes in one column of time: facts are sorted and summed, never joined to each other. Of all
+ * quotes, or of those in `scope`. What a person matched and took back again is nothing. A dispute is the platform's, and
+ * our account sees a share pulled back: that it was one, the partner's file tells.
+ */
+export function quoteFacts(of: 'all' | 'scope'): string {
+  const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
+              0 AS paid, CAST(NULL AS text) AS id, false AS misrouted, false AS disputed`;
+  const routed = `e.arrangement = 'connected_account'`;
+  const scoped = (table: string) =>
+    of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
+  // Of a scope, acceptances and other rows by the index of each.
+  const rows =
+    of === 'all'
+      ? `${row} FROM entries e WHERE ${routed}`
+      : `${row}
        FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
-       WHERE e.arrangement = 'connected_account'
+       WHERE ${routed}
        UNION ALL
-       SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at, e.invoice_amount, 0, NULL, false, false
-       FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.quote_id = s.quote_id
-         AND e.kind <> 'quote_accepted'
-       WHERE e.arrangement = 'connected_account'
+       ${row}
+       FROM entries e ${scoped('e')} WHERE e.kind <> 'quote_accepted' AND ${routed}`;
+  return `${rows}
        UNION ALL
-       -- What a person matched and took back again is nothing. A dispute is the platform's, and our account sees a share
-       -- pulled back: that it was one, the partner's file tells.
        SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
               coalesce(sum(p.amount), 0), m.id, m.kind = 'misrouted',
               m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
                 SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
                   AND l.quote_id = r.quote_id AND l.payment = m.payment))
-       FROM scope s
-       JOIN routed_shares r ON r.partner_id = s.partner_id AND r.quote_id = s.quote_id
+       FROM routed_shares r ${scoped('r')}
        JOIN processor_movements m USING (movement_id)
        LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
          USING (routed_share_id)
        GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
        UNION ALL
        SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
-       FROM scope s JOIN missing_shares b ON b.partner_id = s.partner_id AND b.quote_id = s.quote_id
-       WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
+       FROM missing_shares b ${scoped('b')}
+       WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)`;
+}
+
+/** How the quotes with a row of `:month` stand. Inside of a WITH. */
+const POSITIONS = `scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM entries WHERE posted_month = :month AND arrangement = 'connected_account'
+     ), facts AS (
+       ${quoteFacts('scope')}
      ), measured AS (
        -- How long a share took: from its own acceptance where it names it, else from the last one before it came.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,

@@ -134,7 +134,15 @@ const numbered = (number: string) => `(SELECT document_id FROM documents WHERE n
 const FIRST_ROW = `(SELECT min(entry_id) FROM entries)`;
 
 /** One line for each way to damage the books, with a check that must notice it. */
-const DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
+const SHARE_OF_NO_ROW = `UPDATE routed_shares SET partner_id = 'p-2' WHERE quote_id = 'split-routed'`;
+
+const JOURNAL_WITHOUT_PULLED_BACK = `CREATE OR REPLACE VIEW journal_months AS
+     SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
+     WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`;
+
+type Damage = [what: string, check: string, ...statements: string[]];
+
+const DAMAGES: readonly Damage[] = [
   [
     'a price without its parts',
     'rows_balance',
@@ -174,16 +182,22 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
        invoice_amount, time_zone, month, arrangement, recorded_at
      FROM entries WHERE entry_id = ${FIRST_ROW}`,
   ],
-  [
-    'a quote accepted again in a later month',
-    'rows_within_their_quotes',
-    'DROP INDEX entries_known_once',
-    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+  ...[
+    ['in a later month', '2026-08'],
+    ['in the open month', '2026-10'],
+    ['before the first closed month', '2026-06'],
+  ].map(
+    ([when, month]): Damage => [
+      `a quote accepted again ${when}`,
+      'rows_within_their_quotes',
+      'DROP INDEX entries_known_once',
+      `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at)
-     SELECT partner_id, '2026-08', kind, quote_id, policy_id, currency, '2026-08-12T12:00:00Z', spot_price, partner_cut,
-       invoice_amount, time_zone, '2026-08', arrangement, recorded_at
+     SELECT partner_id, '${month}', kind, quote_id, policy_id, currency, '${month}-12T12:00:00Z', spot_price, partner_cut,
+       invoice_amount, time_zone, '${month}', arrangement, recorded_at
      FROM entries WHERE entry_id = ${FIRST_ROW}`,
-  ],
+    ],
+  ),
   [
     'a requote whose quote is gone',
     'rows_within_their_quotes',
@@ -279,6 +293,24 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `UPDATE entries e SET arrangement = 'invoicing' FROM routed_shares r
      WHERE (r.partner_id, r.posted_month, r.entry_id) = (e.partner_id, e.posted_month, e.entry_id)`,
   ],
+  [
+    'an invoice for missing shares taken away',
+    'missing_shares_are_billed',
+    `DELETE FROM documents WHERE purpose = 'missing_shares'`,
+  ],
+  [
+    'an invoice for missing shares taken away, with its lines and letters',
+    'processor_ties',
+    ...['document_lines', 'sendings', 'drawings', 'documents'].map(
+      (table) => `DELETE FROM ${table} WHERE document_id IN (SELECT document_id FROM missing_shares)`,
+    ),
+  ],
+  [
+    'an invoice for missing shares in another currency',
+    'missing_shares_are_billed',
+    `UPDATE documents SET currency = 'EUR' WHERE purpose = 'missing_shares'`,
+    `UPDATE missing_shares SET currency = 'EUR'`,
+  ],
   ['a missing share taken away', 'missing_shares_are_billed', 'DELETE FROM missing_shares'],
   [
     'a share that pays more than came of it',
@@ -292,14 +324,28 @@ const DAMAGES: readonly [what: string, check: string, ...statements: string[]][]
     `UPDATE payments SET partner_id = 'p-1'
      WHERE payment_id IN (SELECT payment_id FROM share_payments)`,
   ],
-  ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
   [
-    'a share taken off its quote in the journal',
+    'a share taken off its quote while what it paid stands',
     'processor_ties',
-    `CREATE OR REPLACE VIEW journal_months AS
-     SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
-     WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`,
+    `INSERT INTO routed_shares (movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+       found_by, reason, moved_on, entry_on, recorded_at, event_id)
+     SELECT movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
+       'person', 'by mistake', moved_on, entry_on, recorded_at, event_id
+     FROM routed_shares WHERE routed_share_id = (SELECT min(routed_share_id) FROM share_payments WHERE amount > 0)`,
   ],
+  [
+    'a payment by a share said to be by another',
+    'shares_pay_their_invoices',
+    `UPDATE share_payments SET routed_share_id = (SELECT min(routed_share_id) FROM routed_shares WHERE amount > 0)`,
+  ],
+  [
+    'a payment by a share that is not there',
+    'shares_pay_their_invoices',
+    `UPDATE share_payments SET routed_share_id = routed_share_id + 1000`,
+  ],
+  ['a share of a row that is not there', 'shares_are_of_their_quotes', SHARE_OF_NO_ROW],
+  ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
+  ['a share taken off its quote in the journal', 'processor_ties', JOURNAL_WITHOUT_PULLED_BACK],
   [
     'a share entered in a closed month',
     'entries_in_open_months',
@@ -514,12 +560,20 @@ for (const [what, check, ...statements] of DAMAGES) {
   });
 }
 
+const differencesOf = (check: string, { checks }: Verification): string[] =>
+  checks
+    .filter((each) => each.check === check)
+    .flatMap(({ differences }) => differences.map(({ subject, detail }) => `${subject}: ${detail}`));
+
+const CLOSED = ['2026-07', '2026-08', '2026-09'] as Month[];
+
 test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
   'asked for a month, verify sees %s where the month has a row of the quote, and only there',
   async (_, check, ...statements) => {
     const all = differencesOf(check, await verifyDamaged(statements));
-    for (const month of ['2026-07', '2026-08', '2026-09'] as Month[]) {
-      const those = `SELECT DISTINCT format('quote %s of %s', quote_id, partner_id) AS quote FROM entries WHERE posted_month = '${month}'`;
+    for (const month of CLOSED) {
+      const rows = `posted_month = '${month}' OR ('${month}' = '${CLOSED[0]}' AND posted_month < '${month}')`;
+      const those = `SELECT DISTINCT format('quote %s of %s', quote_id, partner_id) AS quote FROM entries WHERE ${rows}`;
       const quotes = await rowsOfDamaged<{ quote: string }>(statements, those);
       const ofMonth = all.filter((difference) => quotes.some(({ quote }) => difference.startsWith(`${quote}: `)));
       expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(ofMonth);
@@ -528,21 +582,28 @@ test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
 );
 
 test('asked for a month, verify sees what the journal of that month lacks of what is to come by the processor', async () => {
-  const [, check, ...statements] =
-    DAMAGES.find(([what]) => what === 'a share taken off its quote in the journal') ?? [];
-  const all = differencesOf(check as string, await verifyDamaged(statements));
+  const all = differencesOf('processor_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK]));
   expect(all).not.toEqual([]);
-  for (const month of ['2026-07', '2026-08', '2026-09'] as Month[]) {
-    expect(differencesOf(check as string, await verifyDamaged(statements, month))).toEqual(
-      all.filter((difference) => difference.includes(`: ${month} leaves`)),
+  for (const month of CLOSED) {
+    expect(differencesOf('processor_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK], month))).toEqual(
+      all.filter((difference) => difference.includes(`the facts of ${month} leave`)),
     );
   }
 });
 
-const differencesOf = (check: string, { checks }: Verification): string[] =>
-  checks
-    .filter((each) => each.check === check)
-    .flatMap(({ differences }) => differences.map(({ subject, detail }) => `${subject}: ${detail}`));
+test('asked for a month, verify sees a share that says it is of a row of that month', async () => {
+  const all = differencesOf('shares_are_of_their_quotes', await verifyDamaged([SHARE_OF_NO_ROW]));
+  expect(all).toHaveLength(1);
+  const ofMonth = await verifyDamaged([SHARE_OF_NO_ROW], '2026-09' as Month);
+  expect(differencesOf('shares_are_of_their_quotes', ofMonth)).toEqual(all);
+});
+
+test.each(
+  DAMAGES.filter(([, check, statement]) => check === 'processor_ties' && statement !== JOURNAL_WITHOUT_PULLED_BACK),
+)('whatever month is asked for, verify sees %s', async (_, check, ...statements) => {
+  const all = differencesOf(check, await verifyDamaged(statements));
+  for (const month of CLOSED) expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(all);
+});
 
 test('every check has a damage here that it sees', () => {
   const tried = new Set(DAMAGES.map(([, check]) => check));
