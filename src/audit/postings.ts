@@ -17,9 +17,9 @@ const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 // not (rows_balance), dated within its own month (rows_in_their_months). Line by line, 3 million postings of a million
 // rows took three times as long as the close that they are held against.
 //
-// Ties: what is to come by the processor, by partner and currency, is the same by the quotes as reconciling has them, over
-// all months whatever is asked for; by the facts in the order of their entries; and by the journal, month by month. Were
-// quotes held against the journal itself, verifying a month would group the rows of all of them.
+// Ties: what is to come by the processor, by partner and currency, is the same by the quotes as reconciling has them and by
+// the facts as they were entered, over all months whatever is asked for; and by these and the journal, month by month. Were
+// quotes held against the journal itself, verifying one month would group the rows of all.
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (
