@@ -1,4 +1,4 @@
-/** A month that was imported a moment ago: the planner has no statistics of it, and what takes long is killed. */
+/** Months that were imported a moment ago: the planner has no statistics of them, and what takes long is killed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { execute } from '../../src/database/transaction.ts';
@@ -6,26 +6,43 @@ import type { Month } from '../../src/month.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
 
 const QUOTES = 20_000;
-const JULY = '2026-07' as Month;
+const [JULY, AUGUST] = ['2026-07', '2026-08'] as [Month, Month];
 
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
   await world.sql('ALTER TABLE entries SET (autovacuum_enabled = false)');
   await world.partners([partner()]);
-  const quotes = Array.from({ length: QUOTES }, (_, index) => quote({ quote_id: `q-${index}` }));
-  await world.rows([...quotes, ...quotes.filter((_, index) => index % 4 === 0).map((each) => requote(each))]);
-  await world.close();
-}, 120_000);
+});
 afterAll(() => world.end());
 
-test(`${QUOTES} quotes that nobody has counted yet are verified in a moment, all of them and by month`, async () => {
-  for (const month of [undefined, JULY]) {
-    const found = await world.database.reading(async (tx) => {
-      await execute(tx, `SET LOCAL statement_timeout TO '10s'`);
-      return verify(tx, month);
-    });
-    expect(found.differences).toBe(0);
-    expect(found.checks.find(({ check }) => check === 'rows_within_their_quotes')?.inspected).toBe(QUOTES);
-  }
+async function sellAndClose(month: Month): Promise<void> {
+  const accepted_at = `${month}-10T12:00:00Z`;
+  const quotes = Array.from({ length: QUOTES }, (_, index) => quote({ quote_id: `${month}-${index}`, accepted_at }));
+  const requoted = quotes.filter((_, index) => index % 4 === 0).map((each) => requote(each, { accepted_at }));
+  await world.rows([...quotes, ...requoted]);
+  await world.close();
+}
+
+async function expectSoonVerified(month: Month | undefined, quotes: number): Promise<void> {
+  const found = await world.database.reading(async (tx) => {
+    await execute(tx, `SET LOCAL statement_timeout TO '5s'`);
+    return verify(tx, month);
+  });
+  expect(found.differences).toBe(0);
+  expect(found.checks.find(({ check }) => check === 'rows_within_their_quotes')?.inspected).toBe(quotes);
+}
+
+test('a first month that nobody has counted yet is verified in a moment', async () => {
+  await sellAndClose(JULY);
+  await expectSoonVerified(undefined, QUOTES);
+  await expectSoonVerified(JULY, QUOTES);
+}, 120_000);
+
+test('and so is the one after it, when only the first one was counted', async () => {
+  await world.sql('ANALYZE entries');
+  world.at('2026-09-01T10:00:00Z');
+  await sellAndClose(AUGUST);
+  await expectSoonVerified(AUGUST, QUOTES);
+  await expectSoonVerified(undefined, 2 * QUOTES);
 }, 120_000);
