@@ -3,8 +3,8 @@
  * recomputation over what is stored; it says how many things it looked at, and names every one that is not as it must be.
  */
 import { createHash } from 'node:crypto';
-import { execute, sendWithin, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { execute, type Transaction } from '../database/transaction.ts';
+import { type Asked, prepared } from './ask.ts';
 import { findChangedDrawings } from './drawings.ts';
 import * as payments from './payments.ts';
 import type { JournalFindings } from './postings.ts';
@@ -24,11 +24,8 @@ export interface Finding {
   readonly differences: readonly Difference[];
 }
 
-/** What is looked at: one closed month, or everything. */
-export interface Scope {
-  readonly month: Month | null;
-  /** The month closed before it; '' before the first, which bills the rows of all earlier ones too. */
-  readonly after: Month | '';
+/** What is looked at. */
+export interface Scope extends Asked {
   /** What the checks of rows, and those of the journal, find: asked for by the first of them, and there for the others. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;
@@ -41,27 +38,11 @@ export interface Check {
   readonly run: (tx: Transaction, scope: Scope) => Promise<Finding>;
 }
 
-/**
- * A query that gives the number of what was inspected, and the differences. It is prepared: over books that are verified
- * again and again, as tests do and a small sandbox, planning took most of the time.
- */
+/** A query that gives the number of what was inspected, and the differences. */
 function fromQuery(text: string): Check['run'] {
   const whole = `WITH ${text}
-    SELECT (SELECT count(*) FROM inspected) AS inspected,
-           coalesce((SELECT json_agg(json_build_object('subject', d.subject, 'detail', d.detail) ORDER BY d.subject)
-                     FROM differences d), '[]') AS differences`;
-  const asked = (['month', 'after'] as const).filter((name) => whole.includes(`:${name}`));
-  const statement = {
-    name: `verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`,
-    text: asked.reduce((text, name, index) => text.replaceAll(`:${name}`, `$${index + 1}`), whole),
-  };
-  return async (tx, scope) => {
-    const [found] = await sendWithin(tx)<Finding>(
-      statement,
-      asked.map((name) => scope[name]),
-    );
-    return found as Finding;
-  };
+    SELECT (SELECT count(*) FROM inspected) AS inspected, ${sql.listOf('differences')} AS differences`;
+  return prepared<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
 }
 
 /**

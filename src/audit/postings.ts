@@ -1,9 +1,8 @@
 /**
  * The checks of the journal, over one reading of its months: to group a million rows takes a second, and both need it.
  */
-import { sendWithin, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
 import { quoteFacts } from '../splits/queries.ts';
+import { prepared } from './ask.ts';
 import type { Finding } from './checks.ts';
 import { findingOf, inMonth } from './queries.ts';
 
@@ -70,10 +69,5 @@ const SQL = `WITH months AS MATERIALIZED (
 )
 SELECT ${CHECKS_OF_JOURNAL.map(findingOf).join(', ')}`;
 
-const JUDGE_JOURNAL = { name: 'judge_journal', text: SQL.replaceAll(':month', '$1') };
-
 /** Of one closed month, or of everything. */
-export async function judgeJournal(tx: Transaction, month: Month | null): Promise<JournalFindings> {
-  const [judged] = (await sendWithin(tx)<JournalFindings>(JUDGE_JOURNAL, [month])) as [JournalFindings];
-  return judged;
-}
+export const judgeJournal = prepared<JournalFindings>('judge_journal', SQL);

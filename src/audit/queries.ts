@@ -8,14 +8,17 @@ import { currenciesByMinorDigits } from '../money.ts';
 /** Whether a column is the month that is asked for; all are where everything is. */
 export const inMonth = (column: string): string => `(CAST(:month AS text) IS NULL OR ${column} = :month)`;
 
+/** What a CTE of differences has, as one value. */
+export const listOf = (differences: string): string => `
+  (SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
+   FROM ${differences})`;
+
 /**
  * What one of several checks in a statement found, as a column: the CTE `name` has what was looked at, and
  * `name_differences` a subject and a detail for each that is not as it must be.
  */
 export const findingOf = (name: string): string => `
-  json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', (
-    SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
-    FROM ${name}_differences)) AS ${name}`;
+  json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', ${listOf(`${name}_differences`)}) AS ${name}`;
 
 const LIVE = `NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)`;
 

@@ -4,9 +4,10 @@
  * after another they read every row eight times: 24 s of CPU over 200,000 rows, of which this takes 0.8.
  */
 import { DateTime } from 'luxon';
-import { query, sendWithin, type Transaction } from '../database/transaction.ts';
+import { query, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
-import type { Difference, Finding, Scope } from './checks.ts';
+import { type Asked, prepared } from './ask.ts';
+import type { Difference, Finding } from './checks.ts';
 import { findingOf, inMonth, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
 
 export const CHECKS_OF_ROWS = [
@@ -153,25 +154,20 @@ interface Found {
   readonly counts: Finding;
 }
 
-type Asked = Readonly<Record<'month' | 'after', Month | '' | null>>;
-
-const JUDGE_ROWS = { name: 'judge_rows', text: SQL.replaceAll(':month', '$1').replaceAll(':after', '$2') };
+const findAll = prepared<Found>('judge_rows', SQL);
 
 /** Of one closed month, or of everything. */
-export async function judgeRows(
-  tx: Transaction,
-  { month, after }: Pick<Scope, 'month' | 'after'>,
-): Promise<RowFindings> {
-  const [sums] = (await sendWithin(tx)<Found>(JUDGE_ROWS, [month, after])) as [Found];
+export async function judgeRows(tx: Transaction, asked: Asked): Promise<RowFindings> {
+  const sums = await findAll(tx, asked);
   const astray = sums.months.filter(isAstray);
   return {
     rows_balance: {
       inspected: sums.rows,
-      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, { month, after }),
+      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, asked),
     },
     rows_in_their_months: {
       inspected: sums.rows,
-      differences: astray.length === 0 ? [] : await findAstray(tx, { month, after }, astray),
+      differences: astray.length === 0 ? [] : await findAstray(tx, asked, astray),
     },
     documents_are_their_rows: sums.documents_found,
     lines_are_their_rows: sums.lines_found,
@@ -186,7 +182,7 @@ function findUnbalanced(tx: Transaction, asked: Asked): Promise<Difference[]> {
     `SELECT format('row %s of %s', entry_id, partner_id) AS subject,
             format('%s %s = %s + %s in %s', kind, spot_price, partner_cut, invoice_amount, currency) AS detail
      FROM entries e WHERE ${IN_SCOPE} AND ${UNBALANCED} ORDER BY entry_id`,
-    { ...asked },
+    { month: asked.month, after: asked.after },
   );
 }
 
@@ -211,6 +207,6 @@ function findAstray(tx: Transaction, asked: Asked, astray: readonly ZoneMonth[])
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = e.time_zone AND i.month = e.month
      WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
      ORDER BY e.entry_id`,
-    { ...asked, intervals: JSON.stringify(intervals) },
+    { month: asked.month, after: asked.after, intervals: JSON.stringify(intervals) },
   );
 }

@@ -47,13 +47,8 @@ export async function verify(
 
 /** What the checks look at, within this transaction. */
 export async function scopeOf(tx: Transaction, month: Month | null): Promise<Scope> {
-  const after = month === null ? '' : await readMonthBefore(tx, month);
-  return {
-    month,
-    after,
-    rows: once(() => judgeRows(tx, { month, after })),
-    journal: once(() => judgeJournal(tx, month)),
-  };
+  const asked = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
+  return { ...asked, rows: once(() => judgeRows(tx, asked)), journal: once(() => judgeJournal(tx, asked)) };
 }
 
 async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {
