@@ -90,16 +90,13 @@ export async function checkBackup(
   environment: EnvironmentName,
   onProgress: OnProgress = () => {},
 ): Promise<CheckedBackup> {
-  const { header, trailer } = await readBackup(file, onProgress, {
-    header(found) {
-      const unknown = found.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
-      if (unknown.length > 0) throw refuse('backup_newer', { file, program: found.program, unknown });
-      if (found.environment !== environment) {
-        throw refuse('backup_environment', { file, backup: found.environment, program: environment });
-      }
-    },
-    table: (_, rows) => passOver(rows),
-  });
+  // To its end before the header is believed: a bit flipped in the name of a migration must not pass for a newer program.
+  const { header, trailer } = await readBackup(file, onProgress, (_, rows) => passOver(rows));
+  const unknown = header.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
+  if (unknown.length > 0) throw refuse('backup_newer', { file, program: header.program, unknown });
+  if (header.environment !== environment) {
+    throw refuse('backup_environment', { file, backup: header.environment, program: environment });
+  }
   // The later ones could not run over rows that lack what an earlier one did.
   if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
@@ -112,22 +109,18 @@ async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of rows);
 }
 
-interface Reader {
-  readonly header: (header: Header) => void;
-  /** Called for each table in turn; it must take all rows. */
-  readonly table: (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
-}
+/** Called for each table in turn; it must take all rows. */
+type ReadTable = (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
 
 /** Goes through the file once and throws where it is not whole: what a reader did with it must be undone then. */
 async function readBackup(
   file: string,
   onProgress: OnProgress,
-  reader: Reader,
+  readTable: ReadTable,
 ): Promise<{ header: Header; trailer: Trailer }> {
   const content = new Content(file, onProgress);
   try {
-    const head = readHeader(file, await content.line());
-    reader.header(head);
+    const header = await readHeader(file, content);
     const rows: Record<string, number> = {};
     for (;;) {
       const line = parsed(await content.line());
@@ -142,7 +135,7 @@ async function readBackup(
             yield chunk;
           }
         };
-        await reader.table(table.data, counted());
+        await readTable(table.data, counted());
         rows[name] = count;
         continue;
       }
@@ -154,19 +147,21 @@ async function readBackup(
       const names = new Set([...Object.keys(rows), ...Object.keys(end.data.rows)]);
       const differing = [...names].filter((name) => rows[name] !== end.data.rows[name]);
       if (differing.length > 0) throw invalid(file, `it does not hold all rows of ${differing.join(', ')}`);
-      return { header: head, trailer: end.data };
+      return { header, trailer: end.data };
     }
   } finally {
     await content.close();
   }
 }
 
-function readHeader(file: string, line: string): Header {
-  const found = parsed(line);
+async function readHeader(file: string, content: Content): Promise<Header> {
+  const found = parsed(await content.line());
   const any = anyHeaderSchema.safeParse(found);
   if (!any.success) throw invalid(file, FOREIGN);
   const { version, program } = any.data;
   if (version > FORMAT_VERSION) {
+    // Its trailer may look different, but gzip's checksum still tells a newer file from a damaged one.
+    await content.discard();
     throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
   }
   const known = headerSchema.safeParse(found);
@@ -249,6 +244,12 @@ class Content {
   async end(): Promise<void> {
     const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
     if (!done) throw invalid(this.#file, 'it is damaged: something follows its end');
+  }
+
+  /** Reads to the end of the file for gzip's checksum alone. */
+  async discard(): Promise<void> {
+    this.#held = Buffer.alloc(0);
+    await passOver(this.#chunks);
   }
 
   async close(): Promise<void> {
@@ -355,14 +356,11 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
   const { trailer } = await whileDeferred(tx, file, () =>
-    readBackup(file, onProgress, {
-      header() {},
-      async table({ table: name, columns }, rows) {
-        const table = tables.get(name);
-        if (table !== undefined) return loadTable(tx, file, table, columns, rows);
-        leftOut.push(name);
-        return passOver(rows);
-      },
+    readBackup(file, onProgress, async ({ table: name, columns }, rows) => {
+      const table = tables.get(name);
+      if (table !== undefined) return loadTable(tx, file, table, columns, rows);
+      leftOut.push(name);
+      return passOver(rows);
     }),
   );
   if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has become another file since it was checked');

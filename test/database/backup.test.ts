@@ -433,6 +433,20 @@ describe('of a file that is not whole, nothing is restored:', () => {
     expect(found).toBeGreaterThan(130);
   });
 
+  // Stored without compression, a flipped bit changes one character and nothing else.
+  test.each<[where: string, pattern: RegExp]>([
+    ['the name of a migration', /"migrations":\["00/],
+    ['the version of the format', /"version":/],
+    ['the environment', /"environment":"/],
+    ['the time of writing', /"created_at":"202/],
+  ])('with a bit flipped in %s, it is called damaged, not newer', async (_, pattern) => {
+    const stored = gzipSync(gunzipSync(bytes()), { level: 0 });
+    const { index, 0: found } = pattern.exec(stored.toString('latin1')) ?? { index: -1, 0: '' };
+    expect(index).toBeGreaterThan(0);
+    stored.writeUInt8(stored.readUInt8(index + found.length) ^ 2, index + found.length);
+    expect(await refusal(written(stored))).toMatchObject(refused('backup_invalid'));
+  });
+
   test.each<[what: string, file: () => string, reason: RegExp]>([
     ['an empty file', () => written(''), /ends too early/],
     ['a PDF', () => written('%PDF-1.7 and so on'), /no backup of this program/],
@@ -471,9 +485,9 @@ describe('of a file that is not whole, nothing is restored:', () => {
   });
 
   test('of a newer program: by its migrations, or by its format', async () => {
-    const newer = changed(backup, (lines) =>
-      lines.map((line) => line.replace('"migrations":[', '"migrations":["999_later",')),
-    );
+    const later = (lines: string[]) =>
+      lines.map((line) => line.replace('"migrations":[', '"migrations":["999_later",'));
+    const newer = changed(backup, later, true);
     expect(await refusal(newer)).toMatchObject({ code: 'backup_newer', exit: 3, facts: { unknown: ['999_later'] } });
     const format = changed(backup, (lines) => lines.map((line) => line.replace('"version":1', '"version":2')));
     expect(await refusal(format)).toMatchObject(refused('backup_newer', /version 2 of the format/));
