@@ -29,7 +29,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`CALL make_append_only('closed_months')`);
 
   await knex.raw(`
-    CREATE TABLE entries (
+    CREATE TABLE ledger_rows (
       partner_id text COLLATE "C" NOT NULL,
       -- The month that the row is billed in: its own while that is open, otherwise the earliest open one.
       posted_month text COLLATE "C" NOT NULL,
@@ -51,33 +51,35 @@ export async function up(knex: Knex): Promise<void> {
       arrangement text NOT NULL,
       recorded_at timestamptz NOT NULL,
       PRIMARY KEY (partner_id, posted_month, entry_id),
-      CONSTRAINT entries_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
-      CONSTRAINT entries_balance CHECK (spot_price = partner_cut + invoice_amount),
-      CONSTRAINT entries_sign CHECK (
+      CONSTRAINT ledger_rows_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
+      CONSTRAINT ledger_rows_balance CHECK (spot_price = partner_cut + invoice_amount),
+      CONSTRAINT ledger_rows_sign CHECK (
         CASE kind WHEN 'reversal' THEN spot_price <= 0 AND partner_cut <= 0 AND invoice_amount <= 0
                   ELSE spot_price >= 0 AND partner_cut >= 0 AND invoice_amount >= 0 END),
-      CONSTRAINT entries_minor_digits CHECK (
+      CONSTRAINT ledger_rows_minor_digits CHECK (
         greatest(scale(spot_price), scale(partner_cut), scale(invoice_amount)) <= ${MINOR_DIGITS}),
-      CONSTRAINT entries_amount_limit CHECK (abs(spot_price) < 1e15),
-      CONSTRAINT entries_kind_has_ids CHECK (
+      CONSTRAINT ledger_rows_amount_limit CHECK (abs(spot_price) < 1e15),
+      CONSTRAINT ledger_rows_kind_has_ids CHECK (
         CASE kind WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
                   WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
                   WHEN 'reversal' THEN reversal_id IS NOT NULL
                   ELSE false END),
       -- A month that no close could come to would never be billed. LIKE costs a row a tenth of the domain's pattern.
-      CONSTRAINT entries_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
-      CONSTRAINT entries_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
-      CONSTRAINT entries_posted_in_own_month_or_later CHECK (posted_month >= month)
+      CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
+      CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
+      CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
     )`);
   // A row is known by its partner, kind and own id: that of the reversal, else the requote, else the quote.
   await knex.raw(`
-    CREATE UNIQUE INDEX entries_known_once
-      ON entries (partner_id, kind, coalesce(reversal_id, requote_id, quote_id))`);
+    CREATE UNIQUE INDEX ledger_rows_known_once
+      ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id))`);
   // What was added to or taken from a quote after its acceptance; few rows, so few pages.
   await knex.raw(`
-    CREATE INDEX entries_of_quote ON entries (partner_id, quote_id) WHERE kind <> 'quote_accepted'`);
+    CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted'`);
   // The close reads one month whole. Rows arrive in order of posting, so block ranges find it, and cost an import nothing.
-  await knex.raw(`CREATE INDEX entries_by_posted_month ON entries USING brin (posted_month) WITH (autosummarize = on)`);
+  await knex.raw(
+    `CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on)`,
+  );
 
   // The lock that decides a row's month is taken by the program; this makes a forgotten lock an error, not a lost row.
   await knex.raw(`
@@ -91,13 +93,13 @@ export async function up(knex: Knex): Promise<void> {
       SELECT max(month) INTO last_closed FROM closed_months;
       IF earliest <= last_closed THEN
         RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'entries_month_open';
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_month_open';
       END IF;
       RETURN NULL;
     END
     $$`);
   await knex.raw(`
-    CREATE TRIGGER entries_month_open AFTER INSERT ON entries REFERENCING NEW TABLE AS added
+    CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month()`);
-  await knex.raw(`CALL make_append_only('entries')`);
+  await knex.raw(`CALL make_append_only('ledger_rows')`);
 }

@@ -26,21 +26,21 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`CALL make_append_only('instruction_versions')`);
 
   await knex.raw(`
-    CREATE TABLE drawings (
+    CREATE TABLE document_pdfs (
       document_id bigint PRIMARY KEY REFERENCES documents,
-      drawing_version integer NOT NULL,
+      renderer_version integer NOT NULL,
       -- Names and versions of the libraries that drew it: the bytes depend on them.
       libraries jsonb NOT NULL,
       instruction_version_id bigint REFERENCES instruction_versions,
       instructions_changed boolean NOT NULL,
       sha256 text NOT NULL CONSTRAINT drawing_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
       pdf bytea NOT NULL,
-      drawn_at timestamptz NOT NULL,
+      rendered_at timestamptz NOT NULL,
       CONSTRAINT drawing_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex'))
     )`);
   // A PDF is compressed already.
-  await knex.raw(`ALTER TABLE drawings ALTER COLUMN pdf SET STORAGE EXTERNAL`);
-  await knex.raw(`CALL make_append_only('drawings')`);
+  await knex.raw(`ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL`);
+  await knex.raw(`CALL make_append_only('document_pdfs')`);
 
   await knex.raw(`
     CREATE TABLE sendings (

@@ -113,7 +113,7 @@ async function payments(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE payments (
       payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      -- Where and as what it was seen first. Other sightings of it are in payment_sightings, this one too.
+      -- Where and as what it was seen first. Other sightings of it are in payment_sources, this one too.
       identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
       source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor')),
       -- Whose money it was known to be when it arrived; NULL: that was to be found out (payment_assignments).
@@ -142,18 +142,18 @@ async function payments(knex: Knex): Promise<void> {
 
   // The same payment may arrive by webhook, by bank file and by hand: one payment, seen three times.
   await knex.raw(`
-    CREATE TABLE payment_sightings (
+    CREATE TABLE payment_sources (
       identity text COLLATE "C" PRIMARY KEY,
       payment_id bigint NOT NULL REFERENCES payments,
-      source text NOT NULL CONSTRAINT sighting_source_known CHECK (source IN ('hand', 'bank', 'processor')),
+      source text NOT NULL CONSTRAINT payment_source_kind_known CHECK (source IN ('hand', 'bank', 'processor')),
       reference text NOT NULL,
-      bank_line_id bigint CONSTRAINT sighting_of_a_line_once UNIQUE REFERENCES bank_lines,
+      bank_line_id bigint CONSTRAINT payment_source_of_a_line_once UNIQUE REFERENCES bank_lines,
       ${RECORDED},
-      CONSTRAINT sighting_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL))
+      CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL))
     )`);
-  await knex.raw(`CREATE INDEX payment_sightings_of_payment ON payment_sightings (payment_id)`);
-  await knex.raw(`CREATE INDEX payment_sightings_by_reference ON payment_sightings (reference)`);
-  await knex.raw(`CALL make_append_only('payment_sightings')`);
+  await knex.raw(`CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id)`);
+  await knex.raw(`CREATE INDEX payment_sources_by_reference ON payment_sources (reference)`);
+  await knex.raw(`CALL make_append_only('payment_sources')`);
 
   // Whose money a payment is, where that became known after it arrived. The latest counts.
   await knex.raw(`
@@ -336,7 +336,7 @@ async function payoutsAndOutcomes(knex: Knex): Promise<void> {
       payout_id bigint REFERENCES payouts,
       payment_reversal_id bigint REFERENCES payment_reversals,
       -- A debit that looks like a return which could not be found: a person looks.
-      needs_person boolean NOT NULL,
+      needs_review boolean NOT NULL,
       reason text NOT NULL CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
       ${RECORDED},
       CONSTRAINT bank_line_outcome_names_its_fact CHECK (

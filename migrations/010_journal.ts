@@ -38,15 +38,15 @@ const DATED: readonly (readonly [table: string, column: string])[] = [
  */
 async function entryDates(knex: Knex): Promise<void> {
   await knex.raw(`
-    CREATE FUNCTION first_open_day() RETURNS date STABLE LANGUAGE sql AS $$
+    CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
       SELECT (month_after(max(month)) || '-01')::date FROM closed_months
     $$`);
   for (const [table, column] of DATED) {
     await knex.raw(`
       ALTER TABLE ${table}
-        ADD COLUMN open_from date,
-        ADD COLUMN entry_on date NOT NULL GENERATED ALWAYS AS (greatest(${column}, open_from)) STORED`);
-    await knex.raw(`ALTER TABLE ${table} ALTER COLUMN open_from SET DEFAULT first_open_day()`);
+        ADD COLUMN reopened_on date,
+        ADD COLUMN entry_on date NOT NULL GENERATED ALWAYS AS (greatest(${column}, reopened_on)) STORED`);
+    await knex.raw(`ALTER TABLE ${table} ALTER COLUMN reopened_on SET DEFAULT earliest_postable_date()`);
     await knex.raw(`
       CREATE TRIGGER entry_month_open AFTER INSERT ON ${table} REFERENCING NEW TABLE AS added
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()`);
@@ -317,11 +317,11 @@ function select(entry: Entry): string {
   const partner = entry.partner ?? NONE;
   return `
     SELECT '${entry.fact}'::text AS fact, ${entry.id} AS fact_id, ${entry.entryOn} AS entry_on, ${entry.dated} AS dated_on,
-           ${debit} AS debit, CAST(${debitDetail} AS text) AS debit_detail,
-           CAST(${entry.debitPartner ?? partner} AS text) AS debit_partner,
-           ${credit} AS credit, CAST(${creditDetail} AS text) AS credit_detail, CAST(${partner} AS text) AS credit_partner,
-           ${entry.currency} AS currency, CAST(${entry.amount} AS numeric) AS amount,
-           CAST(${entry.document ?? NONE} AS text) AS document, CAST(${entry.reference ?? NONE} AS text) AS reference
+           ${debit} AS debit, (${debitDetail})::text AS debit_detail,
+           (${entry.debitPartner ?? partner})::text AS debit_partner,
+           ${credit} AS credit, (${creditDetail})::text AS credit_detail, (${partner})::text AS credit_partner,
+           ${entry.currency} AS currency, (${entry.amount})::numeric AS amount,
+           (${entry.document ?? NONE})::text AS document, (${entry.reference ?? NONE})::text AS reference
     FROM ${entry.from}
     WHERE ${entry.amount} <> 0`;
 }
@@ -360,7 +360,7 @@ async function journal(knex: Knex): Promise<void> {
            day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control, ${ACCOUNT} AS account, e.partner_id,
            e.policy_id, e.currency, p.amount, NULL::text AS document,
            coalesce(e.reversal_id, e.requote_id, e.quote_id) AS reference
-    FROM (entries e CROSS JOIN LATERAL (SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) AS day)
+    FROM (ledger_rows e CROSS JOIN LATERAL (SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) AS day)
     ${ROW_POSTINGS}`);
 
   await knex.raw(`
@@ -372,7 +372,7 @@ async function journal(knex: Knex): Promise<void> {
     SELECT e.month, p.control, ${ACCOUNT} AS account, e.partner_id, e.currency, sum(p.amount) AS amount
     FROM (SELECT posted_month AS month, arrangement, partner_id, policy_id, currency, sum(spot_price) AS spot_price,
                  sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
-          FROM entries GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
+          FROM ledger_rows GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
     ${ROW_POSTINGS}
     GROUP BY e.month, p.control, p.detail, e.partner_id, e.currency
     UNION ALL

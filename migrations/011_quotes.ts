@@ -108,7 +108,7 @@ export async function up(knex: Knex): Promise<void> {
       CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
       CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
         REFERENCES api_clients (client_id, partner_id),
-      CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES entries,
+      CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
       CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
     )`);
   await knex.raw(`CALL make_append_only('quote_acceptances')`);
@@ -163,7 +163,7 @@ export async function up(knex: Knex): Promise<void> {
       CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances,
       CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
         REFERENCES api_clients (client_id, partner_id),
-      CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES entries,
+      CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
       CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
     )`);
   await knex.raw(`CALL make_append_only('requote_acceptances')`);

@@ -7,9 +7,9 @@ import type { Knex } from 'knex';
 /** The tables of facts as of this migration, where the migrations before it made them; a later one calls make_fact. */
 const FACTS = [
   ...['audit_events', 'issuer_versions', 'documents', 'document_lines', 'credit_applications', 'voids'],
-  ...['credit_releases', 'write_offs', 'holds', 'hold_releases', 'instruction_versions', 'drawings'],
+  ...['credit_releases', 'write_offs', 'holds', 'hold_releases', 'instruction_versions', 'document_pdfs'],
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
-  ...['payment_sightings', 'payment_assignments', 'payment_applications', 'payment_suggestions', 'small_differences'],
+  ...['payment_sources', 'payment_assignments', 'payment_applications', 'payment_suggestions', 'small_differences'],
   ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_payments'],
   ...['payout_settlements', 'disputes', 'dispute_outcomes', 'credit_refunds', 'credit_refund_returns'],
   ...['processor_event_outcomes', 'api_clients', 'client_revocations'],

@@ -39,11 +39,11 @@ async function onboarding(knex: Knex): Promise<void> {
         CONSTRAINT connected_account_state_known
         CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
       -- NULL: the processor itself. An account that gives us no key is known by the partner's settlement files alone.
-      ADD COLUMN movements_from text
-        CONSTRAINT movements_from_known CHECK (movements_from IN ('processor', 'settlement_file')),
+      ADD COLUMN balance_transactions_from text
+        CONSTRAINT movements_from_known CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
       ADD CONSTRAINT onboarding_is_of_a_connected_account CHECK (
         arrangement = 'connected_account'
-        OR num_nonnulls(connected_account_type, connected_account_state, movements_from) = 0)`);
+        OR num_nonnulls(connected_account_type, connected_account_state, balance_transactions_from) = 0)`);
   await knex.raw(`
     CREATE INDEX partner_arrangements_of_account ON partner_arrangements (connected_account_id)
       WHERE connected_account_id IS NOT NULL`);
@@ -97,16 +97,16 @@ async function settlementFiles(knex: Knex): Promise<void> {
 
 async function movements(knex: Knex): Promise<void> {
   await knex.raw(`
-    CREATE TABLE processor_movements (
-      movement_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    CREATE TABLE balance_transactions (
+      balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
       account text COLLATE "C" NOT NULL,
       -- The balance transaction's id; of a settlement line, where there is no other source, its payment or transfer.
       id text COLLATE "C" NOT NULL,
-      told_by text NOT NULL CONSTRAINT movement_told_by_known CHECK (told_by IN ('processor', 'settlement_file')),
+      reported_by text NOT NULL CONSTRAINT balance_transaction_told_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
       type text NOT NULL,
       -- See MovementKind in src/splits/movement.ts.
       kind text NOT NULL
-        CONSTRAINT movement_kind_known CHECK (kind IN ('share', 'misrouted', 'reversal', 'dispute', 'other')),
+        CONSTRAINT balance_transaction_kind_known CHECK (kind IN ('share', 'misrouted', 'reversal', 'dispute', 'other')),
       currency text COLLATE "C" NOT NULL,
       amount numeric NOT NULL,
       fee numeric NOT NULL,
@@ -120,15 +120,15 @@ async function movements(knex: Knex): Promise<void> {
       enrollment_id text COLLATE "C",
       payload jsonb NOT NULL,
       ${RECORDED},
-      CONSTRAINT movement_once UNIQUE (account, id),
-      CONSTRAINT movement_in_its_currency UNIQUE (movement_id, currency),
-      CONSTRAINT movement_adds_up CHECK (net = amount - fee),
-      CONSTRAINT movement_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= ${MINOR_DIGITS})
+      CONSTRAINT balance_transaction_once UNIQUE (account, id),
+      CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
+      CONSTRAINT balance_transaction_adds_up CHECK (net = amount - fee),
+      CONSTRAINT balance_transaction_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= ${MINOR_DIGITS})
     )`);
-  await knex.raw(`CREATE INDEX movements_by_payment ON processor_movements (account, payment)`);
-  await knex.raw(`CREATE INDEX movements_by_time ON processor_movements (account, moved_at)`);
-  await knex.raw(`CALL make_append_only('processor_movements')`);
-  await knex.raw(`CALL make_fact('processor_movements')`);
+  await knex.raw(`CREATE INDEX movements_by_payment ON balance_transactions (account, payment)`);
+  await knex.raw(`CREATE INDEX movements_by_time ON balance_transactions (account, moved_at)`);
+  await knex.raw(`CALL make_append_only('balance_transactions')`);
+  await knex.raw(`CALL make_fact('balance_transactions')`);
 
   // How far each account was read. The next reading begins before the end of this one.
   await knex.raw(`
@@ -138,10 +138,10 @@ async function movements(knex: Knex): Promise<void> {
       read_from timestamptz,
       read_to timestamptz NOT NULL,
       movements bigint NOT NULL,
-      new_movements bigint NOT NULL,
+      new_balance_transactions bigint NOT NULL,
       ${RECORDED},
       CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
-      CONSTRAINT reading_new_are_read CHECK (new_movements BETWEEN 0 AND movements)
+      CONSTRAINT reading_new_are_read CHECK (new_balance_transactions BETWEEN 0 AND movements)
     )`);
   await knex.raw(`CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to)`);
   await knex.raw(`CALL make_append_only('processor_readings')`);
@@ -151,18 +151,18 @@ async function movements(knex: Knex): Promise<void> {
 async function routedShares(knex: Knex): Promise<void> {
   // Which quote a movement, or a part of it, is of. The quote is named by the row of its acceptance.
   await knex.raw(`
-    CREATE TABLE routed_shares (
-      routed_share_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-      movement_id bigint NOT NULL,
+    CREATE TABLE share_allocations (
+      share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      balance_transaction_id bigint NOT NULL,
       partner_id text COLLATE "C" NOT NULL,
       posted_month text COLLATE "C" NOT NULL,
       entry_id bigint NOT NULL,
       quote_id text COLLATE "C" NOT NULL,
       requote_id text COLLATE "C",
       currency text COLLATE "C" NOT NULL,
-      amount numeric NOT NULL CONSTRAINT routed_share_of_something CHECK (amount <> 0),
-      found_by text NOT NULL CONSTRAINT routed_share_found_by_known
-        CHECK (found_by IN ('metadata', 'payment', 'settlement_file', 'person')),
+      amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
+      matched_by text NOT NULL CONSTRAINT share_allocation_found_by_known
+        CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'person')),
       settlement_line_id bigint REFERENCES settlement_lines,
       -- Why a person says so.
       reason text NOT NULL DEFAULT '',
@@ -170,32 +170,32 @@ async function routedShares(knex: Knex): Promise<void> {
       -- The date of its journal entry: the true one, but never before the earliest month open when it was recorded.
       entry_on date NOT NULL,
       ${RECORDED},
-      CONSTRAINT routed_share_of_a_movement FOREIGN KEY (movement_id, currency)
-        REFERENCES processor_movements (movement_id, currency),
-      CONSTRAINT routed_share_currency_stays UNIQUE (routed_share_id, currency),
-      CONSTRAINT routed_share_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES entries,
-      CONSTRAINT routed_share_settlement_named CHECK ((found_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
-      CONSTRAINT routed_share_person_says_why CHECK (found_by <> 'person' OR btrim(reason) <> ''),
-      CONSTRAINT routed_share_entry_not_before CHECK (entry_on >= moved_on),
-      CONSTRAINT routed_share_minor_digits CHECK (scale(amount) <= ${MINOR_DIGITS})
+      CONSTRAINT share_allocation_of_a_movement FOREIGN KEY (balance_transaction_id, currency)
+        REFERENCES balance_transactions (balance_transaction_id, currency),
+      CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
+      CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
+      CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
+      CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
+      CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
+      CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= ${MINOR_DIGITS})
     )`);
   // Found by itself, a movement is matched once.
   await knex.raw(`
-    CREATE UNIQUE INDEX routed_share_once ON routed_shares (movement_id, quote_id, requote_id) NULLS NOT DISTINCT
-      WHERE found_by <> 'person'`);
-  await knex.raw(`CREATE INDEX routed_shares_of_quote ON routed_shares (partner_id, quote_id)`);
-  await knex.raw(`CREATE INDEX routed_shares_of_movement ON routed_shares (movement_id)`);
-  await knex.raw(`CREATE INDEX routed_shares_of_event ON routed_shares (event_id)`);
+    CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
+      WHERE matched_by <> 'person'`);
+  await knex.raw(`CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id)`);
+  await knex.raw(`CREATE INDEX share_allocations_of_movement ON share_allocations (balance_transaction_id)`);
+  await knex.raw(`CREATE INDEX share_allocations_of_event ON share_allocations (event_id)`);
   await knex.raw(`
-    CREATE TRIGGER entry_month_open AFTER INSERT ON routed_shares REFERENCING NEW TABLE AS added
+    CREATE TRIGGER entry_month_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()`);
-  await knex.raw(`CALL make_append_only('routed_shares')`);
-  await knex.raw(`CALL make_fact('routed_shares')`);
+  await knex.raw(`CALL make_append_only('share_allocations')`);
+  await knex.raw(`CALL make_fact('share_allocations')`);
 
   // The ledger's reversal that a share pulled back became.
   await knex.raw(`
     CREATE TABLE reversal_evidence (
-      routed_share_id bigint PRIMARY KEY REFERENCES routed_shares,
+      share_allocation_id bigint PRIMARY KEY REFERENCES share_allocations,
       partner_id text COLLATE "C" NOT NULL,
       posted_month text COLLATE "C" NOT NULL,
       entry_id bigint NOT NULL,
@@ -204,7 +204,7 @@ async function routedShares(knex: Knex): Promise<void> {
         CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'person')),
       ${RECORDED},
       CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
-      CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES entries
+      CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows
     )`);
   await knex.raw(`CALL make_append_only('reversal_evidence')`);
   await knex.raw(`CALL make_fact('reversal_evidence')`);
@@ -243,16 +243,16 @@ async function sharePayments(knex: Knex): Promise<void> {
   // matched by mistake, takes that payment back, and what of that was a mistake gives it back again.
   await knex.raw(`
     CREATE TABLE share_payments (
-      routed_share_id bigint NOT NULL,
+      share_allocation_id bigint NOT NULL,
       payment_id bigint NOT NULL,
       payment_reversal_id bigint REFERENCES payment_reversals,
       currency text COLLATE "C" NOT NULL,
       -- Of the share's own sign.
       amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
       ${RECORDED},
-      PRIMARY KEY (routed_share_id, payment_id),
-      CONSTRAINT share_payment_of_a_share FOREIGN KEY (routed_share_id, currency)
-        REFERENCES routed_shares (routed_share_id, currency),
+      PRIMARY KEY (share_allocation_id, payment_id),
+      CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency)
+        REFERENCES share_allocations (share_allocation_id, currency),
       CONSTRAINT share_payment_in_its_currency FOREIGN KEY (payment_id, currency)
         REFERENCES payments (payment_id, currency),
       CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0 OR payment_reversal_id IS NOT NULL)
@@ -275,13 +275,13 @@ async function journal(knex: Knex): Promise<void> {
   // The definition has quoted texts, in which knex would look for bindings.
   const definition = `${rows[0]?.definition}
     UNION ALL
-    SELECT CASE WHEN ${came} THEN 'share_routed' ELSE 'share_pulled_back' END::text, r.routed_share_id, r.entry_on, r.moved_on,
-           ${side(true).control}, CAST(${side(true).detail} AS text), CAST(r.partner_id AS text),
-           ${side(false).control}, CAST(${side(false).detail} AS text), CAST(r.partner_id AS text),
-           r.currency, CAST(abs(r.amount - coalesce(p.amount, 0)) AS numeric), NULL::text, CAST(m.id AS text)
-    FROM routed_shares r JOIN processor_movements m USING (movement_id)
-    LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
-      USING (routed_share_id)
+    SELECT CASE WHEN ${came} THEN 'share_routed' ELSE 'share_pulled_back' END::text, r.share_allocation_id, r.entry_on, r.moved_on,
+           ${side(true).control}, (${side(true).detail})::text, r.partner_id::text,
+           ${side(false).control}, (${side(false).detail})::text, r.partner_id::text,
+           r.currency, (abs(r.amount - coalesce(p.amount, 0)))::numeric, NULL::text, m.id::text
+    FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+    LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+      USING (share_allocation_id)
     WHERE r.amount <> coalesce(p.amount, 0)`;
   await knex.raw(`CREATE OR REPLACE VIEW journal_entries AS ${definition.replaceAll('?', '\\?')}`);
 }

@@ -15,14 +15,14 @@ export async function up(knex: Knex): Promise<void> {
       LIMIT 1;
       IF FOUND THEN
         RAISE EXCEPTION '% is not a policy of %', stranger.policy_id, stranger.partner_id
-          USING ERRCODE = 'foreign_key_violation', TABLE = 'entries', CONSTRAINT = 'entries_policy_known';
+          USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_policy_known';
       END IF;
       RETURN NULL;
     END
     $$`);
-  await knex.raw(`ALTER TABLE entries DROP CONSTRAINT entries_policy_known`);
+  await knex.raw(`ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_policy_known`);
   await knex.raw(`
-    CREATE TRIGGER entries_policy_known AFTER INSERT ON entries REFERENCING NEW TABLE AS added
+    CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy()`);
 
   await knex.raw(`

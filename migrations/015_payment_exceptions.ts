@@ -47,7 +47,7 @@ export async function up(knex: Knex): Promise<void> {
     SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
            CASE l.direction WHEN 'debit' THEN -l.amount ELSE l.amount END, l.bank_booked_on, o.reason
     FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
-    WHERE o.needs_person AND o.outcome = 'ignored'
+    WHERE o.needs_review AND o.outcome = 'ignored'
       AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
     UNION ALL
     SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,

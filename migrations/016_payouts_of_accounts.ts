@@ -10,23 +10,23 @@ const RECORDED = `recorded_at timestamptz NOT NULL,
 
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
-    ALTER TABLE processor_movements ADD CONSTRAINT movement_of_its_account UNIQUE (movement_id, account, currency)`);
+    ALTER TABLE balance_transactions ADD CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency)`);
 
   // A movement is paid out once: what of a payout that failed comes back is another movement, of the next payout.
   await knex.raw(`
     CREATE TABLE payout_contents (
-      movement_id bigint PRIMARY KEY,
-      payout_movement_id bigint NOT NULL,
+      balance_transaction_id bigint PRIMARY KEY,
+      payout_transaction_id bigint NOT NULL,
       account text COLLATE "C" NOT NULL,
       currency text COLLATE "C" NOT NULL,
       ${RECORDED},
-      CONSTRAINT payout_content_of_its_account FOREIGN KEY (movement_id, account, currency)
-        REFERENCES processor_movements (movement_id, account, currency),
-      CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_movement_id, account, currency)
-        REFERENCES processor_movements (movement_id, account, currency),
-      CONSTRAINT payout_content_not_itself CHECK (movement_id <> payout_movement_id)
+      CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
+        REFERENCES balance_transactions (balance_transaction_id, account, currency),
+      CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_transaction_id, account, currency)
+        REFERENCES balance_transactions (balance_transaction_id, account, currency),
+      CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id)
     )`);
-  await knex.raw(`CREATE INDEX payout_contents_of_payout ON payout_contents (payout_movement_id)`);
+  await knex.raw(`CREATE INDEX payout_contents_of_payout ON payout_contents (payout_transaction_id)`);
   await knex.raw(`CALL make_append_only('payout_contents')`);
   await knex.raw(`CALL make_fact('payout_contents')`);
 
@@ -37,14 +37,14 @@ export async function up(knex: Knex): Promise<void> {
       account text COLLATE "C" NOT NULL,
       currency text COLLATE "C" NOT NULL,
       -- NULL: nobody tells us of the account's payouts, and a person says that it is one.
-      movement_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
+      balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
       ${RECORDED},
-      CONSTRAINT account_payout_of_its_account FOREIGN KEY (movement_id, account, currency)
-        REFERENCES processor_movements (movement_id, account, currency)
+      CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
+        REFERENCES balance_transactions (balance_transaction_id, account, currency)
     )`);
   await knex.raw(`CALL make_append_only('account_payouts')`);
   await knex.raw(`CALL make_fact('account_payouts')`);
   await knex.raw(
-    `CREATE INDEX payouts_at_the_processor ON processor_movements (account, moved_at) WHERE type = 'payout'`,
+    `CREATE INDEX payouts_at_the_processor ON balance_transactions (account, moved_at) WHERE type = 'payout'`,
   );
 }

@@ -383,7 +383,7 @@ const COMMANDS = {
       `There is no key to read ${f.account} with. Set STRIPE_SECRET_KEY_${f.account}, or take in the partner's ` +
       "settlement files ('reckoner processor import FILE --partner ID').",
   ),
-  movement_unknown: entry<{ movement: string }>(
+  balance_transaction_unknown: entry<{ movement: string }>(
     EXIT.badInput,
     (f) => `No movement ${f.movement} was taken in. 'reckoner reconcile MONTH' names those that need a person.`,
   ),
@@ -391,11 +391,11 @@ const COMMANDS = {
     EXIT.badInput,
     (f) => `Several accounts have a movement ${f.movement}: ${f.accounts.join(', ')}. Say which one with --account.`,
   ),
-  movement_explained: entry<{ movement: string }>(
+  balance_transaction_explained: entry<{ movement: string }>(
     EXIT.refused,
     (f) => `All of movement ${f.movement} is matched already. 'reckoner processor unmatch' takes a match back.`,
   ),
-  movement_not_reversible: entry<{ movement: string; reason: string }>(
+  balance_transaction_not_reversible: entry<{ movement: string; reason: string }>(
     EXIT.refused,
     (f) => `Movement ${f.movement} becomes no reversal: ${f.reason}. 'reckoner reconcile MONTH' shows what is open.`,
   ),

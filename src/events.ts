@@ -42,7 +42,7 @@ export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEve
   const { event_id } = await queryOne<{ event_id: number }>(
     tx,
     `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via)
-     VALUES (CAST(:now AS timestamptz), :action, :subject, CAST(:details AS jsonb), :claimedBy, :osUser, :host, :via)
+     VALUES (:now::timestamptz, :action, :subject, :details::jsonb, :claimedBy, :osUser, :host, :via)
      RETURNING event_id`,
     { ...actor, ...event, details: JSON.stringify(event.details) },
   );

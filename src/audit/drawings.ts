@@ -14,7 +14,7 @@ interface KeptDrawing {
   readonly pdf: Buffer;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
-  readonly drawing_version: number;
+  readonly renderer_version: number;
   readonly drawn_by_these: boolean;
 }
 
@@ -52,7 +52,7 @@ async function countDrawings(tx: Transaction, month: string | null): Promise<num
   const { drawings } = await queryOne<{ drawings: number }>(
     tx,
     `SELECT count(*)::int AS drawings
-     FROM drawings JOIN documents d USING (document_id)
+     FROM document_pdfs JOIN documents d USING (document_id)
      WHERE ${inMonth('d.month')}`,
     { month },
   );
@@ -63,10 +63,10 @@ function readDrawingsAfter(tx: Transaction, after: number, month: string | null)
   return query(
     tx,
     `SELECT w.document_id, w.sha256, w.pdf, v.content AS instructions, w.instructions_changed,
-            w.drawing_version,
+            w.renderer_version,
             -- No such version here: not drawn by these.
-            coalesce(w.libraries = CAST(:libraries AS jsonb) -> w.drawing_version::text, false) AS drawn_by_these
-     FROM drawings w
+            coalesce(w.libraries = :libraries::jsonb -> w.renderer_version::text, false) AS drawn_by_these
+     FROM document_pdfs w
      JOIN documents d USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
      WHERE w.document_id > :after AND ${inMonth('d.month')}
@@ -92,7 +92,7 @@ async function judge(
       instructions: drawing.instructions,
       instructionsChanged: drawing.instructions_changed,
     }),
-    { version: drawing.drawing_version },
+    { version: drawing.renderer_version },
   );
   return again.equals(drawing.pdf)
     ? undefined

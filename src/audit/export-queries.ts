@@ -24,7 +24,7 @@ export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promi
     `WITH months AS (
        SELECT month::text AS month, previous::text AS previous, true AS closed FROM closed_months
        UNION ALL
-       SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM entries
+       SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM ledger_rows
        WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
      )
      SELECT m.month, m.previous, s.seal, s.statement, s.form, s.facts_to,
@@ -74,7 +74,7 @@ export function readLedgerTotals(
     tx,
     `SELECT currency, count(*) AS rows, sum(spot_price)::text AS "spotPrice", sum(partner_cut)::text AS "partnerCut",
             sum(invoice_amount)::text AS "invoiceAmount"
-     FROM entries WHERE posted_month > :previous AND posted_month <= :month
+     FROM ledger_rows WHERE posted_month > :previous AND posted_month <= :month
      GROUP BY currency ORDER BY currency`,
     { month, previous: previous ?? '' },
   );
@@ -137,7 +137,7 @@ export async function countEvents(tx: Transaction, range: FactRange): Promise<nu
   const { events } = await queryOne<{ events: number }>(
     tx,
     `SELECT count(*) AS events FROM audit_events
-     WHERE fact_id > :after AND (CAST(:to AS bigint) IS NULL OR fact_id <= CAST(:to AS bigint))`,
+     WHERE fact_id > :after AND (:to::bigint IS NULL OR fact_id <= :to::bigint)`,
     { ...range },
   );
   return events;

@@ -137,7 +137,7 @@ async function writeLedger(writing: Writing): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '128MB'`);
   for (const billed of months) {
     const { month, previous, seal, form } = billed;
-    const sealed = seal === null ? undefined : await pack.file(`sealed/${month}/entries.tsv`);
+    const sealed = seal === null ? undefined : await pack.file(`sealed/${month}/ledger_rows.tsv`);
     const toRows = ledgerRows(format, month, await readDocumentNumbers(tx, month));
     let lines = 0;
     const take = wholeLines(async (content) => {

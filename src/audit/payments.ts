@@ -57,7 +57,7 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
   SELECT l.bank_line_id, l.account, l.bank_booked_on, l.direction, l.amount, l.currency, o.outcome,
          CASE o.outcome
            WHEN 'payment' THEN EXISTS (
-             SELECT FROM payment_sightings s JOIN payments p USING (payment_id)
+             SELECT FROM payment_sources s JOIN payments p USING (payment_id)
              WHERE s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id AND l.direction = 'credit'
                AND (p.amount, p.currency) = (l.amount, l.currency))
            WHEN 'payout' THEN EXISTS (
@@ -100,13 +100,13 @@ export const BANK_FILES_ADD_UP = `found AS (
 /** Each payment is known by what it was seen as first, and no two by the same reference of the processor or bank line. */
 export const PAYMENTS_KNOWN_ONCE = `inspected AS (
   SELECT p.payment_id, p.identity,
-         (SELECT count(*) FROM payment_sightings s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
+         (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
          (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o JOIN payment_balances b USING (payment_id)
           WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
             AND o.currency = p.currency AND b.status <> 'reversed'
             -- A movement of several quotes brings a payment of each that was billed.
             AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS twins,
-         (SELECT count(*) FROM payment_sightings s JOIN bank_lines l USING (bank_line_id)
+         (SELECT count(*) FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
           WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS strange
   FROM payments p WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
@@ -163,26 +163,26 @@ export const PAYOUTS_ADD_UP = `inspected AS (
  * what a payout paid out adds up to it, on its account.
  */
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
-  SELECT a.payout_id, o.currency, o.amount, a.currency AS said, s.fees, m.movement_id, m.type, -m.net AS told,
-         (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN processor_movements p USING (movement_id)
-          WHERE c.payout_movement_id = a.movement_id AND c.event_id <= s.event_id) AS kept
+  SELECT a.payout_id, o.currency, o.amount, a.currency AS said, s.fees, m.balance_transaction_id, m.type, -m.net AS told,
+         (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
+          WHERE c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id) AS kept
   FROM account_payouts a JOIN payouts o USING (payout_id) JOIN payout_settlements s USING (payout_id)
-  LEFT JOIN processor_movements m ON m.movement_id = a.movement_id
+  LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
   WHERE ${IN_SCOPE('o.entry_on')}
 ), contents AS (
-  SELECT c.payout_movement_id, p.id, p.account, p.type, p.net, sum(m.net) AS paid_out,
+  SELECT c.payout_transaction_id, p.id, p.account, p.type, p.net, sum(m.net) AS paid_out,
          count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS strange
-  FROM payout_contents c JOIN processor_movements m USING (movement_id)
-  JOIN processor_movements p ON p.movement_id = c.payout_movement_id
+  FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
+  JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
   WHERE ${inMonth("to_char(p.moved_at, 'YYYY-MM')")}
-  GROUP BY c.payout_movement_id, p.id, p.account, p.type, p.net
+  GROUP BY c.payout_transaction_id, p.id, p.account, p.type, p.net
 ), inspected AS (
-  SELECT payout_id FROM settled UNION ALL SELECT payout_movement_id FROM contents
+  SELECT payout_id FROM settled UNION ALL SELECT payout_transaction_id FROM contents
 ), differences AS (
   SELECT format('payout %s', payout_id) AS subject,
          format('of %s %s, fees %s, where the account paid out %s and %s of fees', amount, currency, fees,
                 coalesce(told::text, 'nothing that is told'), kept) AS detail
-  FROM settled WHERE currency <> said OR fees <> kept OR (movement_id IS NOT NULL AND (type <> 'payout' OR told <> amount))
+  FROM settled WHERE currency <> said OR fees <> kept OR (balance_transaction_id IS NOT NULL AND (type <> 'payout' OR told <> amount))
   UNION ALL
   SELECT format('payout %s of %s', id, account), format('a %s of %s pays out %s, %s of another account or currency', type, net, paid_out, strange)
   FROM contents WHERE type <> 'payout' OR paid_out <> -net OR strange > 0
@@ -218,7 +218,7 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
-  UNION ALL SELECT 'share ' || routed_share_id, moved_on, entry_on, recorded_at FROM routed_shares
+  UNION ALL SELECT 'share ' || share_allocation_id, moved_on, entry_on, recorded_at FROM share_allocations
   UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at FROM credit_refund_returns
 ), inspected AS (
   SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed
@@ -288,7 +288,7 @@ export const NOTHING_USED_BEFORE_IT_WAS_THERE = `moves AS (
 /** Events of the processor are of this environment, and what they told is recorded of a payment that is there. */
 export const PROCESSOR_EVENTS_TOLD = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
-         o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sightings s WHERE s.payment_id = o.payment_id AND s.source = 'processor') AS seen
+         o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id AND s.source = 'processor') AS seen
   FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 ), differences AS (
   SELECT format('event %s', id) AS subject,

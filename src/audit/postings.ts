@@ -39,12 +39,12 @@ const SQL = `WITH months AS MATERIALIZED (
   GROUP BY partner_id, quote_id, currency HAVING bool_or(kind NOT IN ('share', 'billed'))
 ), facts AS MATERIALIZED (
   SELECT posted_month AS month, partner_id, currency, sum(invoice_amount) AS amount
-  FROM entries WHERE arrangement = 'connected_account' GROUP BY posted_month, partner_id, currency
+  FROM ledger_rows WHERE arrangement = 'connected_account' GROUP BY posted_month, partner_id, currency
   UNION ALL
   SELECT ${monthOf('r.entry_on')}, r.partner_id, r.currency, coalesce(p.amount, 0) - r.amount
-  FROM routed_shares r
-  LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
-    USING (routed_share_id)
+  FROM share_allocations r
+  LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+    USING (share_allocation_id)
   UNION ALL
   SELECT ${monthOf('d.entry_on')}, b.partner_id, b.currency, -b.amount
   FROM missing_shares b JOIN documents d USING (document_id)

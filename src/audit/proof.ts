@@ -40,10 +40,10 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
   }>(
     tx,
     `SELECT m.month, m.previous, s.form, s.statement, s.seal, e.posted_month,
-            (SELECT count(*) FROM entries earlier
+            (SELECT count(*) FROM ledger_rows earlier
              WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
                AND earlier.entry_id < e.entry_id) AS index
-     FROM entries e
+     FROM ledger_rows e
      LEFT JOIN closed_months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
      LEFT JOIN seals s ON s.month = m.month
      WHERE e.entry_id = :entryId`,

@@ -6,7 +6,7 @@
 import { currenciesByMinorDigits } from '../money.ts';
 
 /** Whether a column is the month that is asked for; all are where everything is. */
-export const inMonth = (column: string): string => `(CAST(:month AS text) IS NULL OR ${column} = :month)`;
+export const inMonth = (column: string): string => `(:month::text IS NULL OR ${column} = :month)`;
 
 /** What a CTE of differences has, as one value. */
 export const listOf = (differences: string): string => `
@@ -47,18 +47,18 @@ const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string)
          sum(invoice_amount) AS invoice_amount, count(*) FILTER (WHERE kind = 'quote_accepted') AS acceptances,
          min(policy_id) = max(policy_id) AS one_policy, min(currency) = max(currency) AS one_currency,
          coalesce(bool_or(kind = 'quote_accepted' AND ${rows}), false) AS accepted_here
-  FROM entries WHERE (partner_id, quote_id) IN (${changed})
+  FROM ledger_rows WHERE (partner_id, quote_id) IN (${changed})
   GROUP BY partner_id, quote_id
 ), suspected AS MATERIALIZED (
   ${suspected}
 ), repeated AS (
-  SELECT partner_id, quote_id, count(*) AS acceptances FROM entries
+  SELECT partner_id, quote_id, count(*) AS acceptances FROM ledger_rows
   WHERE kind = 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM suspected)
   GROUP BY partner_id, quote_id HAVING count(*) > 1
   UNION
   SELECT partner_id, quote_id, acceptances FROM quotes WHERE acceptances > 1
 ), inspected AS (
-  SELECT FROM entries WHERE kind = 'quote_accepted' AND ${rows} UNION ALL SELECT FROM quotes WHERE NOT accepted_here
+  SELECT FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows} UNION ALL SELECT FROM quotes WHERE NOT accepted_here
 ), differences AS (
   SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
          format('%s acceptance(s), %s, %s, sums %s %s %s', acceptances,
@@ -74,14 +74,14 @@ const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string)
 /** Acceptances that have the hash of another one. Eight bytes for a quote are grouped three times as fast as its ids. */
 function alike(rows: string): string {
   const hash = `hash_record_extended(ROW(partner_id, quote_id), 0)`;
-  const acceptances = `FROM entries WHERE kind = 'quote_accepted' AND ${rows}`;
+  const acceptances = `FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows}`;
   return `SELECT partner_id, quote_id ${acceptances}
     AND ${hash} IN (SELECT ${hash} ${acceptances} GROUP BY 1 HAVING count(*) > 1)`;
 }
 
 export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   'true',
-  `SELECT partner_id, quote_id FROM entries WHERE kind <> 'quote_accepted'`,
+  `SELECT partner_id, quote_id FROM ledger_rows WHERE kind <> 'quote_accepted'`,
   alike('true'),
 );
 
@@ -91,13 +91,13 @@ export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
  */
 export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   OF_MONTH,
-  `SELECT partner_id, quote_id FROM entries
-   WHERE kind <> 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE ${OF_MONTH})`,
+  `SELECT partner_id, quote_id FROM ledger_rows
+   WHERE kind <> 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows WHERE ${OF_MONTH})`,
   `${alike(OF_MONTH)}
   UNION ALL
-  SELECT partner_id, quote_id FROM entries
+  SELECT partner_id, quote_id FROM ledger_rows
   WHERE kind = 'quote_accepted' AND NOT ${OF_MONTH}
-    AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM entries WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
+    AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
 );
 
 /** What was accepted over HTTP is in the ledger as it was offered: same partner, ids, policy, currency and amounts. */
@@ -119,7 +119,7 @@ export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (
          format('accepted at %s = %s + %s %s, in the ledger %s', a.spot_price, a.partner_cut, a.invoice_amount, a.currency,
                 coalesce(format('%s = %s + %s %s', e.spot_price, e.partner_cut, e.invoice_amount, e.currency), 'nothing')) AS detail
   FROM inspected a
-  LEFT JOIN entries e ON e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id
+  LEFT JOIN ledger_rows e ON e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id
   WHERE (e.kind, e.quote_id, e.requote_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount)
     IS DISTINCT FROM
         (a.kind, a.quote_id, a.requote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount)
@@ -128,7 +128,7 @@ export const ACCEPTANCES_ARE_THEIR_ROWS = `accepted AS (
 const APPEND_ONLY = [
   'installation',
   'closed_months',
-  'entries',
+  'ledger_rows',
   'logos',
   'issuer_versions',
   'documents',
@@ -136,7 +136,7 @@ const APPEND_ONLY = [
   'credit_applications',
   'payment_links',
   'instruction_versions',
-  'drawings',
+  'document_pdfs',
   'payment_link_intents',
   'payment_link_attempts',
   'payment_link_objects',
@@ -153,7 +153,7 @@ const APPEND_ONLY = [
   'bank_statement_lines',
   'bank_line_outcomes',
   'payments',
-  'payment_sightings',
+  'payment_sources',
   'payment_assignments',
   'payment_applications',
   'payment_unapplications',
@@ -183,9 +183,9 @@ const APPEND_ONLY = [
   'seals',
   'settlement_files',
   'settlement_lines',
-  'processor_movements',
+  'balance_transactions',
   'processor_readings',
-  'routed_shares',
+  'share_allocations',
   'reversal_evidence',
   'missing_shares',
   'share_payments',
@@ -383,7 +383,7 @@ export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
          CASE WHEN s.drawing_at IS NULL THEN s.message
               ELSE substring(s.message FOR s.drawing_at)
                    || (SELECT convert_to(replace(rtrim(encode(w.pdf, 'base64'), E'\\n'), E'\\n', E'\\r\\n'), 'UTF8')
-                       FROM drawings w WHERE w.document_id = s.document_id)
+                       FROM document_pdfs w WHERE w.document_id = s.document_id)
                    || substring(s.message FROM s.drawing_at + 1) END AS whole
   FROM sendings s JOIN documents d USING (document_id)
   WHERE ${inMonth('d.month')}
@@ -392,7 +392,7 @@ export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
   FROM inspected
   WHERE CASE status
           WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
-                           OR NOT EXISTS (SELECT FROM drawings w WHERE w.document_id = inspected.document_id)
+                           OR NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id)
           WHEN 'sending' THEN message IS NULL
           WHEN 'held' THEN reason IS NULL
           ELSE sent_at IS NOT NULL END
@@ -429,13 +429,13 @@ export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
 
 /** What moved adds up, what a settlement file told is what its line says, and no share is more than what moved. */
 export const MOVEMENTS_ADD_UP = `inspected AS (
-  SELECT m.movement_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
+  SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
          l.amount AS told, l.currency AS told_currency, coalesce(r.amount, 0) AS matched, r.currencies
-  FROM processor_movements m
-  LEFT JOIN settlement_lines l ON m.told_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
+  FROM balance_transactions m
+  LEFT JOIN settlement_lines l ON m.reported_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
   LEFT JOIN LATERAL (
-    SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM routed_shares r
-    WHERE r.movement_id = m.movement_id) AS r ON true
+    SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM share_allocations r
+    WHERE r.balance_transaction_id = m.balance_transaction_id) AS r ON true
   WHERE ${inMonth("to_char(m.moved_at, 'YYYY-MM')")}
 ), differences AS (
   SELECT format('movement %s of %s', id, account) AS subject,
@@ -452,11 +452,11 @@ export const MOVEMENTS_ADD_UP = `inspected AS (
  * quote names; and where one id and payment is told as of two accounts. Over everything, whatever month is asked for.
  */
 export const MOVEMENTS_TOLD_ONCE = `movements AS (
-  SELECT m.movement_id, m.account, m.id, m.told_by, m.kind, m.payment, m.transfer, m.quote_id, m.requote_id, m.currency,
+  SELECT m.balance_transaction_id, m.account, m.id, m.reported_by, m.kind, m.payment, m.transfer, m.quote_id, m.requote_id, m.currency,
          sign(m.amount) AS side, l.partner_id
-  FROM processor_movements m
-  LEFT JOIN settlement_lines l ON m.told_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
-  WHERE (SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = m.movement_id) <> 0
+  FROM balance_transactions m
+  LEFT JOIN settlement_lines l ON m.reported_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
+  WHERE (SELECT sum(amount) FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id) <> 0
 ), inspected AS MATERIALIZED (
   SELECT *, count(payment) OVER (PARTITION BY payment) > 1 AS payment_again,
          count(transfer) OVER (PARTITION BY transfer, side) > 1 AS transfer_again
@@ -468,34 +468,34 @@ by_payment AS MATERIALIZED (
 ), by_transfer AS MATERIALIZED (
   SELECT * FROM inspected WHERE transfer_again
 ), pairs AS (
-  SELECT one.movement_id, other.movement_id AS other_id, 'payment ' || one.payment AS by
+  SELECT one.balance_transaction_id, other.balance_transaction_id AS other_id, 'payment ' || one.payment AS by
   FROM by_payment one JOIN by_payment other ON other.account = one.account AND other.payment = one.payment AND other.side = one.side
-  WHERE one.told_by = 'processor' AND other.told_by = 'settlement_file'
+  WHERE one.reported_by = 'processor' AND other.reported_by = 'settlement_file'
   UNION ALL
-  SELECT one.movement_id, other.movement_id, 'transfer ' || one.transfer
+  SELECT one.balance_transaction_id, other.balance_transaction_id, 'transfer ' || one.transfer
   FROM by_transfer one JOIN by_transfer other ON other.account = one.account AND other.transfer = one.transfer AND other.side = one.side
-  WHERE one.told_by = 'processor' AND other.told_by = 'settlement_file'
+  WHERE one.reported_by = 'processor' AND other.reported_by = 'settlement_file'
   UNION ALL
-  SELECT one.movement_id, other.movement_id, 'payment ' || one.payment
+  SELECT one.balance_transaction_id, other.balance_transaction_id, 'payment ' || one.payment
   FROM by_payment one JOIN by_payment other ON other.partner_id = one.partner_id AND other.payment = one.payment
-    AND (other.quote_id, other.kind, other.side) = (one.quote_id, one.kind, one.side) AND other.movement_id > one.movement_id
+    AND (other.quote_id, other.kind, other.side) = (one.quote_id, one.kind, one.side) AND other.balance_transaction_id > one.balance_transaction_id
   WHERE one.requote_id IS NOT DISTINCT FROM other.requote_id
     AND (one.transfer = other.transfer OR num_nulls(one.transfer, other.transfer) > 0)
   UNION ALL
-  SELECT one.movement_id, other.movement_id, 'transfer ' || one.transfer
+  SELECT one.balance_transaction_id, other.balance_transaction_id, 'transfer ' || one.transfer
   FROM by_transfer one JOIN by_transfer other ON other.partner_id = one.partner_id AND other.transfer = one.transfer
-    AND (other.quote_id, other.kind) = (one.quote_id, one.kind) AND other.movement_id > one.movement_id
+    AND (other.quote_id, other.kind) = (one.quote_id, one.kind) AND other.balance_transaction_id > one.balance_transaction_id
   WHERE one.side > 0 AND other.side > 0 AND one.requote_id IS NOT DISTINCT FROM other.requote_id
     AND (one.payment = other.payment OR num_nulls(one.payment, other.payment) > 0)
   UNION ALL
-  SELECT one.movement_id, other.movement_id, 'id, and payment ' || one.payment
+  SELECT one.balance_transaction_id, other.balance_transaction_id, 'id, and payment ' || one.payment
   FROM by_payment one JOIN by_payment other ON other.id = one.id AND other.payment = one.payment
-    AND other.account <> one.account AND other.movement_id > one.movement_id
+    AND other.account <> one.account AND other.balance_transaction_id > one.balance_transaction_id
 ), differences AS (
   SELECT format('movement %s of %s', o.id, o.account) AS subject,
          format('is %s of %s told again, by its %s', m.id, m.account, string_agg(DISTINCT p.by, ' and ')) AS detail
-  FROM pairs p JOIN inspected m USING (movement_id) JOIN inspected o ON o.movement_id = p.other_id
-  GROUP BY o.movement_id, o.id, o.account, m.id, m.account
+  FROM pairs p JOIN inspected m USING (balance_transaction_id) JOIN inspected o ON o.balance_transaction_id = p.other_id
+  GROUP BY o.balance_transaction_id, o.id, o.account, m.id, m.account
 )`;
 
 /**
@@ -503,22 +503,22 @@ by_payment AS MATERIALIZED (
  * back and reversed in the ledger is a reversal of just that quote and amount, in a statement and not on an invoice.
  */
 export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
-  SELECT r.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount,
+  SELECT r.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount,
          e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
          coalesce(e.arrangement = 'connected_account', false) OR EXISTS (
-           SELECT FROM entries o WHERE o.partner_id = r.partner_id AND o.quote_id = r.quote_id
+           SELECT FROM ledger_rows o WHERE o.partner_id = r.partner_id AND o.quote_id = r.quote_id
              AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account') AS to_be_routed,
-         EXISTS (SELECT FROM partner_arrangements a JOIN processor_movements m ON m.account = a.connected_account_id
-                 WHERE m.movement_id = r.movement_id AND a.partner_id = r.partner_id) AS own_account,
-         v.routed_share_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
+         EXISTS (SELECT FROM partner_arrangements a JOIN balance_transactions m ON m.account = a.connected_account_id
+                 WHERE m.balance_transaction_id = r.balance_transaction_id AND a.partner_id = r.partner_id) AS own_account,
+         v.share_allocation_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
          x.invoice_amount AS reversal_amount, x.arrangement AS reversal_arrangement
-  FROM routed_shares r
-  LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
-  LEFT JOIN reversal_evidence v USING (routed_share_id)
-  LEFT JOIN entries x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
+  FROM share_allocations r
+  LEFT JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.posted_month = r.posted_month AND e.entry_id = r.entry_id
+  LEFT JOIN reversal_evidence v USING (share_allocation_id)
+  LEFT JOIN ledger_rows x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
   WHERE ${inMonth('r.posted_month')}
 ), differences AS (
-  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+  SELECT format('share %s of quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
          format('%s %s, of a %s of quote %s%s%s', amount, currency, coalesce(kind, 'row that is not there'),
                 coalesce(entry_quote, 'none'), CASE WHEN NOT to_be_routed THEN ', all invoiced' END,
                 CASE WHEN reversed THEN format(', reversed by %s of quote %s', coalesce(reversal_amount::text, 'nothing'),
@@ -542,7 +542,7 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
   WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND ${inMonth('coalesce(d.month, b.month)')}
 ), quotes AS (
   SELECT format('quote %s of %s', b.quote_id, b.partner_id) AS subject, sum(b.amount) AS billed,
-         (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+         (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
           WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.currency = b.currency
             AND e.kind <> 'reversal' AND e.arrangement = 'connected_account') AS accepted
   FROM missing_shares b
@@ -560,17 +560,17 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
 
 /** What of a share pays an invoice is a payment of that partner and amount, and what takes it back a reversal. */
 export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
-  SELECT s.routed_share_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id, p.identity,
+  SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id, p.identity,
          t.identity AS taken_as,
          p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
          t.payment_id AS taken_of, i.payment_reversal_id IS NOT NULL AS given_back,
-         sum(s.amount) OVER (PARTITION BY s.routed_share_id) AS of_share,
+         sum(s.amount) OVER (PARTITION BY s.share_allocation_id) AS of_share,
          EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id) AS billed
-  FROM share_payments s LEFT JOIN routed_shares r USING (routed_share_id) LEFT JOIN processor_movements m USING (movement_id)
+  FROM share_payments s LEFT JOIN share_allocations r USING (share_allocation_id) LEFT JOIN balance_transactions m USING (balance_transaction_id)
   JOIN payments p ON p.payment_id = s.payment_id
   LEFT JOIN payment_reversals t ON t.payment_reversal_id = s.payment_reversal_id
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
-  WHERE r.routed_share_id IS NULL OR ${inMonth(`to_char(r.entry_on, 'YYYY-MM')`)}
+  WHERE r.share_allocation_id IS NULL OR ${inMonth(`to_char(r.entry_on, 'YYYY-MM')`)}
 ), differences AS (
   SELECT format('payment %s', p.payment_id) AS subject, format('came as %s, and no share says so', p.identity) AS detail
   FROM payments p
@@ -582,14 +582,14 @@ export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
   WHERE t.identity ~ '^processor[|].+[|]share [0-9]+[|][0-9]+$'
     AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_reversal_id = t.payment_reversal_id AND s.amount < 0)
   UNION ALL
-  SELECT format('share %s of quote %s of %s', routed_share_id, quote_id, partner_id) AS subject,
+  SELECT format('share %s of quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
          format('%s of %s %s is payment %s over %s of %s, %s taken back', amount, share, currency, payment_id, paid,
                 coalesce(payer, 'nobody'), coalesce(taken, 0)) AS detail
   FROM inspected
   WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to IS DISTINCT FROM account
      OR sign(amount) <> sign(share) OR abs(of_share) > abs(share)
-     OR CASE WHEN taken IS NULL THEN paid <> amount OR identity NOT LIKE '%|share ' || routed_share_id
+     OR CASE WHEN taken IS NULL THEN paid <> amount OR identity NOT LIKE '%|share ' || share_allocation_id
              WHEN amount < 0 THEN (taken, taken_of) <> (-amount, payment_id)
-                                  OR taken_as NOT LIKE '%|share ' || routed_share_id || '|' || payment_id
+                                  OR taken_as NOT LIKE '%|share ' || share_allocation_id || '|' || payment_id
              ELSE (taken, taken_of) <> (amount, payment_id) OR NOT given_back END
 )`;

@@ -27,7 +27,7 @@ const UNBALANCED = `(
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
-const IN_SCOPE = `(CAST(:month AS text) IS NULL OR ${OF_MONTH})`;
+const IN_SCOPE = `(:month::text IS NULL OR ${OF_MONTH})`;
 
 const sums = (of: (column: string) => string) =>
   ['spot_price', 'partner_cut', 'invoice_amount'].map((column) => `${of(column)} AS ${column}`).join(', ');
@@ -37,7 +37,7 @@ const SUMMED = sums((column) => `sum(${column})`);
 const SQL = `WITH lines AS MATERIALIZED (
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count, ${SUMMED},
          min(accepted_at) AS earliest, max(accepted_at) AS latest, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced
-  FROM entries e WHERE ${IN_SCOPE}
+  FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
 ),
 -- The month that bills a row: its posting month, and for rows before the first month that one. NULL while it is open.
@@ -181,7 +181,7 @@ function findUnbalanced(tx: Transaction, asked: Asked): Promise<Difference[]> {
     tx,
     `SELECT format('row %s of %s', entry_id, partner_id) AS subject,
             format('%s %s = %s + %s in %s', kind, spot_price, partner_cut, invoice_amount, currency) AS detail
-     FROM entries e WHERE ${IN_SCOPE} AND ${UNBALANCED} ORDER BY entry_id`,
+     FROM ledger_rows e WHERE ${IN_SCOPE} AND ${UNBALANCED} ORDER BY entry_id`,
     { month: asked.month, after: asked.after },
   );
 }
@@ -202,8 +202,8 @@ function findAstray(tx: Transaction, asked: Asked, astray: readonly ZoneMonth[])
     tx,
     `SELECT format('row %s of %s', e.entry_id, e.partner_id) AS subject,
             format('accepted at %s in %s, belongs to %s, posts to %s', e.accepted_at, e.time_zone, e.month, e.posted_month) AS detail
-     FROM entries e
-     JOIN json_to_recordset(CAST(:intervals AS json)) AS i (
+     FROM ledger_rows e
+     JOIN json_to_recordset(:intervals::json) AS i (
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = e.time_zone AND i.month = e.month
      WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
      ORDER BY e.entry_id`,

@@ -27,7 +27,7 @@ export async function verify(
   onCheck?: (report: CheckReport) => void,
 ): Promise<Verification> {
   const scope = await scopeOf(tx, month ?? null);
-  const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM entries) AS rows`);
+  const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM ledger_rows) AS rows`);
   if (!rows) throw refuse('nothing_to_verify', {});
   // Rows are grouped by hashing rather than sorting: over a million of them a third of the time.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);

@@ -31,7 +31,7 @@ export function readLedgerState(tx: Transaction): Promise<LedgerState> {
               -- Before the first close a row posts to its own month. A probe for each partner, where
               -- a million rows took 0.4 s.
               SELECT min(e.posted_month) FROM partners p CROSS JOIN LATERAL (
-                SELECT posted_month FROM entries WHERE partner_id = p.partner_id ORDER BY posted_month LIMIT 1) AS e
+                SELECT posted_month FROM ledger_rows WHERE partner_id = p.partner_id ORDER BY posted_month LIMIT 1) AS e
             ) END AS earliest_row
      FROM closed_months`,
   );
@@ -61,8 +61,8 @@ export function readOpenMonthsWithRows(
 ): Promise<{ month: Month; entries: number }[]> {
   return query(
     tx,
-    `SELECT posted_month AS month, count(*) AS entries FROM entries
-     WHERE posted_month > coalesce(CAST(:after AS text), '') AND posted_month < :before
+    `SELECT posted_month AS month, count(*) AS entries FROM ledger_rows
+     WHERE posted_month > coalesce(:after::text, '') AND posted_month < :before
      GROUP BY posted_month ORDER BY posted_month`,
     { after, before },
   );
@@ -101,13 +101,13 @@ export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: 
   const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
     tx,
-    `INSERT INTO issuer_versions (content, first_used_at) VALUES (CAST(:content AS jsonb), CAST(:now AS timestamptz))
+    `INSERT INTO issuer_versions (content, first_used_at) VALUES (:content::jsonb, :now::timestamptz)
      ON CONFLICT ON CONSTRAINT issuer_version_once DO NOTHING`,
     bindings,
   );
   const { id } = await queryOne<{ id: number }>(
     tx,
-    `SELECT issuer_version_id AS id FROM issuer_versions WHERE content = CAST(:content AS jsonb)`,
+    `SELECT issuer_version_id AS id FROM issuer_versions WHERE content = :content::jsonb`,
     bindings,
   );
   return id;
@@ -117,7 +117,7 @@ async function recordLogo(tx: Transaction, logo: Logo, now: string): Promise<voi
   await execute(
     tx,
     `INSERT INTO logos (sha256, media_type, width, height, content, first_used_at)
-     VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), CAST(:now AS timestamptz))
+     VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), :now::timestamptz)
      ON CONFLICT ON CONSTRAINT logo_once DO NOTHING`,
     { ...logo, now },
   );
@@ -140,9 +140,9 @@ export async function totalRows(
     `CREATE TEMPORARY TABLE month_lines ON COMMIT DROP AS
      SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count,
             sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
-     FROM entries
-     WHERE posted_month > coalesce(CAST(:previous AS text), '') AND posted_month <= :month
-       AND (CAST(:partnerId AS text) IS NULL OR partner_id = :partnerId)
+     FROM ledger_rows
+     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month
+       AND (:partnerId::text IS NULL OR partner_id = :partnerId)
      GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
     { month, previous, partnerId },
   );
@@ -229,13 +229,13 @@ export async function insertDocuments(tx: Transaction, issue: Issue): Promise<vo
          address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
          legal_note, issuer_version_id, sandbox, issued_at, replaces)
        SELECT n.series, n.sequence, n.document, 'month', n.partner_id, :month, n.currency, n.arrangement,
-              CAST(:issuedOn AS date), coalesce(r.due_on, CAST(:issuedOn AS date) + terms.days), terms.days,
+              :issuedOn::date, coalesce(r.due_on, :issuedOn::date + terms.days), terms.days,
               coalesce(n.enrollments, 0), n.entries, n.sign * n.spot_price, n.sign * n.partner_cut,
               n.sign * n.invoice_amount,
               CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
               p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
-              p.address_country, p.tax_id, p.purchase_order, p.legal_note, CAST(:issuerVersionId AS bigint),
-              CAST(:sandbox AS boolean), CAST(:now AS timestamptz), r.document_id
+              p.address_country, p.tax_id, p.purchase_order, p.legal_note, :issuerVersionId::bigint,
+              :sandbox::boolean, :now::timestamptz, r.document_id
        FROM numbered n
        JOIN partners p ON p.partner_id = n.partner_id
        LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
@@ -243,7 +243,7 @@ export async function insertDocuments(tx: Transaction, issue: Issue): Promise<vo
          AND r.arrangement = n.arrangement
        CROSS JOIN LATERAL (
          SELECT CASE n.document WHEN 'invoice'
-                THEN coalesce(r.terms_days, p.payment_terms_days, CAST(:termsDays AS integer)) END AS days
+                THEN coalesce(r.terms_days, p.payment_terms_days, :termsDays::integer) END AS days
        ) AS terms
        ORDER BY n.document, n.sequence
        RETURNING document_id, partner_id, currency, arrangement, document
@@ -283,7 +283,7 @@ export async function applyOpenCredit(tx: Transaction, issue: Issue): Promise<vo
     tx,
     `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
      SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
-            CAST(:issuedOn AS date), CAST(:now AS timestamptz)
+            :issuedOn::date, :now::timestamptz
      FROM (
        SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
               sum(b.balance) OVER in_turn AS used_up_to, sum(b.balance) OVER in_turn - b.balance AS used_before
@@ -308,7 +308,7 @@ export async function queueSendings(tx: Transaction, issue: Issue): Promise<void
     tx,
     `INSERT INTO sendings (document_id, asked_for, message_id, status, queued_at, event_id)
      SELECT d.document_id, :askedFor, '<' || d.number || '.1.' || i.installation_id || '@' || :mailDomain || '>',
-            'queued', CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+            'queued', :now::timestamptz, :eventId::bigint
      FROM pg_temp.issued_documents JOIN documents d USING (document_id) CROSS JOIN installation i
      ORDER BY d.document_id`,
     { ...issue },
@@ -324,7 +324,7 @@ export async function recordClosedMonth(tx: Transaction, issue: Issue, previous:
     tx,
     `INSERT INTO closed_months (
        month, previous, issued_on, closed_at, entries, late_entries, partners_with_documents, partners_without_activity)
-     SELECT :month, :previous, CAST(:issuedOn AS date), CAST(:now AS timestamptz),
+     SELECT :month, :previous, :issuedOn::date, :now::timestamptz,
             coalesce(sum(count), 0), coalesce(sum(count) FILTER (WHERE month < :month), 0), count(DISTINCT partner_id),
             (SELECT count(*) FROM partners p
              WHERE p.inactive_since IS NULL AND p.partner_id NOT IN (SELECT partner_id FROM pg_temp.month_lines))
@@ -400,7 +400,7 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
                 sum(sign * invoice_amount)::text AS invoice_amount
          FROM documents CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
          WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
-     WHERE m.month = ANY (CAST(:months AS text[]))
+     WHERE m.month = ANY (:months::text[])
      ORDER BY m.month`,
     { months },
   );

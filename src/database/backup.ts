@@ -105,9 +105,9 @@ const OURS = `
 
 /** What triggers demand and no foreign key tells: a row's policy is known, and nothing posts to a month that is closed. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
-  entries: ['policies'],
+  ledger_rows: ['policies'],
   closed_months: [
-    ...['entries', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
+    ...['ledger_rows', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
     ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],
     ...['credit_refunds', 'credit_refund_returns'],
     ...['documents', 'credit_applications', 'credit_releases', 'write_offs', 'voids'],

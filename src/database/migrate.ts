@@ -64,7 +64,7 @@ const sourceOf = (names: readonly string[]): Knex.MigrationSource<Migration> => 
 });
 
 // Of CREATE DATABASE … TEMPLATE and of two commands at once: one migrates, the other waits.
-const MIGRATION_LOCK = 'CAST(7310 AS integer), CAST(1 AS integer)';
+const MIGRATION_LOCK = '7310::integer, 1::integer';
 
 /**
  * Does the work while nobody migrates: `alone` as the one who does, `shared` beside others who only want the schema to

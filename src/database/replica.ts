@@ -45,7 +45,7 @@ export async function awaitReplica(
     // A replica that has replayed nothing yet has no position.
     const { behind } = await one<{ behind: string | null }>(
       replica,
-      'SELECT pg_wal_lsn_diff(CAST(? AS pg_lsn), pg_last_wal_replay_lsn())::text AS behind',
+      'SELECT pg_wal_lsn_diff((?)::pg_lsn, pg_last_wal_replay_lsn())::text AS behind',
       [there.written],
     );
     if (behind !== null && Number(behind) <= 0) return;

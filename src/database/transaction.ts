@@ -8,15 +8,54 @@ import { Refusal, refuse } from '../errors.ts';
 
 export type Transaction = Knex.Transaction;
 
-type Bindings = Readonly<Record<string, unknown>>;
+/** The values of a statement's named parameters. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+/** All rows of one statement. Parameters are named, with a cast where PostgreSQL cannot infer the type: `:ids::bigint[]`. */
+export async function query<Row>(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<Row[]> {
+  return (await ask(tx, sql, bindings)).rows as Row[];
+}
+
+async function ask(tx: Transaction, sql: string, bindings: Bindings): Promise<pg.QueryResult> {
+  const { text, names } = compiled(sql);
+  const values = names.map((name) => {
+    if (bindings[name] === undefined) throw new Error(`no value for :${name} in ${sql.trim().split('\n')[0]}`);
+    return bindings[name];
+  });
+  // Without bindings of its own knex passes a statement on, with pg's own text and values beside it.
+  return (await tx.raw(text.replaceAll('?', '\\?')).options({ text, values })) as pg.QueryResult;
+}
+
+interface CompiledQuery {
+  readonly text: string;
+  /** The parameter behind $1, $2, and so on. */
+  readonly names: readonly string[];
+}
+
+const compiledQueries = new Map<string, CompiledQuery>();
+
+/** What may hold a colon that is no parameter (quoted text, comments, casts), then a parameter with its cast. */
+const PARAMETERS =
+  /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\$\$[\s\S]*?\$\$|::|:([A-Za-z_]\w*)(::[a-z]+(?: (?:varying|precision|with time zone))?(?:\[\])?)?/g;
 
 /**
- * All rows of one statement. Bindings are named (`:month`); a binding is cast by CAST(:ids AS bigint[]), because knex
- * reads `:ids::bigint` as an identifier.
+ * A statement with pg's numbered parameters. The same name with the same cast is one parameter. Without a cast each
+ * occurrence is one of its own, because PostgreSQL may infer another type for each.
  */
-export async function query<Row>(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<Row[]> {
-  const result = (await tx.raw(sql, bindings as Record<string, Knex.RawBinding>)) as pg.QueryResult;
-  return result.rows as Row[];
+export function compiled(sql: string): CompiledQuery {
+  const known = compiledQueries.get(sql);
+  if (known !== undefined) return known;
+  const names: string[] = [];
+  const numbers = new Map<string, number>();
+  const text = sql.replace(PARAMETERS, (match: string, name?: string, cast?: string) => {
+    if (name === undefined) return match;
+    const number = (cast && numbers.get(match)) || names.push(name);
+    numbers.set(match, number);
+    return `$${number}${cast ?? ''}`;
+  });
+  const made = { text, names };
+  compiledQueries.set(sql, made);
+  return made;
 }
 
 /** The one row of a statement that always gives exactly one. */
@@ -28,8 +67,7 @@ export async function queryOne<Row>(tx: Transaction, sql: string, bindings: Bind
 
 /** Runs a statement for its effect and says how many rows it touched. */
 export async function execute(tx: Transaction, sql: string, bindings: Bindings = {}): Promise<number> {
-  const result = (await tx.raw(sql, bindings as Record<string, Knex.RawBinding>)) as pg.QueryResult;
-  return result.rowCount ?? 0;
+  return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
 
 /**

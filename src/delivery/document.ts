@@ -193,7 +193,7 @@ async function makeReady(deliverer: Underway, document: DocumentRow, sending: Se
   }
   const facts = {
     documentId: document.document_id,
-    drawingVersion: drawnWith.version,
+    rendererVersion: drawnWith.version,
     libraries: drawnWith.libraries,
     instructionVersionId: versionId,
     instructionsChanged: face.instructions_changed,

@@ -215,11 +215,11 @@ async function claimNotice(
   const sha256 = createHash('sha256').update(raw).digest('hex');
   const claimed = await execute(
     tx,
-    `UPDATE notices SET status = 'sending', worker = :worker, recipients = CAST(:to AS text[]), envelope_from = :from,
-            message = :raw, message_sha256 = :sha256, attempts = attempts + 1, attempted_at = CAST(:now AS timestamptz),
+    `UPDATE notices SET status = 'sending', worker = :worker, recipients = :to::text[], envelope_from = :from,
+            message = :raw, message_sha256 = :sha256, attempts = attempts + 1, attempted_at = :now::timestamptz,
             reason = NULL
      WHERE notice_id = :noticeId AND status IN ('queued', 'held') AND attempts = :attempts
-       AND ${workerLives('CAST(:worker AS bigint)')}`,
+       AND ${workerLives(':worker::bigint')}`,
     { ...facts, ...envelope, raw, sha256, noticeId },
   );
   return claimed === 1;
@@ -236,7 +236,7 @@ async function settleNotice(
     `UPDATE notices SET status = :status, worker = NULL, reason = :reason,
             unclear_attempts = unclear_attempts + CASE WHEN :unclear THEN 1 ELSE 0 END,
             message = CASE WHEN :status = 'queued' AND (:unclear OR unclear_attempts > 0) THEN message END,
-            sent_at = CASE WHEN :status = 'sent' THEN CAST(:now AS timestamptz) END
+            sent_at = CASE WHEN :status = 'sent' THEN :now::timestamptz END
      WHERE notice_id = :noticeId AND status = 'sending' AND worker = :worker`,
     { ...settlement, noticeId },
   );

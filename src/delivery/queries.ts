@@ -55,7 +55,7 @@ const SENDINGS: Statement = {
             s.envelope_from, s.attempts, s.unclear_attempts, s.worker,
             CASE WHEN s.worker IS NULL THEN false ELSE s.worker IN (SELECT number FROM living) END AS worker_lives,
             p.contact_name, p.contact_email, p.contact_cc, s.addressed_to, d.entries
-     FROM unnest(CAST($1 AS bigint[])) AS wanted (document_id)
+     FROM unnest($1::bigint[]) AS wanted (document_id)
      JOIN documents d ON d.document_id = wanted.document_id
      JOIN partners p ON p.partner_id = d.partner_id
      CROSS JOIN LATERAL (
@@ -87,7 +87,7 @@ const KEEP_LINKS: Statement = {
   name: 'delivery.keep_links',
   text: `INSERT INTO payment_links (document_id, provider, token, url, created_at)
      SELECT "documentId", provider, token, url, now
-     FROM json_to_recordset(CAST($1 AS json))
+     FROM json_to_recordset($1::json)
           AS l ("documentId" bigint, provider text, token text, url text, now timestamptz)
      ORDER BY "documentId"
      ON CONFLICT (document_id) DO NOTHING`,
@@ -109,7 +109,7 @@ export async function recordPaymentLinks(
 
 const LINKS: Statement = {
   name: 'delivery.links',
-  text: `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (CAST($1 AS bigint[]))`,
+  text: `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY ($1::bigint[])`,
 };
 
 /** The links that documents printed. */
@@ -126,7 +126,7 @@ export interface InstructionUse {
   readonly now: string;
 }
 
-const USES = `json_to_recordset(CAST($1 AS json))
+const USES = `json_to_recordset($1::json)
     AS u ("documentId" bigint, "partnerId" text, currency text, instructions jsonb, now timestamptz)`;
 
 const KEEP_INSTRUCTIONS: Statement = {
@@ -145,7 +145,7 @@ const INSTRUCTIONS: Statement = {
      FROM ${USES}
      JOIN instruction_versions v ON v.currency = u.currency AND v.content = u.instructions
      LEFT JOIN LATERAL (
-       SELECT w.instruction_version_id FROM drawings w JOIN documents d USING (document_id)
+       SELECT w.instruction_version_id FROM document_pdfs w JOIN documents d USING (document_id)
        WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
          AND w.instruction_version_id IS NOT NULL
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
@@ -169,7 +169,7 @@ export async function recordInstructionVersions(
 
 export interface DrawingFacts {
   readonly documentId: number;
-  readonly drawingVersion: number;
+  readonly rendererVersion: number;
   readonly libraries: Readonly<Record<string, string>>;
   readonly instructionVersionId: number | null;
   readonly instructionsChanged: boolean;
@@ -191,12 +191,12 @@ function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: 
 
 const KEEP_DRAWINGS: Statement = {
   name: 'delivery.keep_drawings',
-  text: `INSERT INTO drawings (
-       document_id, drawing_version, libraries, instruction_version_id, instructions_changed, sha256, pdf, drawn_at)
-     SELECT "documentId", "drawingVersion", libraries, "instructionVersionId", "instructionsChanged", sha256,
-            substring(CAST($1 AS bytea) FROM start FOR length), now
-     FROM json_to_recordset(CAST($2 AS json)) AS d (
-       "documentId" bigint, "drawingVersion" integer, libraries jsonb, "instructionVersionId" bigint,
+  text: `INSERT INTO document_pdfs (
+       document_id, renderer_version, libraries, instruction_version_id, instructions_changed, sha256, pdf, rendered_at)
+     SELECT "documentId", "rendererVersion", libraries, "instructionVersionId", "instructionsChanged", sha256,
+            substring($1::bytea FROM start FOR length), now
+     FROM json_to_recordset($2::json) AS d (
+       "documentId" bigint, "rendererVersion" integer, libraries jsonb, "instructionVersionId" bigint,
        "instructionsChanged" boolean, sha256 text, start integer, length integer, now timestamptz)
      ORDER BY "documentId"
      ON CONFLICT (document_id) DO NOTHING`,
@@ -222,8 +222,8 @@ export interface KeptDrawing {
 const DRAWINGS: Statement = {
   name: 'delivery.drawings',
   text: `SELECT w.document_id, w.pdf, v.content AS instructions, w.instructions_changed
-     FROM drawings w LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE w.document_id = ANY (CAST($1 AS bigint[]))`,
+     FROM document_pdfs w LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE w.document_id = ANY ($1::bigint[])`,
 };
 
 /** Kept drawings with what their faces carried besides the frozen documents. */
@@ -245,15 +245,15 @@ const ROWS: Statement = {
        SELECT e.*, d.document_id, d.month AS billed_month, d.number
        FROM documents d
        JOIN closed_months m ON m.month = d.month
-       JOIN entries e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
+       JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
          AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-       WHERE d.document_id = ANY (CAST($1 AS bigint[])) AND d.purpose = 'month'
+       WHERE d.document_id = ANY ($1::bigint[]) AND d.purpose = 'month'
        UNION ALL
        SELECT e.*, d.document_id, e.posted_month, d.number
        FROM documents d
        JOIN missing_shares b ON b.document_id = d.document_id
-       JOIN entries e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
-       WHERE d.document_id = ANY (CAST($1 AS bigint[])) AND d.purpose = 'missing_shares') AS e
+       JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+       WHERE d.document_id = ANY ($1::bigint[]) AND d.purpose = 'missing_shares') AS e
      ORDER BY e.document_id, e.entry_id`,
 };
 
@@ -306,10 +306,10 @@ const CLAIM: Statement = {
   name: 'delivery.claim',
   text: `WITH living AS MATERIALIZED (${LIVING_WORKERS})
      UPDATE sendings s SET status = 'sending', worker = c.worker, recipients = c.recipients,
-            envelope_from = c."envelopeFrom", message = substring(CAST($1 AS bytea) FROM c.start FOR c.length),
+            envelope_from = c."envelopeFrom", message = substring($1::bytea FROM c.start FOR c.length),
             drawing_at = c."drawingAt", message_sha256 = c.sha256, attempts = s.attempts + 1, attempted_at = c.now,
             reason = NULL
-     FROM json_to_recordset(CAST($2 AS json)) AS c (
+     FROM json_to_recordset($2::json) AS c (
        "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
        length integer, "drawingAt" integer, sha256 text, drawing text, now timestamptz)
      WHERE s.sending_id = c."sendingId" AND s.status IN ('queued', 'held') AND s.attempts = c.attempts
@@ -317,7 +317,7 @@ const CLAIM: Statement = {
          SELECT FROM holds h WHERE h.document_id = s.document_id
          AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id))
        AND (c.drawing IS NULL
-            OR EXISTS (SELECT FROM drawings w WHERE w.document_id = s.document_id AND w.sha256 = c.drawing))
+            OR EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = s.document_id AND w.sha256 = c.drawing))
        AND c.worker IN (SELECT number FROM living)
      RETURNING s.sending_id, s.worker`,
 };
@@ -349,7 +349,7 @@ export const claimSending = async (tx: Transaction, claim: Claim): Promise<boole
 
 const LOCK: Statement = {
   name: 'delivery.lock',
-  text: `SELECT FROM sendings WHERE sending_id = ANY (CAST($1 AS bigint[])) ORDER BY sending_id FOR UPDATE`,
+  text: `SELECT FROM sendings WHERE sending_id = ANY ($1::bigint[]) ORDER BY sending_id FOR UPDATE`,
 };
 
 /** In one order, lest two who take several each wait for the other. */
@@ -374,7 +374,7 @@ const SETTLE: Statement = {
             (message, drawing_at) = (
               SELECT s.message, s.drawing_at WHERE e.status = 'queued' AND (e.unclear OR s.unclear_attempts > 0)),
             sent_at = CASE WHEN e.status = 'sent' THEN e.now END
-     FROM json_to_recordset(CAST($1 AS json)) AS e (
+     FROM json_to_recordset($1::json) AS e (
        "sendingId" bigint, worker bigint, status text, reason text, unclear boolean, now timestamptz)
      WHERE s.sending_id = e."sendingId" AND s.status = 'sending' AND s.worker = e.worker
      RETURNING s.sending_id`,
@@ -421,7 +421,7 @@ export async function enqueueUnfinished(
   const { documents } = await queryOne<{ documents: number }>(
     tx,
     `SELECT count(*) AS documents, CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END
-     FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (CAST(:statuses AS text[]))
+     FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (:statuses::text[])
            ${links === 'nothing' ? '' : `UNION ${unsettledLinks(links)}`}) AS unfinished`,
     { statuses },
   );
@@ -432,7 +432,7 @@ export async function enqueueUnfinished(
 export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Promise<number[]> {
   const rows = await query<{ document_id: number }>(
     tx,
-    `SELECT document_id FROM documents WHERE number = ANY (CAST(:numbers AS text[])) ORDER BY document_id`,
+    `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
     { numbers },
   );
   return rows.map((row) => row.document_id);

@@ -16,7 +16,7 @@ export const freedOfInvoice = (document: string): string => `
   (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
    WHERE a.invoice_id = ${document})`;
 
-const OPEN_FROM = `greatest(first_open_day(), ${freedOfInvoice('CAST(:documentId AS bigint)')})`;
+const OPEN_FROM = `greatest(earliest_postable_date(), ${freedOfInvoice(':documentId::bigint')})`;
 
 export interface DocumentRow {
   readonly document_id: number;
@@ -60,7 +60,7 @@ export interface DocumentRow {
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
-  readonly drawing_version: number | null;
+  readonly renderer_version: number | null;
   readonly email_status: EmailStatus | null;
   readonly email_reason: string | null;
   readonly email_to: string[] | null;
@@ -118,7 +118,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
-            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.drawing_version,
+            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
@@ -137,7 +137,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
                 'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
      LEFT JOIN payment_links k ON k.document_id = d.document_id
-     LEFT JOIN drawings w ON w.document_id = d.document_id
+     LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (
        SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
@@ -158,12 +158,12 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
   return query(
     tx,
     documentsWhere(
-      `(CAST(:ids AS bigint[]) IS NULL OR d.document_id = ANY (CAST(:ids AS bigint[])))
-       AND (CAST(:number AS text) IS NULL OR d.number = :number)
-       AND (CAST(:months AS text[]) IS NULL OR d.month = ANY (CAST(:months AS text[])))
-       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
-       AND (CAST(:status AS text) IS NULL OR b.status = :status)`,
-      'CAST(:withLogos AS boolean)',
+      `(:ids::bigint[] IS NULL OR d.document_id = ANY (:ids::bigint[]))
+       AND (:number::text IS NULL OR d.number = :number)
+       AND (:months::text[] IS NULL OR d.month = ANY (:months::text[]))
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+       AND (:status::text IS NULL OR b.status = :status)`,
+      ':withLogos::boolean',
     ),
     {
       ids: filter.ids ?? null,
@@ -178,7 +178,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
 
 const DOCUMENTS_TO_DRAW: Statement = {
   name: 'documents.to_draw',
-  text: documentsWhere('d.document_id = ANY (CAST($1 AS bigint[]))', 'true'),
+  text: documentsWhere('d.document_id = ANY ($1::bigint[])', 'true'),
 };
 
 /** These documents with their logos, by a prepared statement: planning it takes 10 ms, more than reading ten documents. */
@@ -187,7 +187,7 @@ export const readDocumentsToDraw = (send: Send, ids: readonly number[]): Promise
 
 /** The PDF that was issued; undefined while there is none. */
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
-  const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM drawings WHERE document_id = :documentId`, {
+  const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM document_pdfs WHERE document_id = :documentId`, {
     documentId,
   });
   return rows[0]?.pdf;
@@ -214,17 +214,17 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
   await execute(
     tx,
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
-     SELECT d.document_id, d.partner_id, d.month, d.currency, d.arrangement, v.reason, CAST(:today AS date),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:documents AS json)) AS v (document_id bigint, reason text)
+     SELECT d.document_id, d.partner_id, d.month, d.currency, d.arrangement, v.reason, :today::date,
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:documents::json) AS v (document_id bigint, reason text)
      JOIN documents d ON d.document_id = v.document_id`,
     bindings,
   );
   await execute(
     tx,
     `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
-     SELECT credit_application_id, invoice_id, CAST(:today AS date), CAST(:now AS timestamptz)
-     FROM credit_applications WHERE invoice_id = ANY (CAST(:ids AS bigint[]))`,
+     SELECT credit_application_id, invoice_id, :today::date, :now::timestamptz
+     FROM credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
     bindings,
   );
   await withdrawSendings(tx, ids);
@@ -245,14 +245,14 @@ export function withdrawSendings(
             status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
             reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
                           ELSE 'the document was voided before it was sent' END
-     WHERE document_id = ANY (CAST(:documentIds AS bigint[])) AND status IN ('queued', 'held') RETURNING status, reason`,
+     WHERE document_id = ANY (:documentIds::bigint[]) AND status IN ('queued', 'held') RETURNING status, reason`,
     { documentIds },
   );
 }
 
 /** Has delivery look at documents: their payment links must follow what is owed. */
 export async function enqueueLook(tx: Transaction, documentIds: readonly number[]): Promise<void> {
-  await execute(tx, `SELECT enqueue_deliveries(CAST(:ids AS bigint[]))`, { ids: documentIds });
+  await execute(tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids: documentIds });
 }
 
 // --- Rerun ------------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
     `CREATE TEMPORARY TABLE last_documents ON COMMIT DROP AS
      SELECT d.document_id FROM documents d
      WHERE d.month = :month AND d.purpose = 'month'
-       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
        AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`,
     { month: question.month, partnerId: question.partnerId ?? null },
   );
@@ -324,11 +324,11 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
               CASE WHEN d.tax_id <> p.tax_id THEN 'the tax id' END,
               CASE WHEN d.purchase_order <> p.purchase_order THEN 'the purchase order' END,
               CASE WHEN d.legal_note <> p.legal_note THEN 'the legal note' END,
-              CASE WHEN d.issuer_version_id <> CAST(:issuerVersionId AS bigint) THEN 'the issuer''s details' END,
-              CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (CAST(:instructions AS jsonb) -> d.currency)
+              CASE WHEN d.issuer_version_id <> :issuerVersionId::bigint THEN 'the issuer''s details' END,
+              CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (:instructions::jsonb -> d.currency)
                    THEN 'the payment instructions' END,
-              CASE WHEN CAST(:newTerms AS boolean) AND d.document = 'invoice'
-                    AND d.terms_days <> coalesce(p.payment_terms_days, CAST(:termsDays AS integer))
+              CASE WHEN :newTerms::boolean AND d.document = 'invoice'
+                    AND d.terms_days <> coalesce(p.payment_terms_days, :termsDays::integer)
                    THEN 'the payment terms' END], NULL) AS differences
      FROM pg_temp.last_documents
      JOIN documents d USING (document_id)
@@ -344,7 +344,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
        SELECT amount_paid, credited FROM document_balances WHERE document_id = d.document_id OFFSET 0) AS b
      JOIN partners p ON p.partner_id = d.partner_id
      LEFT JOIN voids v ON v.document_id = d.document_id
-     LEFT JOIN drawings w ON w.document_id = d.document_id
+     LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
      LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
      ORDER BY d.series, d.sequence`,
@@ -361,9 +361,9 @@ export async function planReplacements(
   await execute(
     tx,
     `INSERT INTO pg_temp.replaced
-     SELECT document_id, partner_id, currency, arrangement, CASE WHEN CAST(:newTerms AS boolean) THEN NULL ELSE due_on END,
-            CASE WHEN CAST(:newTerms AS boolean) THEN NULL ELSE terms_days END
-     FROM documents WHERE document_id = ANY (CAST(:documentIds AS bigint[]))`,
+     SELECT document_id, partner_id, currency, arrangement, CASE WHEN :newTerms::boolean THEN NULL ELSE due_on END,
+            CASE WHEN :newTerms::boolean THEN NULL ELSE terms_days END
+     FROM documents WHERE document_id = ANY (:documentIds::bigint[])`,
     { documentIds, newTerms },
   );
   await execute(
@@ -383,7 +383,7 @@ export function readReplacements(
     tx,
     `SELECT d.number, later.number AS replaced_by
      FROM documents d JOIN documents later ON later.replaces = d.document_id
-     WHERE d.document_id = ANY (CAST(:documentIds AS bigint[])) ORDER BY later.series, later.sequence`,
+     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`,
     { documentIds },
   );
 }
@@ -433,10 +433,10 @@ export async function insertAdjustment(tx: Transaction, adjustment: Adjustment):
        address_region, address_postal_code, address_country, tax_id, purchase_order, legal_note, issuer_version_id,
        sandbox, issued_at, credits, reason)
      SELECT series.series, coalesce((SELECT max(x.sequence) FROM documents x WHERE x.series = series.series), 0) + 1,
-            'credit_note', 'adjustment', d.partner_id, d.month, d.currency, d.arrangement, CAST(:today AS date), 0, 0,
-            CAST(:amount AS numeric), 0, CAST(:amount AS numeric), 0, p.name, p.address_line1, p.address_line2,
+            'credit_note', 'adjustment', d.partner_id, d.month, d.currency, d.arrangement, :today::date, 0, 0,
+            :amount::numeric, 0, :amount::numeric, 0, p.name, p.address_line1, p.address_line2,
             p.address_city, p.address_region, p.address_postal_code, p.address_country, p.tax_id, p.purchase_order,
-            p.legal_note, CAST(:issuerVersionId AS bigint), d.sandbox, CAST(:now AS timestamptz), d.document_id, :reason
+            p.legal_note, :issuerVersionId::bigint, d.sandbox, :now::timestamptz, d.document_id, :reason
      FROM documents d
      JOIN partners p ON p.partner_id = d.partner_id
      CROSS JOIN (SELECT 'CN-' || left(:today, 4) COLLATE "C" AS series) AS series
@@ -447,10 +447,10 @@ export async function insertAdjustment(tx: Transaction, adjustment: Adjustment):
   const bindings = { ...adjustment, noteId: issued.document_id };
   await execute(
     tx,
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, open_from)
-     SELECT :noteId, :documentId, CAST(:applied AS numeric), CAST(:today AS date), CAST(:now AS timestamptz), false,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on)
+     SELECT :noteId, :documentId, :applied::numeric, :today::date, :now::timestamptz, false,
             ${OPEN_FROM}
-     WHERE CAST(:applied AS numeric) > 0`,
+     WHERE :applied::numeric > 0`,
     bindings,
   );
   await queueSending(tx, {
@@ -483,8 +483,8 @@ export async function queueSending(tx: Transaction, sending: QueuedSending): Pro
      SELECT d.document_id, :askedFor,
             format('<%s.%s.%s@%s>', d.number,
                    (SELECT count(*) + 1 FROM sendings s WHERE s.document_id = d.document_id), i.installation_id,
-                   CAST(:mailDomain AS text)),
-            'queued', CAST(:now AS timestamptz), CAST(:eventId AS bigint), :addressedTo
+                   :mailDomain::text),
+            'queued', :now::timestamptz, :eventId::bigint, :addressedTo
      FROM documents d CROSS JOIN installation i WHERE d.document_id = :documentId`,
     { ...sending },
   );
@@ -497,8 +497,8 @@ export async function insertWriteOff(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id, open_from)
-     VALUES (:documentId, CAST(:amount AS numeric), :reason, CAST(:today AS date), CAST(:now AS timestamptz), :eventId,
+    `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on)
+     VALUES (:documentId, :amount::numeric, :reason, :today::date, :now::timestamptz, :eventId,
              ${OPEN_FROM})`,
     facts,
   );
@@ -514,7 +514,7 @@ export async function insertHold(
     tx,
     `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
      SELECT :documentId, (SELECT max(hold_id) FROM holds WHERE document_id = :documentId), :reason,
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)`,
+            :now::timestamptz, :eventId::bigint`,
     facts,
   );
   await execute(
@@ -531,7 +531,7 @@ export async function insertRelease(
   await execute(
     tx,
     `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)
-     SELECT max(hold_id), document_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     SELECT max(hold_id), document_id, :now::timestamptz, :eventId::bigint
      FROM holds WHERE document_id = :documentId GROUP BY document_id`,
     facts,
   );

@@ -113,8 +113,8 @@ export async function readStory(tx: Transaction, documentId: number): Promise<St
        SELECT 99, noted_at, 'link_waits', jsonb_build_object('reason', reason), NULL
        FROM payment_link_waits WHERE document_id = :documentId
        UNION ALL
-       SELECT 5, drawn_at, 'drawn', jsonb_build_object('bytes', octet_length(pdf)::text, 'sha256', sha256), NULL
-       FROM drawings WHERE document_id = :documentId
+       SELECT 5, rendered_at, 'drawn', jsonb_build_object('bytes', octet_length(pdf)::text, 'sha256', sha256), NULL
+       FROM document_pdfs WHERE document_id = :documentId
        UNION ALL
        SELECT 6, queued_at, 'sending_asked',
               jsonb_build_object('asked_for', CASE asked_for WHEN 'resend' THEN 'a person' WHEN 'credit' THEN 'its issue'

@@ -10,7 +10,7 @@ export async function drawVoidCopy(row: DocumentRow): Promise<Buffer> {
   // A void copy offers no way to pay, so its face needs none.
   const face = documentFace(row, { paymentLink: null, instructions: null, instructionsChanged: false });
   return drawDocument(face, {
-    version: row.drawing_version ?? DRAWING_VERSION,
+    version: row.renderer_version ?? DRAWING_VERSION,
     void: { on: row.voided_on, reason: row.void_reason ?? '', replacedBy: row.replaced_by },
   });
 }

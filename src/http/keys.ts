@@ -56,7 +56,7 @@ export function openKeyring(database: Database, now: () => DateTime<true>): Keyr
       execute(
         tx,
         `INSERT INTO signing_keys (kid, public_jwk, published_at, signs_until, published_until)
-         VALUES (:kid, CAST(:jwk AS jsonb), to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`,
+         VALUES (:kid, :jwk::jsonb, to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`,
         { kid, jwk: JSON.stringify(publicJwk), at: seconds(), signsUntil, until },
       ),
     );

@@ -33,9 +33,9 @@ export function openMetrics({ environment, database }: { environment: Environmen
       const facts = await queryOne<{ depth: number; age: number; open: number; closed: number | null }>(
         tx,
         `SELECT (SELECT count(*) FROM sendings WHERE status IN ('queued', 'sending')) AS depth,
-                (SELECT coalesce(extract(epoch FROM CAST(:now AS timestamptz) - min(queued_at)), 0)::float8
+                (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
                  FROM sendings WHERE status IN ('queued', 'sending')) AS age,
-                (SELECT count(*) FROM entries
+                (SELECT count(*) FROM ledger_rows
                  WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
                 (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,
         { now },
@@ -46,7 +46,7 @@ export function openMetrics({ environment, database }: { environment: Environmen
       if (facts.closed !== null) lastClose.set(facts.closed);
       const jobs = await query<{ job: string; days: number }>(
         tx,
-        `SELECT job, (extract(epoch FROM CAST(:now AS timestamptz) - max(finished_at)) / 86400)::float8 AS days
+        `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days
          FROM job_runs GROUP BY job`,
         { now },
       );

@@ -19,7 +19,7 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
     `SELECT k.document_id, v.content AS instructions, o.url AS processor_url, r.number AS replacement_number,
             l.token AS replacement_token
      FROM payment_links k
-     LEFT JOIN drawings w ON w.document_id = k.document_id
+     LEFT JOIN document_pdfs w ON w.document_id = k.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
      JOIN document_balances b ON b.document_id = k.document_id
      JOIN documents d ON d.document_id = k.document_id

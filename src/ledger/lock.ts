@@ -8,8 +8,8 @@
  */
 import { execute, type Send, type Transaction } from '../database/transaction.ts';
 
-const LEDGER = 'CAST(7310 AS integer), CAST(2 AS integer)';
-const IMPORTERS = 'CAST(7310 AS integer), CAST(3 AS integer)';
+const LEDGER = '7310::integer, 2::integer';
+const IMPORTERS = '7310::integer, 3::integer';
 
 /** For a writer's last statement; held until its transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {

@@ -89,7 +89,7 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
      SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate' ELSE 'conflict' END,
             format('%s %s is in the ledger already with other content', s.kind, s.own_id)
      FROM staged s
-     JOIN entries e ON e.partner_id = s.partner_id AND e.kind = s.kind
+     JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.own_id
      WHERE ${GOOD}`,
   );
@@ -149,7 +149,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
               CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
               CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
        FROM related s
-       LEFT JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
+       LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
        LEFT JOIN quotes q ON q.partner_id = s.partner_id AND q.quote_id = s.quote_id
        CROSS JOIN LATERAL (
@@ -167,7 +167,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
      FROM related s
      WHERE s.kind = 'reversal' AND s.requote_id IS NOT NULL AND ${GOOD}
        AND NOT EXISTS (
-         SELECT FROM entries e WHERE e.partner_id = s.partner_id AND e.kind = 'requote_accepted'
+         SELECT FROM ledger_rows e WHERE e.partner_id = s.partner_id AND e.kind = 'requote_accepted'
            AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.requote_id AND e.quote_id = s.quote_id)
        AND NOT EXISTS (
          SELECT FROM related r WHERE r.partner_id = s.partner_id AND r.kind = 'requote_accepted'
@@ -212,11 +212,11 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
               sum(e.invoice_amount) AS invoice_amount
        FROM quotes q
        CROSS JOIN LATERAL (
-         SELECT spot_price, partner_cut, invoice_amount FROM entries
+         SELECT spot_price, partner_cut, invoice_amount FROM ledger_rows
          WHERE partner_id = q.partner_id AND kind = 'quote_accepted'
            AND coalesce(reversal_id, requote_id, quote_id) = q.quote_id
          UNION ALL
-         SELECT spot_price, partner_cut, invoice_amount FROM entries
+         SELECT spot_price, partner_cut, invoice_amount FROM ledger_rows
          WHERE partner_id = q.partner_id AND quote_id = q.quote_id AND kind <> 'quote_accepted') AS e
        GROUP BY q.partner_id, q.quote_id
      ), running AS MATERIALIZED (
@@ -246,7 +246,7 @@ export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]):
     `INSERT INTO findings (seq, field, code, reason)
      SELECT s.seq, 'quote_id', 'quote_exceeded',
             format('takes an amount of quote %s below zero, with the quote''s other rows added up', s.quote_id)
-     FROM staged s WHERE s.seq = ANY (CAST(:seqs AS bigint[]))`,
+     FROM staged s WHERE s.seq = ANY (:seqs::bigint[])`,
     { seqs },
   );
 }
@@ -265,10 +265,10 @@ export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc
 const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_months AS MATERIALIZED (
        SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
               greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
-       FROM json_to_recordset(CAST(${zoneMonths} AS json)) AS z (
+       FROM json_to_recordset((${zoneMonths})::json) AS z (
          time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
        JOIN partners p ON p.time_zone = z.time_zone
-         ${onlyPartners === undefined ? '' : `AND p.partner_id = ANY (CAST(${onlyPartners} AS text[]))`}
+         ${onlyPartners === undefined ? '' : `AND p.partner_id = ANY ((${onlyPartners})::text[])`}
        CROSS JOIN LATERAL (
          SELECT arrangement FROM partner_arrangements a
          WHERE a.partner_id = p.partner_id AND a.from_month <= z.month COLLATE "C"
@@ -289,7 +289,7 @@ export function insertEntries(
     `WITH ${partnerMonths(':zoneMonths')}, reversed AS MATERIALIZED (
        SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
        FROM related s
-       LEFT JOIN entries e ON e.partner_id = s.partner_id
+       LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id
          AND e.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = coalesce(s.requote_id, s.quote_id)
        LEFT JOIN related t ON t.partner_id = s.partner_id
@@ -300,13 +300,13 @@ export function insertEntries(
          AND t.accepted_at >= m.starts_at AND t.accepted_at < m.ends_at
        WHERE s.kind = 'reversal' AND ${GOOD}
      ), added AS (
-       INSERT INTO entries (
+       INSERT INTO ledger_rows (
          partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
          accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
        SELECT s.partner_id, m.posted_month, s.kind, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id,
               s.policy_id, s.currency, s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut),
               trim_scale(s.invoice_amount), m.time_zone, m.month, coalesce(r.arrangement, m.arrangement),
-              CAST(:recordedAt AS timestamptz)
+              :recordedAt::timestamptz
        FROM staged s
        JOIN partner_months m ON m.partner_id = s.partner_id
          AND s.accepted_at >= m.starts_at AND s.accepted_at < m.ends_at
@@ -344,7 +344,7 @@ export interface Acceptance {
  */
 export const addAcceptances = (wanted: string, zoneMonths: string, partners: string): string => `
   ${partnerMonths(zoneMonths, partners)}, added AS (
-    INSERT INTO entries (
+    INSERT INTO ledger_rows (
       partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
       spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
     SELECT m.partner_id, m.posted_month, w.kind, w."quoteId", w."requoteId", w."enrollmentId", w."policyId", w.currency,

@@ -17,7 +17,7 @@ export async function insertClient(
   await execute(
     tx,
     `INSERT INTO api_clients (client_id, partner_id, created_at, event_id)
-     VALUES (:clientId, :partnerId, CAST(:now AS timestamptz), :eventId)`,
+     VALUES (:clientId, :partnerId, :now::timestamptz, :eventId)`,
     client,
   );
 }
@@ -37,8 +37,8 @@ export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<
   await execute(
     tx,
     `INSERT INTO client_secrets (client_id, sequence, secret_sha256, issued_at, expires_at, previous_ends_at, event_id)
-     VALUES (:clientId, :sequence, :sha256, CAST(:now AS timestamptz), CAST(:expiresAt AS timestamptz),
-             CAST(:previousEndsAt AS timestamptz), :eventId)`,
+     VALUES (:clientId, :sequence, :sha256, :now::timestamptz, :expiresAt::timestamptz,
+             :previousEndsAt::timestamptz, :eventId)`,
     { ...secret },
   );
 }
@@ -51,7 +51,7 @@ export async function insertRevocation(
   const recorded = await execute(
     tx,
     `INSERT INTO client_revocations (client_id, revoked_at, event_id)
-     VALUES (:clientId, CAST(:now AS timestamptz), :eventId) ON CONFLICT (client_id) DO NOTHING`,
+     VALUES (:clientId, :now::timestamptz, :eventId) ON CONFLICT (client_id) DO NOTHING`,
     revocation,
   );
   return recorded === 1;
@@ -89,13 +89,13 @@ export function readClients(
        SELECT max(sequence) AS last_sequence,
               coalesce(json_agg(json_build_object('sequence', sequence, 'sha256', secret_sha256, 'ends_at',
                 to_char(ends_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) ORDER BY sequence DESC)
-                FILTER (WHERE sequence >= last - 1 AND coalesce(ends_at > CAST(:now AS timestamptz), true)), '[]') AS live
+                FILTER (WHERE sequence >= last - 1 AND coalesce(ends_at > :now::timestamptz, true)), '[]') AS live
        FROM (
          SELECT sequence, secret_sha256, max(sequence) OVER () AS last,
                 least(expires_at, lead(previous_ends_at) OVER (ORDER BY sequence)) AS ends_at
          FROM client_secrets WHERE client_id = c.client_id) AS secrets) AS s
-     WHERE (CAST(:clientId AS text) IS NULL OR c.client_id = :clientId)
-       AND (CAST(:partnerId AS text) IS NULL OR c.partner_id = :partnerId)
+     WHERE (:clientId::text IS NULL OR c.client_id = :clientId)
+       AND (:partnerId::text IS NULL OR c.partner_id = :partnerId)
      ORDER BY c.partner_id, c.created_at, c.client_id`,
     { clientId: filter.clientId ?? null, partnerId: filter.partnerId ?? null, now: filter.now },
   );

@@ -67,7 +67,7 @@ const partnerSchema = z
     split: z.enum(['real_time', 'sequential']).optional(),
     connected_account_type: z.enum(['standard', 'express', 'custom']).optional(),
     connected_account_state: z.enum(['invited', 'onboarding', 'active', 'restricted', 'disconnected']).optional(),
-    movements_from: z.enum(['processor', 'settlement_file']).optional(),
+    balance_transactions_from: z.enum(['processor', 'settlement_file']).optional(),
     policies: z.array(policySchema).default([]),
   })
   .superRefine((partner, context) => {
@@ -77,11 +77,14 @@ const partnerSchema = z
       if (connected && partner[field] === undefined) complain(field, 'is needed for a connected_account');
       if (!connected && partner[field] !== undefined) complain(field, 'belongs to a connected_account only');
     }
-    for (const field of ['connected_account_type', 'connected_account_state', 'movements_from'] as const) {
+    for (const field of ['connected_account_type', 'connected_account_state', 'balance_transactions_from'] as const) {
       if (!connected && partner[field] !== undefined) complain(field, 'belongs to a connected_account only');
     }
-    if (partner.connected_account_type === 'standard' && partner.movements_from === 'settlement_file') {
-      complain('movements_from', 'of a standard account is processor: it is ours, and gives us a key to read it');
+    if (partner.connected_account_type === 'standard' && partner.balance_transactions_from === 'settlement_file') {
+      complain(
+        'balance_transactions_from',
+        'of a standard account is processor: it is ours, and gives us a key to read it',
+      );
     }
     if (partner.split === 'real_time' && partner.merchant_of_record === 'third_party') {
       complain('split', 'cannot be real_time where a third party is the merchant of record (service.md 7.3.1)');

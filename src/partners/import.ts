@@ -125,7 +125,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     split: partner.split ?? null,
     connected_account_type: partner.connected_account_type ?? null,
     connected_account_state: partner.connected_account_state ?? null,
-    movements_from: partner.movements_from ?? null,
+    balance_transactions_from: partner.balance_transactions_from ?? null,
   };
 }
 
@@ -174,6 +174,6 @@ function sameArrangement(one: Arrangement, other: Arrangement | undefined): bool
     one.split === other.split &&
     one.connected_account_type === other.connected_account_type &&
     one.connected_account_state === other.connected_account_state &&
-    one.movements_from === other.movements_from
+    one.balance_transactions_from === other.balance_transactions_from
   );
 }

@@ -13,7 +13,7 @@ export interface Arrangement {
   readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
   readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
   /** Null: from the processor itself. */
-  readonly movements_from: 'processor' | 'settlement_file' | null;
+  readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
 }
 
 /** Records partners as the file has them; says of each whether it is new. Partners that did not change are left out. */
@@ -32,8 +32,8 @@ export function upsertPartners(
             f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
             f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
             f.currency, f.time_zone, f.payment_terms_days, f.tax_id, f.purchase_order, f.legal_note,
-            CASE WHEN NOT f.active THEN CAST(:now AS timestamptz) END, CAST(:now AS timestamptz)
-     FROM json_to_recordset(CAST(:partners AS json)) AS f (
+            CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
+     FROM json_to_recordset(:partners::json) AS f (
        partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
        payment_terms_days integer, active boolean, tax_id text, purchase_order text, legal_note text)
      ON CONFLICT (partner_id) DO UPDATE SET
@@ -76,8 +76,8 @@ export async function upsertPolicies(
     `INSERT INTO policies AS stored (
        partner_id, policy_id, name, kind, partner_cut_rate, price_rate, price_minimum, inactive_since)
      SELECT f.partner_id, f.policy_id, f.name, f.kind, f.partner_cut_rate, f.rate, f.minimum,
-            CASE WHEN NOT f.active THEN CAST(:now AS timestamptz) END
-     FROM json_to_recordset(CAST(:policies AS json)) AS f (
+            CASE WHEN NOT f.active THEN :now::timestamptz END
+     FROM json_to_recordset(:policies::json) AS f (
        partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, rate numeric, minimum numeric,
        active boolean)
      ON CONFLICT (partner_id, policy_id) DO UPDATE SET
@@ -101,9 +101,9 @@ export function latestArrangements(tx: Transaction, partnerIds: readonly string[
   return query(
     tx,
     `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split,
-            connected_account_type, connected_account_state, movements_from
+            connected_account_type, connected_account_state, balance_transactions_from
      FROM partner_arrangements
-     WHERE partner_id = ANY (CAST(:ids AS text[]))
+     WHERE partner_id = ANY (:ids::text[])
      ORDER BY partner_id, from_month DESC`,
     { ids: partnerIds },
   );
@@ -116,7 +116,7 @@ export function latestMonthsWithRows(
 ): Promise<{ partner_id: string; month: Month }[]> {
   return query(
     tx,
-    `SELECT partner_id, max(month) AS month FROM entries WHERE partner_id = ANY (CAST(:ids AS text[])) GROUP BY partner_id`,
+    `SELECT partner_id, max(month) AS month FROM ledger_rows WHERE partner_id = ANY (:ids::text[]) GROUP BY partner_id`,
     { ids: partnerIds },
   );
 }
@@ -129,11 +129,11 @@ export function readUseOfAccounts(
   return query(
     tx,
     `SELECT a.partner_id,
-            (SELECT max(e.month) FROM entries e
+            (SELECT max(e.month) FROM ledger_rows e
              WHERE e.partner_id = a.partner_id COLLATE "C" AND e.arrangement = 'connected_account'
                AND e.month >= a.from_month COLLATE "C") AS month,
-            EXISTS (SELECT FROM processor_movements m WHERE m.account = a.connected_account_id COLLATE "C") AS moved
-     FROM json_to_recordset(CAST(:arrangements AS json)) AS a (
+            EXISTS (SELECT FROM balance_transactions m WHERE m.account = a.connected_account_id COLLATE "C") AS moved
+     FROM json_to_recordset(:arrangements::json) AS a (
        partner_id text, from_month text, connected_account_id text)`,
     { arrangements: JSON.stringify(arrangements) },
   );
@@ -144,15 +144,15 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
     tx,
     `INSERT INTO partner_arrangements (
        partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split, connected_account_type,
-       connected_account_state, movements_from)
-     SELECT * FROM json_to_recordset(CAST(:arrangements AS json)) AS a (
+       connected_account_state, balance_transactions_from)
+     SELECT * FROM json_to_recordset(:arrangements::json) AS a (
        partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text, split text,
-       connected_account_type text, connected_account_state text, movements_from text)
+       connected_account_type text, connected_account_state text, balance_transactions_from text)
      ON CONFLICT (partner_id, from_month) DO UPDATE SET
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
        merchant_of_record = excluded.merchant_of_record, split = excluded.split,
        connected_account_type = excluded.connected_account_type,
-       connected_account_state = excluded.connected_account_state, movements_from = excluded.movements_from`,
+       connected_account_state = excluded.connected_account_state, balance_transactions_from = excluded.balance_transactions_from`,
     { arrangements: JSON.stringify(arrangements) },
   );
 }
@@ -169,7 +169,7 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
             p.tax_id, p.purchase_order, p.legal_note, a.arrangement,
             nullif(a.from_month, '0001-01') AS arrangement_from,
             a.connected_account_id, a.merchant_of_record, a.split, a.connected_account_type,
-            a.connected_account_state, a.movements_from,
+            a.connected_account_state, a.balance_transactions_from,
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,
@@ -180,7 +180,7 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
      FROM partners p
      CROSS JOIN LATERAL (
        SELECT * FROM partner_arrangements a WHERE a.partner_id = p.partner_id ORDER BY a.from_month DESC LIMIT 1) AS a
-     WHERE CAST(:id AS text) IS NULL OR p.partner_id = :id
+     WHERE :id::text IS NULL OR p.partner_id = :id
      ORDER BY p.partner_id`,
     { id: partnerId ?? null },
   );

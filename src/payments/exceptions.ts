@@ -68,8 +68,8 @@ export async function closeException(
   await execute(
     tx,
     `INSERT INTO payment_exception_closings (processor_event_id, bank_line_id, reason, recorded_at, event_id)
-     SELECT e.processor_event_id, CAST(:line AS bigint), :reason, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM (SELECT) AS one LEFT JOIN processor_events e ON CAST(:line AS bigint) IS NULL AND e.id = :exception`,
+     SELECT e.processor_event_id, :line::bigint, :reason, :now::timestamptz, :eventId::bigint
+     FROM (SELECT) AS one LEFT JOIN processor_events e ON :line::bigint IS NULL AND e.id = :exception`,
     {
       exception,
       line: open.kind === 'bank_line' ? exception.replace('line-', '') : null,

@@ -72,7 +72,7 @@ export interface LineReport {
   /** Payments that it may be another sighting of. */
   readonly same_as: readonly number[];
   readonly why: string;
-  readonly needs_person: boolean;
+  readonly needs_review: boolean;
 }
 
 export interface BankImport {
@@ -474,8 +474,8 @@ async function recordCredits(
       reports.set(each, { ...plainReport(each, 'seen_again', why), payment_id: paymentId });
     }
     if (decision.kind === 'ignored') {
-      outcomes.push(outcome(each, 'ignored', decision.why, { needs_person: decision.needsPerson }));
-      reports.set(each, { ...plainReport(each, 'ignored', decision.why), needs_person: decision.needsPerson });
+      outcomes.push(outcome(each, 'ignored', decision.why, { needs_review: decision.needsPerson }));
+      reports.set(each, { ...plainReport(each, 'ignored', decision.why), needs_review: decision.needsPerson });
     }
   }
   await insertSightings(posting, sightings);
@@ -568,7 +568,7 @@ function outcome(
   each: FreshLine,
   kind: NewOutcome['outcome'],
   reason: string,
-  named: Partial<Pick<NewOutcome, 'payment_id' | 'payout_id' | 'payment_reversal_id' | 'needs_person'>>,
+  named: Partial<Pick<NewOutcome, 'payment_id' | 'payout_id' | 'payment_reversal_id' | 'needs_review'>>,
 ): NewOutcome {
   return {
     bank_line_id: each.id,
@@ -576,7 +576,7 @@ function outcome(
     payment_id: null,
     payout_id: null,
     payment_reversal_id: null,
-    needs_person: false,
+    needs_review: false,
     reason,
     ...named,
   };
@@ -617,7 +617,7 @@ async function recordPayouts(
     if (decision.kind === 'payout') {
       if (decision.namesNone) open.set(each, payoutId);
       const report = plainReport(each, 'payout', why);
-      reports.set(each, { ...report, payment_id: paymentId ?? null, needs_person: gross === undefined });
+      reports.set(each, { ...report, payment_id: paymentId ?? null, needs_review: gross === undefined });
     }
     outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
   }
@@ -627,7 +627,7 @@ async function recordPayouts(
     const ofAccounts = told.filter((one) => one.payout_id === payoutId);
     const why = ofAccounts.length > 0 ? settledAs(ofAccounts) : await settleWithOldest(posting, payoutId, each.line);
     const report = reports.get(each) as LineReport;
-    reports.set(each, { ...report, why: `${report.why}; ${why.text}`, needs_person: !why.settled });
+    reports.set(each, { ...report, why: `${report.why}; ${why.text}`, needs_review: !why.settled });
   }
 }
 
@@ -696,15 +696,15 @@ async function recordDebits(
     );
     if (twin !== undefined) {
       const why = `perhaps the same return: a line of account ${twin.account} has the same reference, day and amount, so nothing is taken back`;
-      outcomes.push(outcome(each, 'ignored', why, { needs_person: true }));
-      reports.set(each, { ...plainReport(each, 'ignored', why), needs_person: true });
+      outcomes.push(outcome(each, 'ignored', why, { needs_review: true }));
+      reports.set(each, { ...plainReport(each, 'ignored', why), needs_review: true });
       continue;
     }
     const returned = returnedPayment(line, [...free.values()]);
     if (returned === undefined) {
       const why = `looks like a return (${returnReason(line.return_code)}), but of which payment can't be told: 'reckoner payment reverse' takes it back`;
-      outcomes.push(outcome(each, 'ignored', why, { needs_person: true }));
-      reports.set(each, { ...plainReport(each, 'ignored', why), needs_person: true });
+      outcomes.push(outcome(each, 'ignored', why, { needs_review: true }));
+      reports.set(each, { ...plainReport(each, 'ignored', why), needs_review: true });
       continue;
     }
     free.delete(returned.payment_id);
@@ -735,7 +735,7 @@ async function recordDebits(
     const why = `${payment} is ${reversal.reason}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push(outcome(each, 'return', why, { payment_reversal_id }));
     // An invoice that was paid is open again: finance should know.
-    reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_person: true });
+    reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_review: true });
   }
   await insertOutcomes(posting, outcomes);
 }
@@ -777,7 +777,7 @@ function plainReport({ line, account }: FreshLine, kind: LineReport['outcome'], 
     suggested: [],
     same_as: [],
     why,
-    needs_person: false,
+    needs_review: false,
   };
 }
 
@@ -800,6 +800,6 @@ function paymentReport(each: FreshLine, paymentId: number, found: Match): LineRe
       why: one.evidence.why,
     })),
     // Whatever stays unapplied waits for a person.
-    needs_person: !applied.equals(each.line.amount),
+    needs_review: !applied.equals(each.line.amount),
   };
 }

@@ -102,8 +102,8 @@ export async function storeEvents(
   const stored = await query<{ account: string }>(
     tx,
     `INSERT INTO processor_events (account, id, type, livemode, created, payload, received_at)
-     SELECT r.account, r.id, r.type, r.livemode, r.created, CAST(r.payload AS jsonb), CAST(:now AS timestamptz)
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     SELECT r.account, r.id, r.type, r.livemode, r.created, r.payload::jsonb, :now::timestamptz
+     FROM json_to_recordset(:rows::json) AS r (
        account text, id text, type text, livemode boolean, created timestamptz, payload text, place bigint)
      ORDER BY r.place
      ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
@@ -219,7 +219,7 @@ async function insertOutcome(
   await execute(
     posting.tx,
     `INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
-     VALUES (:id, :outcome, :payment_id, :reason, CAST(:now AS timestamptz), CAST(:eventId AS bigint))`,
+     VALUES (:id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`,
     { id: event.processor_event_id, ...outcome, now: posting.now, eventId: posting.eventId },
   );
 }
@@ -279,7 +279,7 @@ async function paymentKnownAs(
 ): Promise<PaymentState | undefined> {
   const rows = await query<{ payment_id: number }>(
     tx,
-    `SELECT payment_id FROM payment_sightings WHERE identity = ANY (CAST(:identities AS text[])) ORDER BY payment_id LIMIT 1`,
+    `SELECT payment_id FROM payment_sources WHERE identity = ANY (:identities::text[]) ORDER BY payment_id LIMIT 1`,
     { identities: ids.map((id) => processorIdentity(account, id)) },
   );
   return rows[0] === undefined ? undefined : (await readStates(tx, [rows[0].payment_id]))[0];
@@ -541,8 +541,8 @@ async function openDispute(
   const rows = await query<{ dispute_id: number }>(
     posting.tx,
     `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, recorded_at, event_id)
-     VALUES (:identity, :paymentId, CAST(:amount AS numeric), :reason, CAST(:on AS date), CAST(:now AS timestamptz),
-             CAST(:eventId AS bigint))
+     VALUES (:identity, :paymentId, :amount::numeric, :reason, :on::date, :now::timestamptz,
+             :eventId::bigint)
      RETURNING dispute_id`,
     {
       identity,
@@ -566,7 +566,7 @@ async function decideDispute(
   await execute(
     posting.tx,
     `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
-     SELECT d.dispute_id, :outcome, greatest(CAST(:on AS date), d.opened_on), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
      FROM disputes d WHERE d.dispute_id = :disputeId`,
     { disputeId, outcome, on, now: posting.now, eventId: posting.eventId },
   );

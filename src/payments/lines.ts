@@ -32,7 +32,7 @@ export async function insertBankFile(
   await execute(
     tx,
     `INSERT INTO bank_files (sha256, name, format, bytes, recorded_at, event_id)
-     VALUES (:sha256, :name, :format, :bytes, CAST(:now AS timestamptz), CAST(:eventId AS bigint))`,
+     VALUES (:sha256, :name, :format, :bytes, :now::timestamptz, :eventId::bigint)`,
     { ...file, ...recorded },
   );
   const sum = (statement: BankStatement, direction: string) =>
@@ -55,7 +55,7 @@ export async function insertBankFile(
     tx,
     `INSERT INTO bank_statements (bank_file_id, position, account, currency, reference, opening, closing, credits, debits, lines)
      SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.credits, r.debits, r.lines
-     FROM json_to_recordset(CAST(:heads AS json)) AS r (
+     FROM json_to_recordset(:heads::json) AS r (
        position integer, account text, currency text, reference text, opening numeric, closing numeric, credits numeric,
        debits numeric, lines integer)
      JOIN bank_files f ON f.sha256 = :sha256
@@ -91,7 +91,7 @@ export async function insertBankFile(
        payer_name, payer_account, type, is_reversal, return_code, raw)
      SELECT account, identity, currency, direction, amount, booked_on, value_on, bank_reference, "references", text,
             payer_name, payer_account, type, is_reversal, return_code, raw
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        statement integer, place integer, account text, identity text, currency text, direction text, amount numeric,
        booked_on date, value_on date, bank_reference text, "references" jsonb, text text, payer_name text,
        payer_account text, type text, is_reversal boolean, return_code text, raw text)
@@ -104,7 +104,7 @@ export async function insertBankFile(
     tx,
     `INSERT INTO bank_statement_lines (bank_statement_id, position, bank_line_id, account, currency)
      SELECT s.bank_statement_id, r.place, l.bank_line_id, l.account, l.currency
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (statement integer, place integer, account text, identity text)
+     FROM json_to_recordset(:rows::json) AS r (statement integer, place integer, account text, identity text)
      JOIN bank_files f ON f.sha256 = :sha256
      JOIN bank_statements s ON s.bank_file_id = f.bank_file_id AND s.position = r.statement
      JOIN bank_lines l ON l.account = r.account AND l.identity = r.identity`,
@@ -136,7 +136,7 @@ export function readTwins(tx: Transaction, lineIds: readonly number[]): Promise<
        AND t.account <> l.account AND t.bank_line_id < l.bank_line_id
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
      LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
-     WHERE l.bank_line_id = ANY (CAST(:lineIds AS bigint[])) AND b.status IS DISTINCT FROM 'reversed'
+     WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND b.status IS DISTINCT FROM 'reversed'
      ORDER BY l.bank_line_id, t.bank_line_id`,
     { lineIds },
   );
@@ -150,7 +150,7 @@ export interface NewOutcome {
   readonly payment_id: number | null;
   readonly payout_id: number | null;
   readonly payment_reversal_id: number | null;
-  readonly needs_person: boolean;
+  readonly needs_review: boolean;
   readonly reason: string;
 }
 
@@ -159,12 +159,12 @@ export async function insertOutcomes(posting: Posting, rows: readonly NewOutcome
   await execute(
     posting.tx,
     `INSERT INTO bank_line_outcomes (
-       bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_person, reason, recorded_at, event_id)
-     SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_person, reason,
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+       bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason, recorded_at, event_id)
+     SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason,
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (
        bank_line_id bigint, outcome text, payment_id bigint, payout_id bigint, payment_reversal_id bigint,
-       needs_person boolean, reason text)`,
+       needs_review boolean, reason text)`,
     { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
   );
 }
@@ -179,8 +179,8 @@ export async function insertPayouts(posting: Posting, lineIds: readonly number[]
     `INSERT INTO payouts (
        bank_line_id, account, currency, amount, direction, received_on, entry_on, recorded_at, event_id)
      SELECT bank_line_id, account, currency, amount, direction, bank_booked_on,
-            greatest(bank_booked_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM bank_lines WHERE bank_line_id = ANY (CAST(:lineIds AS bigint[])) ORDER BY bank_booked_on, bank_line_id
+            greatest(bank_booked_on, :earliest::date), :now::timestamptz, :eventId::bigint
+     FROM bank_lines WHERE bank_line_id = ANY (:lineIds::bigint[]) ORDER BY bank_booked_on, bank_line_id
      RETURNING payout_id, bank_line_id`,
     { lineIds, earliest: posting.earliest, now: posting.now, eventId: posting.eventId },
   );
@@ -206,9 +206,9 @@ export async function insertSettlements(posting: Posting, settlements: readonly 
   await execute(
     posting.tx,
     `INSERT INTO payout_settlements (payout_id, gross, fees, entry_on, evidence, recorded_at, event_id)
-     SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, CAST(:earliest AS date)), jsonb_build_object('why', r.why),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (payout_id bigint, gross numeric, fees numeric, why text)
+     SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, :earliest::date), jsonb_build_object('why', r.why),
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (payout_id bigint, gross numeric, fees numeric, why text)
      JOIN payouts o USING (payout_id)`,
     bindings,
   );
@@ -216,7 +216,7 @@ export async function insertSettlements(posting: Posting, settlements: readonly 
     posting.tx,
     `INSERT INTO payout_payments (payment_id, payout_id, amount)
      SELECT p.payment_id, r.payout_id, p.amount
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (payout_id bigint, payments json)
+     FROM json_to_recordset(:rows::json) AS r (payout_id bigint, payments json)
      CROSS JOIN LATERAL json_to_recordset(r.payments) AS p (payment_id bigint, amount numeric)`,
     bindings,
   );
@@ -225,7 +225,7 @@ export async function insertSettlements(posting: Posting, settlements: readonly 
 /** A payout of a connected account that a line of the bank may be. */
 export interface AccountPayout {
   readonly payout_id: number;
-  readonly movement_id: number;
+  readonly balance_transaction_id: number;
   readonly account: string;
   /** The processor's id of it: `po_…`. */
   readonly payout: string | null;
@@ -255,25 +255,25 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
     `WITH waiting AS MATERIALIZED (
        SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
      ), pairs AS (
-       SELECT o.payout_id, m.movement_id, m.account, m.payment, m.currency, o.amount, c.fees, coalesce(c.strange, false) AS strange,
+       SELECT o.payout_id, m.balance_transaction_id, m.account, m.payment, m.currency, o.amount, c.fees, coalesce(c.strange, false) AS strange,
               c.fees IS NOT NULL OR m.payload->'source'->>'automatic' = 'false'
-                OR m.moved_at < CAST(:now AS timestamptz) - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS told,
-              count(*) OVER (PARTITION BY o.payout_id) AS payouts, count(*) OVER (PARTITION BY m.movement_id) AS lines
+                OR m.moved_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS told,
+              count(*) OVER (PARTITION BY o.payout_id) AS payouts, count(*) OVER (PARTITION BY m.balance_transaction_id) AS lines
        FROM waiting o
-       JOIN processor_movements m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
+       JOIN balance_transactions m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
          AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${ARRIVES_WITHIN_DAYS}
        LEFT JOIN LATERAL (
          SELECT ${FEES_OF_CONTENTS} AS fees,
                 bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS strange
-         FROM payout_contents c JOIN processor_movements p USING (movement_id)
-         WHERE c.payout_movement_id = m.movement_id HAVING count(*) > 0) AS c ON true
-       WHERE NOT EXISTS (SELECT FROM account_payouts a WHERE a.movement_id = m.movement_id)
-         AND NOT EXISTS (SELECT FROM processor_movements f
+         FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
+         WHERE c.payout_transaction_id = m.balance_transaction_id HAVING count(*) > 0) AS c ON true
+       WHERE NOT EXISTS (SELECT FROM account_payouts a WHERE a.balance_transaction_id = m.balance_transaction_id)
+         AND NOT EXISTS (SELECT FROM balance_transactions f
                          WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel'))
      )
-     SELECT payout_id, movement_id, account, payment AS payout, currency, amount::text, coalesce(fees, 0)::text AS fees,
+     SELECT payout_id, balance_transaction_id, account, payment AS payout, currency, amount::text, coalesce(fees, 0)::text AS fees,
             payouts = 1 AND lines = 1 AND told AND NOT strange AS certain
-     FROM pairs ORDER BY payout_id, movement_id`,
+     FROM pairs ORDER BY payout_id, balance_transaction_id`,
     { now },
   );
 }
@@ -281,15 +281,15 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
 /** Says of payouts that were settled a moment ago of which account they are, and which of its payouts. */
 export async function insertAccountPayouts(
   posting: Posting,
-  rows: readonly { payout_id: number; account: string; currency: string; movement_id: number | null }[],
+  rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await execute(
     posting.tx,
-    `INSERT INTO account_payouts (payout_id, account, currency, movement_id, recorded_at, event_id)
-     SELECT payout_id, account, currency, movement_id, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
-       payout_id bigint, account text, currency text, movement_id bigint)`,
+    `INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
+     SELECT payout_id, account, currency, balance_transaction_id, :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (
+       payout_id bigint, account text, currency text, balance_transaction_id bigint)`,
     { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
   );
 }
@@ -326,8 +326,8 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
             ARRAY(SELECT p.payment_id::int FROM payout_payments p WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments,
             a.account AS of_account, m.payment AS of_payout
      FROM payouts o JOIN bank_lines l USING (bank_line_id) LEFT JOIN payout_settlements s USING (payout_id)
-     LEFT JOIN account_payouts a USING (payout_id) LEFT JOIN processor_movements m ON m.movement_id = a.movement_id
-     WHERE CAST(:payoutId AS bigint) IS NULL OR o.payout_id = :payoutId
+     LEFT JOIN account_payouts a USING (payout_id) LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
+     WHERE :payoutId::bigint IS NULL OR o.payout_id = :payoutId
      ORDER BY o.received_on, o.payout_id`,
     { payoutId: payoutId ?? null },
   );

@@ -27,7 +27,7 @@ export interface Posting {
   readonly earliest: string | null;
 }
 
-const PAYMENTS = 'CAST(7310 AS integer), CAST(51 AS integer)';
+const PAYMENTS = '7310::integer, 51::integer';
 
 export async function lockPayments(tx: Transaction): Promise<void> {
   await lockLedgerShared(tx);
@@ -47,7 +47,7 @@ export async function beginPosting(
   const eventId = await recordEvent(tx, acting.actor, { ...event, now });
   const { earliest } = await queryOne<{ earliest: string | null }>(
     tx,
-    `SELECT CAST(month_after(max(month)) || '-01' AS date) AS earliest FROM closed_months`,
+    `SELECT (month_after(max(month)) || '-01')::date AS earliest FROM closed_months`,
   );
   return { tx, now, today: todayOf(acting), eventId, earliest };
 }
@@ -56,6 +56,6 @@ export async function beginPosting(
 export async function lookAgainAt(posting: Posting, documentIds: Iterable<number>): Promise<void> {
   const ids = [...new Set(documentIds)];
   if (ids.length > 0) {
-    await execute(posting.tx, `SELECT enqueue_deliveries(CAST(:ids AS bigint[]))`, { ids });
+    await execute(posting.tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids });
   }
 }

@@ -9,7 +9,7 @@ import type { Method, PaymentStatus, ReversalKind, Source } from './words.ts';
 const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
 
 /** The date of the journal's entry: the true one, but never in a closed month. */
-const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, CAST(:earliest AS date))`;
+const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
 /** The last days on which a payment came to have something unapplied again: see `freedOfInvoice`. */
 const freedOfPayment = (payment: string) => `
@@ -21,7 +21,7 @@ const freedOfPayment = (payment: string) => `
 
 /** Rows with their places, so that they are numbered in that order. */
 const placed = <Row extends object>(rows: readonly Row[]) => rows.map((row, place) => ({ ...row, place }));
-const RECORDED = `CAST(:now AS timestamptz), CAST(:eventId AS bigint)`;
+const RECORDED = `:now::timestamptz, :eventId::bigint`;
 
 export interface NewPayment {
   readonly identity: string;
@@ -46,7 +46,7 @@ export async function insertPayments(posting: Posting, rows: readonly NewPayment
        payer_account, recorded_at, event_id)
      SELECT identity, source, partner_id, currency, amount, method, account, received_on, ${entryOn('received_on')},
             reference, payer_name, payer_account, ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        identity text, source text, partner_id text, currency text, amount numeric, method text, account text,
        received_on date, reference text, payer_name text, payer_account text, place bigint)
      ORDER BY place
@@ -68,9 +68,9 @@ export interface NewSighting {
 export async function insertSightings(posting: Posting, rows: readonly NewSighting[]): Promise<void> {
   await execute(
     posting.tx,
-    `INSERT INTO payment_sightings (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
+    `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
      SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        identity text, payment_id bigint, source text, reference text, bank_line_id bigint)
      ON CONFLICT (identity) DO NOTHING`,
     { rows: JSON.stringify(rows), ...common(posting) },
@@ -92,7 +92,7 @@ export async function insertAssignments(posting: Posting, rows: readonly NewAssi
        payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
      SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
             ${entryOn('p.received_on', freedOfPayment('p.payment_id'))}, ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        payment_id bigint, from_partner_id text, partner_id text, amount numeric)
      JOIN payments p USING (payment_id)`,
     { rows: JSON.stringify(rows), ...common(posting) },
@@ -113,7 +113,7 @@ export interface NewApplication {
 export async function insertApplications(posting: Posting, rows: readonly NewApplication[]): Promise<void> {
   if (rows.length === 0) return;
   const bindings = { rows: JSON.stringify(placed(rows)), ...common(posting) };
-  const recordset = `json_to_recordset(CAST(:rows AS json)) AS r (
+  const recordset = `json_to_recordset(:rows::json) AS r (
        payment_id bigint, document_id bigint, amount numeric, applied_on date, confidence numeric, evidence jsonb,
        small_difference numeric, place bigint)`;
   await execute(
@@ -135,7 +135,7 @@ export async function insertApplications(posting: Posting, rows: readonly NewApp
      SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
      FROM ${recordset}
      JOIN payment_applications a
-       ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = CAST(:eventId AS bigint)
+       ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = :eventId::bigint
      LEFT JOIN payment_unapplications u USING (payment_application_id)
      WHERE r.small_difference IS NOT NULL AND u.payment_application_id IS NULL`,
     bindings,
@@ -158,7 +158,7 @@ export async function insertSuggestions(posting: Posting, rows: readonly NewSugg
     `INSERT INTO payment_suggestions (
        payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
      SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        payment_id bigint, document_id bigint, same_as bigint, amount numeric, confidence numeric, evidence jsonb)
      ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
     { rows: JSON.stringify(rows), ...common(posting) },
@@ -188,7 +188,7 @@ export async function insertReversals(posting: Posting, rows: readonly NewRevers
             r.duplicate_of, greatest(r.reversed_on, p.received_on),
             ${entryOn('r.reversed_on', 'p.received_on', freedOfPayment('r.payment_id'))},
             ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+     FROM json_to_recordset(:rows::json) AS r (
        identity text, payment_id bigint, amount numeric, kind text, code text, reason text, bank_line_id bigint,
        duplicate_of bigint, reversed_on date)
      JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
@@ -209,8 +209,8 @@ export async function insertUnapplications(
     `INSERT INTO payment_unapplications (
        payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
      SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
-            greatest(r.unapplied_on, a.entry_on, CAST(:earliest AS date)), ${RECORDED}
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
+            greatest(r.unapplied_on, a.entry_on, :earliest::date), ${RECORDED}
+     FROM json_to_recordset(:rows::json) AS r (
        payment_application_id bigint, payment_reversal_id bigint, unapplied_on date)
      JOIN payment_applications a USING (payment_application_id)`,
     { rows: JSON.stringify(rows), ...common(posting) },
@@ -222,8 +222,8 @@ export async function insertReinstatement(posting: Posting, reversalId: number, 
     posting.tx,
     `INSERT INTO payment_reinstatements (
        payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
-     SELECT r.payment_reversal_id, b.partner_id, greatest(CAST(:reinstatedOn AS date), r.reversed_on),
-            greatest(CAST(:reinstatedOn AS date), r.entry_on, CAST(:earliest AS date)), ${RECORDED}
+     SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
+            greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
      FROM payment_reversals r JOIN payment_balances b USING (payment_id)
      WHERE r.payment_reversal_id = :reversalId`,
     { reversalId, reinstatedOn, ...common(posting) },
@@ -253,7 +253,7 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
     `SELECT p.payment_id, p.partner_id AS payer_at_receipt, b.partner_id, p.currency, p.amount, b.applied, b.reversed,
             b.unapplied, b.status, p.received_on, p.method
      FROM payments p JOIN payment_balances b USING (payment_id)
-     WHERE p.payment_id = ANY (CAST(:paymentIds AS bigint[])) ORDER BY p.payment_id`,
+     WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
     { paymentIds },
   );
 }
@@ -273,7 +273,7 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
     `SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount
      FROM payment_applications a JOIN documents d USING (document_id)
      LEFT JOIN payment_unapplications u USING (payment_application_id)
-     WHERE a.payment_id = ANY (CAST(:paymentIds AS bigint[])) AND u.payment_application_id IS NULL
+     WHERE a.payment_id = ANY (:paymentIds::bigint[]) AND u.payment_application_id IS NULL
      ORDER BY a.payment_application_id DESC`,
     { paymentIds },
   );
@@ -306,7 +306,7 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
   return query(
     tx,
     `WITH RECURSIVE named AS (
-       SELECT d.document_id FROM documents d WHERE d.number = ANY (CAST(:numbers AS text[]))
+       SELECT d.document_id FROM documents d WHERE d.number = ANY (:numbers::text[])
        UNION
        SELECT successor.document_id FROM named JOIN documents successor ON successor.replaces = named.document_id
      )
@@ -386,12 +386,12 @@ export function readCandidates(
                 WHERE r.duplicate_of = p.payment_id AND o.source = 'bank') AS seen_by_bank,
               coalesce(bool_or(s.source = 'processor'), false) AS seen_by_processor,
               coalesce(bool_or(s.source = 'hand'), false) AS seen_by_hand
-       FROM payment_sightings s LEFT JOIN bank_lines l USING (bank_line_id)
+       FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
        LEFT JOIN LATERAL jsonb_to_recordset(l."references") AS f (field text, text text) ON true
        WHERE s.payment_id = p.payment_id) AS s
      WHERE (b.status <> 'reversed' AND (p.currency, p.amount) IN (
-              SELECT currency, amount FROM json_to_recordset(CAST(:money AS json)) AS m (currency text, amount numeric)))
-        OR p.payment_id IN (SELECT payment_id FROM payment_sightings WHERE reference = ANY (CAST(:references AS text[])))
+              SELECT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)))
+        OR p.payment_id IN (SELECT payment_id FROM payment_sources WHERE reference = ANY (:references::text[]))
      ORDER BY p.payment_id`,
     { money: JSON.stringify(wanted.money), references: wanted.references },
   );
@@ -486,7 +486,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             coalesce((
               SELECT json_agg(json_build_object('source', s.source, 'reference', s.reference,
                        'recorded_at', s.recorded_at) ORDER BY s.recorded_at, s.identity)
-              FROM payment_sightings s WHERE s.payment_id = p.payment_id), '[]') AS seen,
+              FROM payment_sources s WHERE s.payment_id = p.payment_id), '[]') AS seen,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'amount', s.amount::text,
                        'confidence', s.confidence::text, 'evidence', s.evidence)
@@ -504,9 +504,9 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               FROM disputes t LEFT JOIN dispute_outcomes c USING (dispute_id)
               WHERE t.payment_id = p.payment_id), '[]') AS disputes
      FROM payments p JOIN payment_balances b USING (payment_id) JOIN audit_events e USING (event_id)
-     WHERE (CAST(:ids AS bigint[]) IS NULL OR p.payment_id = ANY (CAST(:ids AS bigint[])))
-       AND (CAST(:partnerId AS text) IS NULL OR b.partner_id = :partnerId)
-       AND (CAST(:status AS text) IS NULL OR b.status = :status)
+     WHERE (:ids::bigint[] IS NULL OR p.payment_id = ANY (:ids::bigint[]))
+       AND (:partnerId::text IS NULL OR b.partner_id = :partnerId)
+       AND (:status::text IS NULL OR b.status = :status)
      ORDER BY p.payment_id`,
     { ids: filter.ids ?? null, partnerId: filter.partnerId ?? null, status: filter.status ?? null },
   );

@@ -45,15 +45,15 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
     tx,
     `INSERT INTO credit_refunds (
        document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at, event_id)
-     SELECT d.document_id, d.partner_id, d.currency, CAST(:amount AS numeric), :method, '', :reference, day.refunded_on,
+     SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
             -- Not before the credit was open, or open again: else it would be counted twice on the days between.
-            greatest(day.refunded_on, CAST(:earliest AS date),
+            greatest(day.refunded_on, :earliest::date,
               (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
                WHERE a.credit_note_id = d.document_id),
               (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-               WHERE f.document_id = d.document_id)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+               WHERE f.document_id = d.document_id)), :now::timestamptz, :eventId::bigint
      FROM documents d
-     CROSS JOIN LATERAL (SELECT greatest(CAST(:on AS date), d.issued_on) AS refunded_on) AS day
+     CROSS JOIN LATERAL (SELECT greatest(:on::date, d.issued_on) AS refunded_on) AS day
      WHERE d.document_id = :documentId
      RETURNING refunded_on`,
     {
@@ -99,8 +99,8 @@ export async function returnRefund(
   await execute(
     tx,
     `INSERT INTO credit_refund_returns (credit_refund_id, reason, returned_on, entry_on, recorded_at, event_id)
-     SELECT f.credit_refund_id, :reason, greatest(CAST(:on AS date), f.refunded_on),
-            greatest(CAST(:on AS date), f.entry_on, CAST(:earliest AS date)), CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     SELECT f.credit_refund_id, :reason, greatest(:on::date, f.refunded_on),
+            greatest(:on::date, f.entry_on, :earliest::date), :now::timestamptz, :eventId::bigint
      FROM credit_refunds f WHERE f.credit_refund_id = :id`,
     { ...facts(posting), id: refund.credit_refund_id, reason: request.reason, on },
   );

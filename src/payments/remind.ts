@@ -52,7 +52,7 @@ export interface ReminderPlan {
 }
 
 /** One at a time, so that a run sees what the one before recorded. */
-const REMINDERS = 'CAST(7310 AS integer), CAST(61 AS integer)';
+const REMINDERS = '7310::integer, 61::integer';
 
 const todayOf = ({ environment, settings }: Pick<Reminding, 'environment' | 'settings'>): string =>
   environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
@@ -234,10 +234,10 @@ function readOwed(
             END AS because
      FROM documents d JOIN document_balances b USING (document_id)
      CROSS JOIN LATERAL (
-       SELECT max(step) AS step FROM unnest(CAST(:steps AS integer[])) AS step
-       WHERE d.due_on + step <= CAST(:day AS date) AND d.due_on + step > d.issued_on) AS reached
+       SELECT max(step) AS step FROM unnest(:steps::integer[]) AS step
+       WHERE d.due_on + step <= :day::date AND d.due_on + step > d.issued_on) AS reached
      WHERE d.document = 'invoice' AND b.status = 'open'
-       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
      ORDER BY d.series, d.sequence`,
     { ...question },
   );
@@ -247,7 +247,7 @@ function readOwed(
 async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ partner_id: string }>(
     tx,
-    `SELECT partner_id FROM notices WHERE kind = 'reminder' AND day = CAST(:day AS date)`,
+    `SELECT partner_id FROM notices WHERE kind = 'reminder' AND day = :day::date`,
     { day },
   );
   return rows.map((row) => row.partner_id);
@@ -316,11 +316,11 @@ async function insertReminders(
   await execute(
     tx,
     `INSERT INTO notices (kind, partner_id, day, message_id, status, queued_at, event_id)
-     SELECT 'reminder', r.partner_id, CAST(:day AS date),
-            format('<reminder.%s.%s.%s@%s>', CAST(:day AS text), left(encode(sha256(convert_to(r.partner_id, 'UTF8')), 'hex'), 16),
-                   i.installation_id, CAST(:mailDomain AS text)),
-            'queued', CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM unnest(CAST(:partners AS text[])) AS r (partner_id) CROSS JOIN installation i`,
+     SELECT 'reminder', r.partner_id, :day::date,
+            format('<reminder.%s.%s.%s@%s>', :day::text, left(encode(sha256(convert_to(r.partner_id, 'UTF8')), 'hex'), 16),
+                   i.installation_id, :mailDomain::text),
+            'queued', :now::timestamptz, :eventId::bigint
+     FROM unnest(:partners::text[]) AS r (partner_id) CROSS JOIN installation i`,
     { ...bindings, partners: plan.reminders.map((each) => each.partner_id) },
   );
   const steps = plan.reminders.flatMap((each) =>
@@ -330,9 +330,9 @@ async function insertReminders(
     tx,
     `INSERT INTO reminders (document_id, step, notice_id, partner_id, currency)
      SELECT d.document_id, s.step, n.notice_id, d.partner_id, d.currency
-     FROM json_to_recordset(CAST(:steps AS json)) AS s (number text, step integer)
+     FROM json_to_recordset(:steps::json) AS s (number text, step integer)
      JOIN documents d USING (number)
-     JOIN notices n ON n.kind = 'reminder' AND n.partner_id = d.partner_id AND n.day = CAST(:day AS date)`,
+     JOIN notices n ON n.kind = 'reminder' AND n.partner_id = d.partner_id AND n.day = :day::date`,
     { ...bindings, steps: JSON.stringify(steps) },
   );
 }

@@ -61,7 +61,7 @@ export async function settlePayout(tx: Transaction, acting: Acting, request: Set
         account,
         currency,
         amount,
-        movement_id: of?.movement_id ?? null,
+        balance_transaction_id: of?.balance_transaction_id ?? null,
         fees: of?.fees ?? '0',
         why: 'a person said so',
       },
@@ -130,7 +130,7 @@ interface SettledAs {
   readonly currency: string;
   readonly amount: string;
   readonly fees: string;
-  readonly movement_id: number | null;
+  readonly balance_transaction_id: number | null;
   readonly why: string;
 }
 
@@ -147,6 +147,11 @@ async function settleAs(posting: Posting, payouts: readonly SettledAs[]): Promis
   );
   await insertAccountPayouts(
     posting,
-    payouts.map(({ payout_id, account, currency, movement_id }) => ({ payout_id, account, currency, movement_id })),
+    payouts.map(({ payout_id, account, currency, balance_transaction_id }) => ({
+      payout_id,
+      account,
+      currency,
+      balance_transaction_id,
+    })),
   );
 }

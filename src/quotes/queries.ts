@@ -28,8 +28,8 @@ export async function readPolicyTerms(
   const rows = await query<PolicyTerms>(
     tx,
     `SELECT p.currency, o.price_rate, o.price_minimum, o.partner_cut_rate,
-            coalesce(p.inactive_since <= CAST(:now AS timestamptz), false) AS partner_inactive,
-            coalesce(o.inactive_since <= CAST(:now AS timestamptz), false) AS policy_inactive
+            coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
+            coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
      FROM policies o JOIN partners p USING (partner_id)
      WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`,
     facts,
@@ -80,7 +80,7 @@ const READ_QUOTES = {
   text: `
     SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives, f.*
     FROM ROWS FROM (
-      json_to_recordset(CAST($1 AS json)) AS (
+      json_to_recordset($1::json) AS (
         "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, now timestamptz)
     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", "requoteId", now, nth)
     LEFT JOIN LATERAL (
@@ -100,14 +100,14 @@ const READ_QUOTES = {
       JOIN partners p ON p.partner_id = q.partner_id
       JOIN policies o ON o.partner_id = q.partner_id AND o.policy_id = q.policy_id
       LEFT JOIN quote_acceptances a ON a.quote_id = q.quote_id
-      LEFT JOIN entries e ON e.partner_id = q.partner_id AND e.kind = 'quote_accepted'
+      LEFT JOIN ledger_rows e ON e.partner_id = q.partner_id AND e.kind = 'quote_accepted'
         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = q.quote_id
       CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals,
                sum(x.spot_price) FILTER (WHERE x.kind <> 'reversal') AS spot_price,
                sum(x.partner_cut) FILTER (WHERE x.kind <> 'reversal') AS partner_cut,
                sum(x.invoice_amount) FILTER (WHERE x.kind <> 'reversal') AS invoice_amount
-        FROM entries x WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
+        FROM ledger_rows x WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
       WHERE q.quote_id = coalesce(
               w."quoteId" COLLATE "C",
               (SELECT r.quote_id FROM requotes r WHERE r.requote_id = w."requoteId" COLLATE "C"))
@@ -137,10 +137,10 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
     `INSERT INTO quotes (
        quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
        partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at)
-     VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, CAST(:insured_amount AS numeric),
-             CAST(:price_rate AS numeric), CAST(:price_minimum AS numeric), CAST(:partner_cut_rate AS numeric),
-             CAST(:spot_price AS numeric), CAST(:partner_cut AS numeric), CAST(:invoice_amount AS numeric),
-             CAST(:quoted_at AS timestamptz))`,
+     VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
+             :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
+             :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
+             :quoted_at::timestamptz)`,
     { ...quote },
   );
 }
@@ -172,7 +172,7 @@ const READ_REQUOTES = {
   name: 'read_requotes',
   text: `
     SELECT f.*
-    FROM json_to_recordset(CAST($1 AS json)) AS w ("partnerId" text, "requoteId" text)
+    FROM json_to_recordset($1::json) AS w ("partnerId" text, "requoteId" text)
     CROSS JOIN LATERAL (
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
@@ -182,7 +182,7 @@ const READ_REQUOTES = {
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
       FROM requotes r
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
-      LEFT JOIN entries e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
+      LEFT JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id
       WHERE r.requote_id = w."requoteId" COLLATE "C" AND r.partner_id = w."partnerId" COLLATE "C"
       LIMIT 1) AS f`,
@@ -204,10 +204,10 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
     `INSERT INTO requotes (
        requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
        accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at)
-     VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, CAST(:insured_amount AS numeric),
-             CAST(:accepted_spot_price AS numeric), CAST(:accepted_partner_cut AS numeric),
-             CAST(:accepted_invoice_amount AS numeric), CAST(:spot_price AS numeric), CAST(:partner_cut AS numeric),
-             CAST(:invoice_amount AS numeric), CAST(:requoted_at AS timestamptz))`,
+     VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
+             :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
+             :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
+             :invoice_amount::numeric, :requoted_at::timestamptz)`,
     { ...requote },
   );
 }
@@ -222,7 +222,7 @@ const RECORD_ACCEPTANCES = {
   name: 'record_acceptances',
   text: `
     WITH wanted AS MATERIALIZED (
-      SELECT * FROM json_to_recordset(CAST($1 AS json)) AS w (
+      SELECT * FROM json_to_recordset($1::json) AS w (
         kind text, "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, step integer,
         "enrollmentId" text, "policyId" text, currency text, "acceptedAt" timestamptz, "spotPrice" numeric,
         "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz)
@@ -231,12 +231,12 @@ const RECORD_ACCEPTANCES = {
       SELECT w.* FROM wanted w
       WHERE w.step IS NULL OR EXISTS (
         SELECT FROM requotes r
-        JOIN entries e ON e.partner_id = r.partner_id AND e.kind = 'quote_accepted'
+        JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.kind = 'quote_accepted'
           AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.quote_id
         CROSS JOIN LATERAL (
           SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals, coalesce(sum(x.spot_price), 0) AS spot_price,
                  coalesce(sum(x.partner_cut), 0) AS partner_cut
-          FROM entries x WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
+          FROM ledger_rows x WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
         WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
           AND (r.accepted_spot_price, r.accepted_partner_cut) = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
     ), ${addAcceptances('standing', '$2', '$3')}, of_quotes AS (
@@ -303,7 +303,7 @@ export async function keepAnswer(
   const kept = await execute(
     tx,
     `INSERT INTO idempotency_keys (partner_id, idempotency_key, request_sha256, status, answer, recorded_at)
-     VALUES (:partnerId, :key, :requestSha256, :status, :answer, CAST(:now AS timestamptz))
+     VALUES (:partnerId, :key, :requestSha256, :status, :answer, :now::timestamptz)
      ON CONFLICT (partner_id, idempotency_key) DO NOTHING`,
     facts,
   );

@@ -80,7 +80,7 @@ function readOtherBalances(tx: Transaction, items: readonly OpenItem[]): Promise
     tx,
     `WITH found AS (
        SELECT document_id, balance
-       FROM json_to_recordset(CAST(:items AS json)) AS i (document_id bigint, balance numeric)
+       FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
      FROM document_balances b JOIN documents d USING (document_id) LEFT JOIN found f USING (document_id)

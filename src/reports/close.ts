@@ -56,7 +56,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   const [closed] = await query<{ month: Month; previous: Month | null; issued_on: string; closed_at: string }>(
     tx,
     `SELECT month, previous, issued_on, closed_at FROM closed_months
-     WHERE CAST(:month AS text) IS NULL OR month = :month ORDER BY month DESC LIMIT 1`,
+     WHERE :month::text IS NULL OR month = :month ORDER BY month DESC LIMIT 1`,
     { month: asked ?? null },
   );
   if (closed === undefined) {
@@ -112,11 +112,11 @@ export async function recordCloseReports(
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
   // Two closes that end at once would both find it missing.
-  await execute(tx, `SELECT pg_advisory_xact_lock(CAST(7310 AS integer), CAST(62 AS integer))`);
+  await execute(tx, `SELECT pg_advisory_xact_lock(7310::integer, 62::integer)`);
   const months = await query<{ month: string }>(
     tx,
     `SELECT month FROM closed_months m
-     WHERE closed_at >= CAST(:since AS timestamptz)
+     WHERE closed_at >= :since::timestamptz
        AND NOT EXISTS (SELECT FROM notices n WHERE n.kind = 'close_report' AND n.month = m.month) ORDER BY month`,
     { since },
   );
@@ -131,9 +131,9 @@ export async function recordCloseReports(
   return execute(
     tx,
     `INSERT INTO notices (kind, month, message_id, status, queued_at, event_id)
-     SELECT 'close_report', m.month, format('<close-report.%s.%s@%s>', m.month, i.installation_id, CAST(:mailDomain AS text)),
-            'queued', CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM unnest(CAST(:names AS text[])) AS m (month) CROSS JOIN installation i`,
+     SELECT 'close_report', m.month, format('<close-report.%s.%s@%s>', m.month, i.installation_id, :mailDomain::text),
+            'queued', :now::timestamptz, :eventId::bigint
+     FROM unnest(:names::text[]) AS m (month) CROSS JOIN installation i`,
     { names, now: now.toISO(), eventId, mailDomain: mailDomain(settings) },
   );
 }
@@ -184,14 +184,14 @@ function readChanges(tx: Transaction, month: Month, previous: Month | null): Pro
 }
 
 // The rows that a closed month bills: posted after the month before it and up to it.
-const OF_MONTH = `e.posted_month > coalesce(CAST(:previous AS text), '') AND e.posted_month <= :month`;
+const OF_MONTH = `e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month`;
 
 async function readInactive(tx: Transaction, month: Month, previous: Month | null): Promise<string[]> {
   const rows = await query<{ partner_id: string }>(
     tx,
     `SELECT p.partner_id FROM partners p
      WHERE p.inactive_since IS NULL
-       AND NOT EXISTS (SELECT FROM entries e WHERE e.partner_id = p.partner_id AND ${OF_MONTH})
+       AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = p.partner_id AND ${OF_MONTH})
      ORDER BY p.partner_id`,
     { month, previous },
   );
@@ -202,7 +202,7 @@ function readLate(tx: Transaction, month: Month, previous: Month | null): Promis
   return query(
     tx,
     `SELECT e.partner_id, e.month, e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
-     FROM entries e WHERE ${OF_MONTH} AND e.month < :month
+     FROM ledger_rows e WHERE ${OF_MONTH} AND e.month < :month
      GROUP BY e.partner_id, e.month, e.currency ORDER BY e.partner_id, e.month, e.currency`,
     { month, previous },
   );

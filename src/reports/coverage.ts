@@ -23,10 +23,10 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined): P
     tx,
     `WITH months AS (
        SELECT month, previous FROM closed_months
-       WHERE CAST(:asOf AS date) IS NULL OR issued_on <= CAST(:asOf AS date)
+       WHERE :asOf::date IS NULL OR issued_on <= :asOf::date
      ), billed AS (
        SELECT m.month, e.partner_id, e.currency, e.arrangement, count(*) AS entries
-       FROM entries e
+       FROM ledger_rows e
        JOIN months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
        GROUP BY m.month, e.partner_id, e.currency, e.arrangement
      ), covered AS (

@@ -26,7 +26,7 @@ const POSTED = `posted AS (
   SELECT control, account, partner_id, currency, amount FROM journal_months WHERE month < left(:asOf, 7)
   UNION ALL
   SELECT control, account, partner_id, currency, sum(amount) FROM journal
-  WHERE month = left(:asOf, 7) AND entry_on <= CAST(:asOf AS date)
+  WHERE month = left(:asOf, 7) AND entry_on <= :asOf::date
   GROUP BY control, account, partner_id, currency
 )`;
 
@@ -71,7 +71,7 @@ export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBal
  * whatever was recorded by now is in it.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
-  const [row] = await query<{ day: string }>(tx, `SELECT greatest(CAST(:today AS date), first_open_day()) AS day`, {
+  const [row] = await query<{ day: string }>(tx, `SELECT greatest(:today::date, earliest_postable_date()) AS day`, {
     today,
   });
   return row?.day ?? today;

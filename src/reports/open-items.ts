@@ -25,36 +25,36 @@ export function readOpenItems(tx: Transaction, asOf: string, partnerId: string |
     tx,
     `WITH lowered AS (
        SELECT a.invoice_id AS document_id, a.amount FROM credit_applications a
-       LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id AND r.entry_on <= CAST(:asOf AS date)
-       WHERE a.entry_on <= CAST(:asOf AS date) AND r.credit_application_id IS NULL
+       LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id AND r.entry_on <= :asOf::date
+       WHERE a.entry_on <= :asOf::date AND r.credit_application_id IS NULL
        UNION ALL
        SELECT a.credit_note_id, a.amount FROM credit_applications a
-       LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id AND r.entry_on <= CAST(:asOf AS date)
-       WHERE a.entry_on <= CAST(:asOf AS date) AND r.credit_application_id IS NULL
+       LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id AND r.entry_on <= :asOf::date
+       WHERE a.entry_on <= :asOf::date AND r.credit_application_id IS NULL
        UNION ALL
-       SELECT document_id, amount FROM write_offs WHERE entry_on <= CAST(:asOf AS date)
+       SELECT document_id, amount FROM write_offs WHERE entry_on <= :asOf::date
        UNION ALL
        SELECT a.document_id, a.amount + coalesce(s.amount, 0) FROM payment_applications a
        LEFT JOIN small_differences s USING (payment_application_id)
        LEFT JOIN payment_unapplications u
-         ON u.payment_application_id = a.payment_application_id AND u.entry_on <= CAST(:asOf AS date)
-       WHERE a.entry_on <= CAST(:asOf AS date) AND u.payment_application_id IS NULL
+         ON u.payment_application_id = a.payment_application_id AND u.entry_on <= :asOf::date
+       WHERE a.entry_on <= :asOf::date AND u.payment_application_id IS NULL
        UNION ALL
        SELECT f.document_id, f.amount FROM credit_refunds f
        LEFT JOIN credit_refund_returns b
-         ON b.credit_refund_id = f.credit_refund_id AND b.entry_on <= CAST(:asOf AS date)
-       WHERE f.entry_on <= CAST(:asOf AS date) AND b.credit_refund_id IS NULL
+         ON b.credit_refund_id = f.credit_refund_id AND b.entry_on <= :asOf::date
+       WHERE f.entry_on <= :asOf::date AND b.credit_refund_id IS NULL
      ), sums AS (
        SELECT document_id, sum(amount) AS amount FROM lowered GROUP BY document_id
      )
      SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on,
             d.invoice_amount - coalesce(s.amount, 0) AS balance
      FROM documents d
-     LEFT JOIN voids v ON v.document_id = d.document_id AND v.entry_on <= CAST(:asOf AS date)
+     LEFT JOIN voids v ON v.document_id = d.document_id AND v.entry_on <= :asOf::date
      LEFT JOIN sums s ON s.document_id = d.document_id
-     WHERE d.entry_on <= CAST(:asOf AS date) AND v.document_id IS NULL AND d.document <> 'statement'
+     WHERE d.entry_on <= :asOf::date AND v.document_id IS NULL AND d.document <> 'statement'
        AND d.invoice_amount <> coalesce(s.amount, 0)
-       AND (CAST(:partnerId AS text) IS NULL OR d.partner_id = :partnerId)
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
      ORDER BY d.series, d.sequence`,
     { asOf, partnerId },
   );
@@ -76,26 +76,26 @@ export function readUnappliedCash(
   return query(
     tx,
     `WITH moved AS (
-       SELECT partner_id, currency, amount FROM payments WHERE entry_on <= CAST(:asOf AS date)
+       SELECT partner_id, currency, amount FROM payments WHERE entry_on <= :asOf::date
        UNION ALL
        SELECT moved.partner_id, p.currency, moved.amount
        FROM payment_assignments g JOIN payments p USING (payment_id)
        CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id, amount)
-       WHERE g.entry_on <= CAST(:asOf AS date)
+       WHERE g.entry_on <= :asOf::date
        UNION ALL
        SELECT a.partner_id, a.currency, -a.amount FROM payment_applications a
        LEFT JOIN payment_unapplications u
-         ON u.payment_application_id = a.payment_application_id AND u.entry_on <= CAST(:asOf AS date)
-       WHERE a.entry_on <= CAST(:asOf AS date) AND u.payment_application_id IS NULL
+         ON u.payment_application_id = a.payment_application_id AND u.entry_on <= :asOf::date
+       WHERE a.entry_on <= :asOf::date AND u.payment_application_id IS NULL
        UNION ALL
-       SELECT partner_id, currency, -amount FROM payment_reversals WHERE entry_on <= CAST(:asOf AS date)
+       SELECT partner_id, currency, -amount FROM payment_reversals WHERE entry_on <= :asOf::date
        UNION ALL
        SELECT i.partner_id, r.currency, r.amount
        FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
-       WHERE i.entry_on <= CAST(:asOf AS date)
+       WHERE i.entry_on <= :asOf::date
      )
      SELECT partner_id, currency, sum(amount) AS amount FROM moved
-     WHERE CAST(:partnerId AS text) IS NULL OR partner_id = :partnerId
+     WHERE :partnerId::text IS NULL OR partner_id = :partnerId
      GROUP BY partner_id, currency HAVING sum(amount) <> 0
      ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
     { asOf, partnerId },

@@ -136,10 +136,10 @@ function currencyGaps(settings: Settings, currency: string): string[] {
 /** Connected accounts that are to be read at the processor, and for which there is no key or not yet a reading. */
 function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
   return accounts
-    .filter(({ movements_from }) => movements_from === 'processor')
+    .filter(({ balance_transactions_from }) => balance_transactions_from === 'processor')
     .flatMap(({ account, partners, read_to }): Gap[] => {
       if (!connectedKeys.has(account)) {
-        const lacks = `a key: ${account} cannot be read. A partner without one has movements_from settlement_file`;
+        const lacks = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
         return [{ scope: 'environment', id: `STRIPE_SECRET_KEY_${account}`, lacks, partners }];
       }
       const lacks = "a first reading: 'reckoner processor poll' shows that its key is good";

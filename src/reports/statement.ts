@@ -146,7 +146,7 @@ function readMovements(tx: Transaction, partnerId: string, asOf: string): Promis
      FROM (
        SELECT entry_on AS date, dated_on, fact, fact_id, document, reference, currency, sum(amount) AS amount
        FROM journal_of_facts
-       WHERE partner_id = :partnerId AND entry_on <= CAST(:asOf AS date)
+       WHERE partner_id = :partnerId AND entry_on <= :asOf::date
          AND control IN (:receivable, :credit, :unapplied)
        GROUP BY entry_on, dated_on, fact, fact_id, document, reference, currency HAVING sum(amount) <> 0) AS m
      ORDER BY m.date, ${RECORDED_AS}`,

@@ -68,7 +68,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     .map(({ month, endedAt }) => ({ month, ended_at: endedAt.toUTC().toISO() }));
   const { open_entries } = await queryOne<{ open_entries: number }>(
     tx,
-    `SELECT count(*) AS open_entries FROM entries WHERE posted_month > coalesce(CAST(:last AS text), '')`,
+    `SELECT count(*) AS open_entries FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
     { last: state.last_closed },
   );
   const deliveries = await countDeliveries(tx);
@@ -76,7 +76,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
   const { delayed } = await queryOne<{ delayed: number }>(
     tx,
     `SELECT count(*) AS delayed FROM sendings s
-     WHERE status IN ('queued', 'sending') AND queued_at < CAST(:since AS timestamptz)
+     WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
        AND NOT EXISTS (
          SELECT FROM sendings later WHERE later.document_id = s.document_id AND later.sending_id > s.sending_id)`,
@@ -252,7 +252,7 @@ function attentionToConnected({ accounts, stale, open, unknown, payouts }: Stand
       }
       return (
         `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'; ` +
-        `without a key (STRIPE_SECRET_KEY_${account}) take in settlement files, and say so by movements_from.`
+        `without a key (STRIPE_SECRET_KEY_${account}) take in settlement files, and say so by balance_transactions_from.`
       );
     }),
     ...Object.entries(open).map(
@@ -281,7 +281,7 @@ export async function recordJobRun(
   await query(
     tx,
     `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
-     VALUES (:job, CAST(:startedAt AS timestamptz), CAST(:finishedAt AS timestamptz), :exitStatus)`,
+     VALUES (:job, :startedAt::timestamptz, :finishedAt::timestamptz, :exitStatus)`,
     run,
   );
 }

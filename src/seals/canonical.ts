@@ -67,25 +67,28 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits reason open_from entry_on`,
+     issuer_version_id sandbox issued_at replaces credits reason reopened_on entry_on`,
   ),
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
   sealed(
     'credit_applications',
-    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue open_from entry_on',
+    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue reopened_on entry_on',
   ),
   sealed(
     'voids',
-    'document_id partner_id month currency arrangement reason voided_on recorded_at event_id open_from entry_on',
+    'document_id partner_id month currency arrangement reason voided_on recorded_at event_id reopened_on entry_on',
   ),
-  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at open_from entry_on'),
-  sealed('write_offs', 'write_off_id document_id amount reason written_off_on recorded_at event_id open_from entry_on'),
+  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at reopened_on entry_on'),
+  sealed(
+    'write_offs',
+    'write_off_id document_id amount reason written_off_on recorded_at event_id reopened_on entry_on',
+  ),
   sealed('holds', 'hold_id document_id follows reason held_at event_id'),
   sealed('hold_releases', 'hold_id document_id released_at event_id'),
   sealed('instruction_versions', 'instruction_version_id currency content first_used_at'),
   sealed(
-    'drawings',
-    'document_id drawing_version libraries instruction_version_id instructions_changed sha256 drawn_at',
+    'document_pdfs',
+    'document_id renderer_version libraries instruction_version_id instructions_changed sha256 rendered_at',
     { pdf: 'its hash is sealed' },
   ),
   // Money in.
@@ -102,14 +105,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('bank_statement_lines', 'bank_statement_id position bank_line_id account currency'),
   sealed(
     'bank_line_outcomes',
-    'bank_line_id outcome payment_id payout_id payment_reversal_id needs_person reason recorded_at event_id',
+    'bank_line_id outcome payment_id payout_id payment_reversal_id needs_review reason recorded_at event_id',
   ),
   sealed(
     'payments',
     `payment_id identity source partner_id currency amount method account received_on entry_on reference payer_name
      payer_account recorded_at event_id`,
   ),
-  sealed('payment_sightings', 'identity payment_id source reference bank_line_id recorded_at event_id'),
+  sealed('payment_sources', 'identity payment_id source reference bank_line_id recorded_at event_id'),
   sealed(
     'payment_assignments',
     'payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at event_id',
@@ -161,25 +164,31 @@ export const SEALED_TABLES: readonly SealedTable[] = [
        amount refunded moved_at`,
   ),
   sealedSince2(
-    'processor_movements',
-    `movement_id account id told_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
+    'balance_transactions',
+    `balance_transaction_id account id reported_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
        requote_id enrollment_id recorded_at event_id`,
     { payload: 'as the processor sent it, with what is personal; what was read of it is sealed' },
   ),
   sealedSince2(
     'processor_readings',
-    'processor_reading_id account read_from read_to movements new_movements recorded_at event_id',
+    'processor_reading_id account read_from read_to movements new_balance_transactions recorded_at event_id',
   ),
   sealedSince2(
-    'routed_shares',
-    `routed_share_id movement_id partner_id posted_month entry_id quote_id requote_id currency amount found_by
+    'share_allocations',
+    `share_allocation_id balance_transaction_id partner_id posted_month entry_id quote_id requote_id currency amount matched_by
        settlement_line_id reason moved_on entry_on recorded_at event_id`,
   ),
-  sealedSince2('reversal_evidence', 'routed_share_id partner_id posted_month entry_id price_from recorded_at event_id'),
-  sealedSince2('share_payments', 'routed_share_id payment_id payment_reversal_id currency amount recorded_at event_id'),
+  sealedSince2(
+    'reversal_evidence',
+    'share_allocation_id partner_id posted_month entry_id price_from recorded_at event_id',
+  ),
+  sealedSince2(
+    'share_payments',
+    'share_allocation_id payment_id payment_reversal_id currency amount recorded_at event_id',
+  ),
   sealedSince2('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
-  sealedSince2('payout_contents', 'movement_id payout_movement_id account currency recorded_at event_id'),
-  sealedSince2('account_payouts', 'payout_id account currency movement_id recorded_at event_id'),
+  sealedSince2('payout_contents', 'balance_transaction_id payout_transaction_id account currency recorded_at event_id'),
+  sealedSince2('account_payouts', 'payout_id account currency balance_transaction_id recorded_at event_id'),
   // Who may call.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),
@@ -187,7 +196,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
 
 /** The tables that no seal covers as facts, and why. */
 export const OTHER_TABLES: Readonly<Record<string, string>> = {
-  entries: 'the rows are the leaves of the tree whose root the seal has',
+  ledger_rows: 'the rows are the leaves of the tree whose root the seal has',
   closed_months: 'the seal states each of its columns',
   installation: 'the seal states it',
   seals: 'each seal has the one before',
@@ -245,7 +254,7 @@ const COLUMNS_OF = {
   name: 'columns_of_sealed_tables',
   text: `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-         WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(CAST($1 AS text[])) AS name)`,
+         WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)`,
 };
 
 /** Which of these tables have facts of a range. */
@@ -313,7 +322,7 @@ export function copyEntries(form: number, months: PostedMonths): string {
   const type = (name: string) =>
     TIMES.includes(name) ? 'timestamp with time zone' : NUMERICS.includes(name) ? 'numeric' : '';
   const list = ENTRY_COLUMNS.map((name) => columnOf(form, name, type(name))).join(', ');
-  return `COPY (SELECT ${list} FROM entries WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
+  return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
 }
 
 /**
@@ -332,14 +341,14 @@ function entryLine(form: number): string {
 
 /** RFC 9162 leaf hashes of a month's rows, in ledger order, in COPY's binary format. */
 export const copyLeafHashes = (form: number, months: PostedMonths): string =>
-  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${entryLine(form)}, 'UTF8')) FROM entries WHERE ${posted(months)}
+  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${entryLine(form)}, 'UTF8')) FROM ledger_rows WHERE ${posted(months)}
          ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
 
 /** The line of one row. */
 export async function readEntryLine(tx: Transaction, form: number, entryId: number): Promise<string | undefined> {
   const rows = await query<{ line: string }>(
     tx,
-    `SELECT ${entryLine(form)} AS line FROM entries WHERE entry_id = :entryId`,
+    `SELECT ${entryLine(form)} AS line FROM ledger_rows WHERE entry_id = :entryId`,
     { entryId },
   );
   return rows[0]?.line;

@@ -27,7 +27,7 @@ export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 
 export async function readSealsOf(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<Pick<Seal, 'month' | 'seal'>>(
     tx,
-    `SELECT month, seal FROM seals WHERE month = ANY (CAST(:months AS text[]))`,
+    `SELECT month, seal FROM seals WHERE month = ANY (:months::text[])`,
     { months },
   );
   return new Map(rows.map(({ month, seal }) => [month, seal]));
@@ -99,7 +99,7 @@ export async function insertSeal(
   await execute(
     tx,
     `INSERT INTO seals (month, previous, form, facts_to, sealed_at, statement, seal)
-     VALUES (:month, :previous, CAST(:form AS integer), CAST(:facts_to AS bigint), CAST(:sealed_at AS timestamptz),
+     VALUES (:month, :previous, :form::integer, :facts_to::bigint, :sealed_at::timestamptz,
              :statement, encode(sha256(convert_to(:statement, 'UTF8')), 'hex'))`,
     { ...seal },
   );
@@ -149,9 +149,9 @@ export async function settleSealLetter(
   await execute(
     tx,
     `UPDATE seal_letters
-     SET status = CASE WHEN CAST(:sent AS boolean) THEN 'sent' WHEN CAST(:held AS boolean) THEN 'held' ELSE 'queued' END,
-         recipient = CASE WHEN CAST(:sent AS boolean) THEN :recipient END, reply = :reply, tried_until = NULL,
-         sent_at = CASE WHEN CAST(:sent AS boolean) THEN CAST(:now AS timestamptz) END
+     SET status = CASE WHEN :sent::boolean THEN 'sent' WHEN :held::boolean THEN 'held' ELSE 'queued' END,
+         recipient = CASE WHEN :sent::boolean THEN :recipient END, reply = :reply, tried_until = NULL,
+         sent_at = CASE WHEN :sent::boolean THEN :now::timestamptz END
      WHERE month = :month AND status <> 'sent'`,
     result,
   );

@@ -1,6 +1,6 @@
 /**
- * What a person says of a movement: the quote that it is of, or that it was not. Refusals: movement_unknown,
- * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, movement_explained.
+ * What a person says of a movement: the quote that it is of, or that it was not. Refusals: balance_transaction_unknown,
+ * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_explained.
  */
 import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -34,7 +34,7 @@ export interface Matched {
 export async function matchMovement(tx: Transaction, acting: Issuing, request: MatchRequest): Promise<Matched> {
   const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.match');
   const unexplained = Amount.of(movement.unexplained, movement.currency);
-  if (unexplained.isZero()) throw refuse('movement_explained', { movement: movement.id });
+  if (unexplained.isZero()) throw refuse('balance_transaction_explained', { movement: movement.id });
   const amount = partOf(request.amount, unexplained);
   return insert(tx, acting, taking, { request, movement, partnerId, amount });
 }
@@ -46,7 +46,7 @@ export async function unmatchMovement(
   request: Omit<MatchRequest, 'amount'>,
 ): Promise<Matched> {
   const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
-  const share = { movementId: movement.movement_id, partnerId, quoteId: request.quoteId };
+  const share = { balanceTransactionId: movement.balance_transaction_id, partnerId, quoteId: request.quoteId };
   const amount = Amount.of(await readShareOf(tx, share), movement.currency);
   if (amount.isZero()) {
     const reason = `has nothing of ${movement.id}, so there is nothing to take back`;
@@ -64,7 +64,7 @@ async function begin(tx: Transaction, acting: Issuing, request: MatchRequest, ac
   });
   const found = await readMovements(tx, { id: request.movement, account: request.account });
   const [movement] = found;
-  if (movement === undefined) throw refuse('movement_unknown', { movement: request.movement });
+  if (movement === undefined) throw refuse('balance_transaction_unknown', { movement: request.movement });
   if (found.length > 1) {
     throw refuse('account_needed', { movement: request.movement, accounts: found.map((each) => each.account) });
   }
@@ -105,7 +105,13 @@ async function insert(
   }: { request: MatchRequest; movement: MovementState; partnerId: string; amount: Amount },
 ): Promise<Matched> {
   const { quoteId, reason } = request;
-  const share = { movementId: movement.movement_id, partnerId, quoteId, amount: amount.toString(), reason };
+  const share = {
+    balanceTransactionId: movement.balance_transaction_id,
+    partnerId,
+    quoteId,
+    amount: amount.toString(),
+    reason,
+  };
   if ((await insertShareByPerson(tx, share, taking)) !== 1) {
     const why = `is no quote whose share comes to ${movement.account} in ${movement.currency}`;
     throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason: why });

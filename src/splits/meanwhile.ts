@@ -38,7 +38,7 @@ export async function payWhatWasBilled(tx: Transaction, acting: Issuing, { event
   const posting = await beginPosting(tx, acting, {
     action: 'shares.pay',
     subject: 'invoices for missing shares',
-    details: { shares: parts.map(({ share }) => share.routed_share_id) },
+    details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
   await receive(posting, parts);
   // Read again: what came a moment ago may be pulled back by the same act.
@@ -78,7 +78,7 @@ const atMost = (amount: Amount, most: Amount): Amount => (amount.minus(most).isP
 
 async function receive(posting: Posting, parts: readonly (Part & { readonly quote: BilledQuote })[]): Promise<void> {
   if (parts.length === 0) return;
-  const identityOf = ({ share }: Part) => processorIdentity(share.account, `share ${share.routed_share_id}`);
+  const identityOf = ({ share }: Part) => processorIdentity(share.account, `share ${share.share_allocation_id}`);
   const ids = await insertPayments(
     posting,
     parts.map((part) => ({
@@ -109,7 +109,7 @@ async function receive(posting: Posting, parts: readonly (Part & { readonly quot
   await insertSharePayments(
     posting,
     parts.map((part) => ({
-      routed_share_id: part.share.routed_share_id,
+      share_allocation_id: part.share.share_allocation_id,
       payment_id: idOf(part),
       payment_reversal_id: null,
       currency: part.quote.currency,
@@ -186,7 +186,8 @@ export function takenBackOf(quote: BilledQuote): {
       // A pull-back that was of another quote: what it took back is there again.
       if (share.below) {
         for (const payment of payments) {
-          if (payment.taken_by.some((each) => each.movement_id === share.movement_id)) again.push({ share, payment });
+          if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
+            again.push({ share, payment });
         }
       }
       asShares = asShares.plus(amount).minus(Amount.of(share.paid, currency));
@@ -195,7 +196,9 @@ export function takenBackOf(quote: BilledQuote): {
     const mistake = !share.below;
     const named = mistake || share.of_payment !== null;
     const from = payments.filter(
-      (each) => !named || (mistake ? each.movement_id === share.movement_id : each.payment === share.of_payment),
+      (each) =>
+        !named ||
+        (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
     // Of no payment by name, it takes from the shares that came first.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
@@ -221,7 +224,7 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
     const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));
     waiting = waiting.filter((each) => !now.includes(each));
     const identityOf = ({ share, payment }: TakingBack) =>
-      processorIdentity(share.account, `share ${share.routed_share_id}|${payment.payment_id}`);
+      processorIdentity(share.account, `share ${share.share_allocation_id}|${payment.payment_id}`);
     const ids = await reverseAll(
       posting,
       now.map((each) => ({
@@ -240,7 +243,7 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
     );
     for (const each of now) {
       rows.push({
-        routed_share_id: each.share.routed_share_id,
+        share_allocation_id: each.share.share_allocation_id,
         payment_id: each.payment.payment_id,
         payment_reversal_id: ids.get(identityOf(each))?.payment_reversal_id as number,
         currency: each.quote.currency,
@@ -250,11 +253,11 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
   }
   for (const { quote, again } of plans) {
     for (const { share, payment } of again) {
-      const taken = payment.taken_by.filter((each) => each.movement_id === share.movement_id);
+      const taken = payment.taken_by.filter((each) => each.balance_transaction_id === share.balance_transaction_id);
       for (const { payment_reversal_id, amount } of taken) {
         await reinstate(posting, payment_reversal_id, share.moved_on);
         rows.push({
-          routed_share_id: share.routed_share_id,
+          share_allocation_id: share.share_allocation_id,
           payment_id: payment.payment_id,
           payment_reversal_id,
           currency: quote.currency,

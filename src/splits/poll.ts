@@ -119,7 +119,9 @@ async function readContents(
 ): Promise<{ recorded: number; matched: number }> {
   const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
   const sum = { recorded: 0, matched: 0 };
-  for (const { movement_id, payout } of await database.reading((tx) => readUntoldPayouts(tx, { account, since }))) {
+  for (const { balance_transaction_id, payout } of await database.reading((tx) =>
+    readUntoldPayouts(tx, { account, since }),
+  )) {
     const listed: Movement[] = [];
     for (let after: string | undefined; ; ) {
       const page = await pageOf(stripe, account, { payout, ...(after === undefined ? {} : { starting_after: after }) });
@@ -134,7 +136,7 @@ async function readContents(
       const taking = await beginTaking(tx, acting, { action: 'processor.paid_out', subject: payout, details });
       const recorded = await keepMovements(tx, { account, source: account }, listed, taking);
       const ids = listed.map((each) => each.id);
-      await insertPayoutContents(tx, { account, payoutMovementId: movement_id, ids }, taking);
+      await insertPayoutContents(tx, { account, payoutMovementId: balance_transaction_id, ids }, taking);
       failpoint('processor.paid_out');
       const matched = await findShares(tx, acting, taking);
       await settleWhatWasTold(tx, acting);

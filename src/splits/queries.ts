@@ -41,14 +41,14 @@ export function readAcceptances(
   return query(
     tx,
     `WITH rows AS (
-       SELECT * FROM entries
+       SELECT * FROM ledger_rows
        WHERE kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = :quoteId
        UNION ALL
-       SELECT * FROM entries WHERE kind = 'requote_accepted' AND quote_id = :quoteId
+       SELECT * FROM ledger_rows WHERE kind = 'requote_accepted' AND quote_id = :quoteId
      )
      SELECT ${ACCEPTED}
      FROM rows e ${ARRANGED}
-     WHERE CAST(:partnerId AS text) IS NULL OR e.partner_id = :partnerId
+     WHERE :partnerId::text IS NULL OR e.partner_id = :partnerId
      ORDER BY e.partner_id, e.kind = 'requote_accepted', e.entry_id`,
     { quoteId, partnerId: partnerId ?? null },
   );
@@ -60,11 +60,11 @@ const READ_CONNECTED_ACCEPTANCES = {
   text: `
     SELECT w.nth, r.*
     FROM ROWS FROM (
-      json_to_recordset(CAST($1 AS json)) AS ("partnerId" text, kind text, id text)
+      json_to_recordset($1::json) AS ("partnerId" text, kind text, id text)
     ) WITH ORDINALITY AS w ("partnerId", kind, id, nth)
     CROSS JOIN LATERAL (
       SELECT ${ACCEPTED}
-      FROM entries e ${ARRANGED}
+      FROM ledger_rows e ${ARRANGED}
       WHERE EXISTS (SELECT FROM partner_arrangements p
                     WHERE p.partner_id = w."partnerId" COLLATE "C" AND p.arrangement = 'connected_account')
         AND e.partner_id = w."partnerId" COLLATE "C" AND e.kind = w.kind
@@ -89,7 +89,7 @@ export async function readConnectedAcceptances(
 
 // --- Taking in --------------------------------------------------------------------------------------------------------
 
-const PROCESSOR = 'CAST(7310 AS integer), CAST(81 AS integer)';
+const PROCESSOR = '7310::integer, 81::integer';
 
 /**
  * One at a time takes in what moved and says whose it is. Order of the locks, always: this one, then importers, then the
@@ -158,8 +158,8 @@ export function findChangedMovements(
   return query(
     tx,
     `SELECT m.id, m.net::text, m.currency
-     FROM json_to_recordset(CAST(:movements AS json)) AS n (id text, currency text, amount numeric, net numeric)
-     JOIN processor_movements m ON m.account = :account AND m.id = n.id
+     FROM json_to_recordset(:movements::json) AS n (id text, currency text, amount numeric, net numeric)
+     JOIN balance_transactions m ON m.account = :account AND m.id = n.id
      WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
      ORDER BY m.id`,
     { account, movements: JSON.stringify(movements) },
@@ -175,17 +175,17 @@ export function insertMovements(
 ): Promise<number> {
   return execute(
     tx,
-    `INSERT INTO processor_movements (
-       account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer, quote_id,
+    `INSERT INTO balance_transactions (
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer, quote_id,
        requote_id, enrollment_id, payload, recorded_at, event_id)
      SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
-            n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, CAST(n.payload AS jsonb),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:movements AS json)) AS n (
+            n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:movements::json) AS n (
        id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, moved_at timestamptz,
        payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
      ORDER BY n.moved_at, n.id
-     ON CONFLICT ON CONSTRAINT movement_once DO NOTHING`,
+     ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`,
     { account, movements: JSON.stringify(movements), ...taking },
   );
 }
@@ -199,14 +199,14 @@ export async function insertSettlementFile(
   const rows = await query<{ settlement_file_id: number }>(
     tx,
     `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)
-     VALUES (:partnerId, :sha256, :name, :lines, CAST(:now AS timestamptz), CAST(:eventId AS bigint))
+     VALUES (:partnerId, :sha256, :name, :lines, :now::timestamptz, :eventId::bigint)
      ON CONFLICT ON CONSTRAINT settlement_file_once DO NOTHING RETURNING settlement_file_id`,
     { ...file, ...taking },
   );
   return rows[0]?.settlement_file_id;
 }
 
-const LINES = `json_to_recordset(CAST(:lines AS json)) AS n (
+const LINES = `json_to_recordset(:lines::json) AS n (
        line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
        currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
 
@@ -274,7 +274,7 @@ const alsoTold = (one: string, same: readonly string[], tellings: string) =>
         `sign(${of}.amount)`,
       ];
       return `(${tuple(one, `coalesce(${one}.${id}, '')`).join(', ')}) IN (
-           SELECT ${tuple('told', `told.${id}`).join(', ')} FROM processor_movements told
+           SELECT ${tuple('told', `told.${id}`).join(', ')} FROM balance_transactions told
            WHERE told.${id} IS NOT NULL AND ${tellings})`;
     })
     .join('\n         OR ');
@@ -293,20 +293,20 @@ export function insertToldMovements(
   return execute(
     tx,
     `WITH tellers AS (
-       SELECT DISTINCT ON (connected_account_id) connected_account_id AS account, movements_from
+       SELECT DISTINCT ON (connected_account_id) connected_account_id AS account, balance_transactions_from
        FROM partner_arrangements
        WHERE partner_id = :partnerId AND connected_account_id IS NOT NULL
        ORDER BY connected_account_id, from_month DESC
      ), lines AS (
        SELECT l.*, coalesce(a.connected_account_id, :account) AS account
        FROM settlement_lines l
-       CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, CAST(:now AS timestamptz)) AS at) AS moved
+       CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, :now::timestamptz) AS at) AS moved
        LEFT JOIN LATERAL (
          SELECT e.month FROM (
-           SELECT month, arrangement, requote_id, accepted_at FROM entries
+           SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
            WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = l.quote_id
            UNION ALL
-           SELECT month, arrangement, requote_id, accepted_at FROM entries
+           SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
            WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
          WHERE e.arrangement = 'connected_account'
          ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= moved.at DESC,
@@ -318,20 +318,20 @@ export function insertToldMovements(
            AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
        WHERE l.partner_id = :partnerId
-         AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM processor_movements WHERE told_by = 'settlement_file')
+         AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM balance_transactions WHERE reported_by = 'settlement_file')
      )
-     INSERT INTO processor_movements (
-       account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
+     INSERT INTO balance_transactions (
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
        payload, recorded_at, event_id)
      SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
-            0, l.amount, coalesce(l.moved_at, CAST(:now AS timestamptz)), l.payment, l.transfer, l.quote_id, l.requote_id,
+            0, l.amount, coalesce(l.moved_at, :now::timestamptz), l.payment, l.transfer, l.quote_id, l.requote_id,
             (SELECT to_jsonb(s) FROM settlement_lines s WHERE s.settlement_line_id = l.settlement_line_id),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM lines l JOIN tellers t ON t.account = l.account AND t.movements_from = 'settlement_file'
+            :now::timestamptz, :eventId::bigint
+     FROM lines l JOIN tellers t ON t.account = l.account AND t.balance_transactions_from = 'settlement_file'
      WHERE NOT (${alsoTold(
        'l',
        [],
-       `told.told_by = 'processor' AND told.kind <> 'other' AND told.account IN (
+       `told.reported_by = 'processor' AND told.kind <> 'other' AND told.account IN (
              SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
      )})
      ORDER BY l.settlement_line_id`,
@@ -346,9 +346,9 @@ export async function insertReading(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
-     VALUES (:account, CAST(:from AS timestamptz), CAST(:to AS timestamptz), :movements, :fresh,
-             CAST(:now AS timestamptz), CAST(:eventId AS bigint))`,
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+     VALUES (:account, :from::timestamptz, :to::timestamptz, :movements, :fresh,
+             :now::timestamptz, :eventId::bigint)`,
     { ...reading, ...taking },
   );
 }
@@ -369,14 +369,14 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
 export function readUntoldPayouts(
   tx: Transaction,
   { account, since }: { account: string; since: string },
-): Promise<{ movement_id: number; payout: string }[]> {
+): Promise<{ balance_transaction_id: number; payout: string }[]> {
   return query(
     tx,
-    `SELECT m.movement_id, m.payment AS payout FROM processor_movements m
-     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.moved_at >= CAST(:since AS timestamptz)
+    `SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
+     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.moved_at >= :since::timestamptz
        AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
-       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_movement_id = m.movement_id)
-     ORDER BY m.moved_at, m.movement_id`,
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
+     ORDER BY m.moved_at, m.balance_transaction_id`,
     { account, since },
   );
 }
@@ -394,17 +394,17 @@ export function insertPayoutContents(
   return execute(
     tx,
     `WITH payout AS (
-       SELECT * FROM processor_movements WHERE movement_id = CAST(:payoutMovementId AS bigint)
+       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutMovementId::bigint
      ), contents AS MATERIALIZED (
-       SELECT m.movement_id, m.net FROM processor_movements m JOIN payout USING (account, currency)
-       WHERE m.account = :account AND m.id = ANY (CAST(:ids AS text[])) AND m.payment IS DISTINCT FROM payout.payment
-         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+       SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
+       WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
+         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
      )
-     INSERT INTO payout_contents (movement_id, payout_movement_id, account, currency, recorded_at, event_id)
-     SELECT c.movement_id, p.movement_id, p.account, p.currency, CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at, event_id)
+     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz, :eventId::bigint
      FROM payout p CROSS JOIN contents c
      WHERE (SELECT sum(net) FROM contents) = -p.net
-     ORDER BY c.movement_id`,
+     ORDER BY c.balance_transaction_id`,
     { ...contents, now: taking.now, eventId: taking.eventId },
   );
 }
@@ -414,19 +414,19 @@ export function insertPayoutContents(
 // Movements of shares that nobody has said anything about. What a settlement file told before the processor itself could
 // be read is not taken twice (the other way round, its line is no movement), nor what was taken in as of another account.
 const WAITING = `waiting AS MATERIALIZED (
-       SELECT m.* FROM processor_movements m
+       SELECT m.* FROM balance_transactions m
        WHERE m.kind <> 'other' AND m.net <> 0
-         AND NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
-         AND NOT (m.told_by = 'processor' AND (${alsoTold('m', ['account'], `told.told_by = 'settlement_file'`)}))
+         AND NOT EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id)
+         AND NOT (m.reported_by = 'processor' AND (${alsoTold('m', ['account'], `told.reported_by = 'settlement_file'`)}))
          AND NOT EXISTS (
-           SELECT FROM processor_movements other
+           SELECT FROM balance_transactions other
            WHERE other.id = m.id AND other.payment = m.payment AND other.account <> m.account
-             AND (SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = other.movement_id) <> 0)
+             AND (SELECT sum(amount) FROM share_allocations r WHERE r.balance_transaction_id = other.balance_transaction_id) <> 0)
      )`;
 
 const STILL_WAITING = `waiting AS (
        SELECT w.* FROM pg_temp.waiting_movements w
-       WHERE NOT EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = w.movement_id)
+       WHERE NOT EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = w.balance_transaction_id)
      )`;
 
 const OWNERS = `owners AS (
@@ -436,10 +436,10 @@ const OWNERS = `owners AS (
 
 // A quote of which something was accepted under a connected account, by the row of its own acceptance.
 const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) => `
-       JOIN entries q ON q.partner_id = ${partnerId} AND q.kind = 'quote_accepted'
+       JOIN ledger_rows q ON q.partner_id = ${partnerId} AND q.kind = 'quote_accepted'
          AND coalesce(q.reversal_id, q.requote_id, q.quote_id) = ${quoteId} AND q.currency = ${currency}
          AND (q.arrangement = 'connected_account' OR EXISTS (
-           SELECT FROM entries r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+           SELECT FROM ledger_rows r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
              AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;
 
 // A way of finding quotes: of those that a join (as q) gives a waiting movement (as w), all where there are as many as
@@ -450,24 +450,24 @@ const insertFound = (
   {
     requoteId = 'w.requote_id',
     amount = 'w.net',
-    line = 'CAST(NULL AS bigint)',
+    line = 'NULL::bigint',
     wanted = '1',
     before = '',
   }: { requoteId?: string; amount?: string; line?: string; wanted?: string; before?: string } = {},
 ) => `
      WITH ${STILL_WAITING}, ${OWNERS}, ${before} found AS (
-       SELECT w.movement_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, ${requoteId} AS requote_id,
+       SELECT w.balance_transaction_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, ${requoteId} AS requote_id,
               w.currency, ${amount} AS amount, ${line} AS settlement_line_id,
-              count(*) OVER (PARTITION BY w.movement_id) AS quotes, ${wanted} AS wanted
+              count(*) OVER (PARTITION BY w.balance_transaction_id) AS quotes, ${wanted} AS wanted
        FROM waiting w ${quotes}
      )
-     INSERT INTO routed_shares (
-       movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, found_by,
+     INSERT INTO share_allocations (
+       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
        settlement_line_id, moved_on, entry_on, recorded_at, event_id)
-     SELECT f.movement_id, f.partner_id, f.posted_month, f.entry_id, f.quote_id, f.requote_id, f.currency,
+     SELECT f.balance_transaction_id, f.partner_id, f.posted_month, f.entry_id, f.quote_id, f.requote_id, f.currency,
             trim_scale(f.amount), '${by}', f.settlement_line_id, day.moved_on,
             greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
+            :now::timestamptz, :eventId::bigint
      FROM found f
      CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
      WHERE f.quotes = f.wanted`;
@@ -477,31 +477,31 @@ const WAYS_OF_FINDING = [
   // What the partner's file told, where there is no other source.
   insertFound(
     'settlement_file',
-    `JOIN settlement_lines l ON w.told_by = 'settlement_file' AND w.id = 'line:' || l.settlement_line_id
+    `JOIN settlement_lines l ON w.reported_by = 'settlement_file' AND w.id = 'line:' || l.settlement_line_id
        ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}`,
     { requoteId: 'l.requote_id', line: 'l.settlement_line_id' },
   ),
   insertFound(
     'metadata',
-    `JOIN owners o ON w.told_by = 'processor' AND o.account = w.account
+    `JOIN owners o ON w.reported_by = 'processor' AND o.account = w.account
        ${ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency')}`,
   ),
   insertFound(
     'metadata',
     `JOIN owners o ON o.account = w.account
-       JOIN entries q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
+       JOIN ledger_rows q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
          AND q.currency = w.currency AND q.arrangement = 'connected_account' AND w.quote_id IS NULL`,
   ),
   // The lines that name a payment, where they add up to it and the quote of each is known.
   insertFound(
     'settlement_file',
-    `JOIN named l USING (movement_id)
+    `JOIN named l USING (balance_transaction_id)
        ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'w.currency')} AND l.told = w.net`,
     {
       ...{ requoteId: 'l.requote_id', amount: 'l.amount', line: 'l.settlement_line_id', wanted: 'l.lines' },
       before: `named AS (
-       SELECT w.movement_id, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id, l.amount,
-              sum(l.amount) OVER (PARTITION BY w.movement_id) AS told, count(*) OVER (PARTITION BY w.movement_id) AS lines
+       SELECT w.balance_transaction_id, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id, l.amount,
+              sum(l.amount) OVER (PARTITION BY w.balance_transaction_id) AS told, count(*) OVER (PARTITION BY w.balance_transaction_id) AS lines
        FROM waiting w JOIN owners o ON o.account = w.account
        JOIN LATERAL (
          SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
@@ -510,18 +510,18 @@ const WAYS_OF_FINDING = [
          SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
          FROM settlement_lines WHERE transfer = w.transfer
        ) AS l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
-       WHERE w.told_by = 'processor'
+       WHERE w.reported_by = 'processor'
      ),`,
     },
   ),
   // What was taken from a payment is of the quote of that.
   insertFound(
     'payment',
-    `JOIN processor_movements paid ON paid.account = w.account AND paid.payment = w.of_payment
+    `JOIN balance_transactions paid ON paid.account = w.account AND paid.payment = w.of_payment
          AND paid.kind IN ('share', 'misrouted') AND paid.currency = w.currency
        JOIN LATERAL (
-         SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM routed_shares s
-         WHERE s.movement_id = paid.movement_id
+         SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM share_allocations s
+         WHERE s.balance_transaction_id = paid.balance_transaction_id
          GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS q ON true`,
     { requoteId: 'q.requote_id' },
   ),
@@ -544,11 +544,11 @@ export async function insertFoundShares(tx: Transaction, taking: Taking): Promis
 // --- What came after it was billed ------------------------------------------------------------------------------------
 
 export interface ShareOfBilled {
-  readonly routed_share_id: number;
+  readonly share_allocation_id: number;
   readonly account: string;
   /** The processor's id of what moved. */
   readonly movement: string;
-  readonly movement_id: number;
+  readonly balance_transaction_id: number;
   /** What moved was pulled back; a share above zero of it takes a match back. */
   readonly below: boolean;
   /** The payment on our account that it was pulled back from. */
@@ -564,14 +564,14 @@ export interface ShareOfBilled {
 /** What of a share became a payment. */
 export interface SharePayment {
   readonly payment_id: number;
-  readonly movement_id: number;
+  readonly balance_transaction_id: number;
   readonly payment: string | null;
   /** Of it, what nothing has taken back. */
   readonly left: string;
   /** What took it back and was not taken back itself, above zero. */
   readonly taken_by: readonly {
     readonly payment_reversal_id: number;
-    readonly movement_id: number;
+    readonly balance_transaction_id: number;
     readonly amount: string;
   }[];
 }
@@ -599,51 +599,51 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
     tx,
     `WITH of_act AS MATERIALIZED (
        SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.moved_at
-       FROM routed_shares r JOIN processor_movements m USING (movement_id)
-       WHERE r.event_id = CAST(:eventId AS bigint)
+       FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+       WHERE r.event_id = :eventId::bigint
          AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
      ), quotes AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id, currency FROM of_act
      ), sums AS (
        SELECT q.*,
-              (SELECT coalesce(sum(e.invoice_amount), 0) FROM entries e
+              (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
                WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
               (SELECT coalesce(sum(b.amount), 0) FROM missing_shares b
                WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
                  AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
-              (SELECT coalesce(sum(r.amount), 0) FROM routed_shares r
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS came,
-              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> CAST(:eventId AS bigint)) AS paid_before,
-              (SELECT coalesce(sum(p.amount), 0) FROM routed_shares r JOIN share_payments p USING (routed_share_id)
+              (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS came,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS paid_before,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
                WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
        FROM quotes q
      )
      SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.came - s.paid_before) - s.billed)::text AS owed,
             (s.billed - s.paid)::text AS uncovered, (s.came - s.paid_before)::text AS as_shares,
             (SELECT json_agg(json_build_object(
-                      'routed_share_id', r.routed_share_id, 'account', r.account, 'movement', r.id,
-                      'movement_id', r.movement_id, 'below', r.net < 0, 'of_payment', r.of_payment,
+                      'share_allocation_id', r.share_allocation_id, 'account', r.account, 'movement', r.id,
+                      'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0, 'of_payment', r.of_payment,
                       'amount', r.amount::text, 'moved_on', r.moved_on,
                       'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
-                               WHERE p.routed_share_id = r.routed_share_id),
+                               WHERE p.share_allocation_id = r.share_allocation_id),
                       'disputed', r.kind = 'dispute' OR EXISTS (
                         SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
                           AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
-                    ORDER BY r.moved_at, r.routed_share_id)
+                    ORDER BY r.moved_at, r.share_allocation_id)
              FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
             coalesce((
               SELECT json_agg(json_build_object(
-                       'payment_id', p.payment_id, 'movement_id', m.movement_id, 'payment', m.payment,
+                       'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id, 'payment', m.payment,
                        'left', (b.amount - b.reversed)::text,
                        'taken_by', coalesce((
                          SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
-                                  'movement_id', o.movement_id, 'amount', (-t.amount)::text))
-                         FROM share_payments t JOIN routed_shares o USING (routed_share_id)
+                                  'balance_transaction_id', o.balance_transaction_id, 'amount', (-t.amount)::text))
+                         FROM share_payments t JOIN share_allocations o USING (share_allocation_id)
                          WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
                            SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
                      ORDER BY p.payment_id)
-              FROM share_payments p JOIN routed_shares r USING (routed_share_id) JOIN processor_movements m USING (movement_id)
+              FROM share_payments p JOIN share_allocations r USING (share_allocation_id) JOIN balance_transactions m USING (balance_transaction_id)
               JOIN payment_balances b USING (payment_id)
               WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
             coalesce((
@@ -657,7 +657,7 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
 }
 
 export interface NewSharePayment {
-  readonly routed_share_id: number;
+  readonly share_allocation_id: number;
   readonly payment_id: number;
   /** Null: it is the payment itself. */
   readonly payment_reversal_id: number | null;
@@ -674,11 +674,11 @@ export async function insertSharePayments(
   await execute(
     tx,
     `INSERT INTO share_payments (
-       routed_share_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
-     SELECT routed_share_id, payment_id, payment_reversal_id, currency, trim_scale(amount), CAST(:now AS timestamptz),
-            CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:rows AS json)) AS r (
-       routed_share_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
+       share_allocation_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
+     SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (
+       share_allocation_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
     { rows: JSON.stringify(rows), now, eventId },
   );
 }
@@ -735,21 +735,21 @@ export interface PositionQuestion {
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
-              0 AS paid, CAST(NULL AS text) AS id, false AS misrouted, false AS disputed`;
+              0 AS paid, NULL::text AS id, false AS misrouted, false AS disputed`;
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
     of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
   // Of a scope, acceptances and other rows by the index of each.
   const rows =
     of === 'all'
-      ? `${row} FROM entries e WHERE ${routed}`
+      ? `${row} FROM ledger_rows e WHERE ${routed}`
       : `${row}
-       FROM scope s JOIN entries e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
+       FROM scope s JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
        WHERE ${routed}
        UNION ALL
        ${row}
-       FROM entries e ${scoped('e')} WHERE e.kind <> 'quote_accepted' AND ${routed}`;
+       FROM ledger_rows e ${scoped('e')} WHERE e.kind <> 'quote_accepted' AND ${routed}`;
   return `${rows}
        UNION ALL
        SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
@@ -757,11 +757,11 @@ export function quoteFacts(of: 'all' | 'scope'): string {
               m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
                 SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
                   AND l.quote_id = r.quote_id AND l.payment = m.payment))
-       FROM routed_shares r ${scoped('r')}
-       JOIN processor_movements m USING (movement_id)
-       LEFT JOIN (SELECT routed_share_id, sum(amount) AS amount FROM share_payments GROUP BY routed_share_id) AS p
-         USING (routed_share_id)
-       GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.movement_id HAVING sum(r.amount) <> 0
+       FROM share_allocations r ${scoped('r')}
+       JOIN balance_transactions m USING (balance_transaction_id)
+       LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+         USING (share_allocation_id)
+       GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.balance_transaction_id HAVING sum(r.amount) <> 0
        UNION ALL
        SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
        FROM missing_shares b ${scoped('b')}
@@ -770,7 +770,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
 
 /** How the quotes with a row of `:month` stand. Inside of a WITH. */
 const POSITIONS = `scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM entries WHERE posted_month = :month AND arrangement = 'connected_account'
+       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month AND arrangement = 'connected_account'
      ), facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
@@ -850,22 +850,22 @@ export function readUnknownMovements(
     tx,
     `WITH ${WAITING}, ${OWNERS}, partly AS (
        SELECT m.*, m.net - sum(r.amount) AS unexplained
-       FROM processor_movements m JOIN routed_shares r USING (movement_id)
-       WHERE m.moved_at >= CAST(:startsAt AS timestamptz) AND m.moved_at < CAST(:endsAt AS timestamptz)
-       GROUP BY m.movement_id HAVING m.net <> sum(r.amount)
+       FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
+       WHERE m.moved_at >= :startsAt::timestamptz AND m.moved_at < :endsAt::timestamptz
+       GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
      ), unknown AS MATERIALIZED (
-       SELECT movement_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
-       FROM waiting WHERE moved_at >= CAST(:startsAt AS timestamptz) AND moved_at < CAST(:endsAt AS timestamptz)
+       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
+       FROM waiting WHERE moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
        UNION ALL
-       SELECT movement_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
+       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
      ), near AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
               sum(e.invoice_amount) - coalesce((
-                SELECT sum(r.amount) FROM routed_shares r
+                SELECT sum(r.amount) FROM share_allocations r
                 WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
-       FROM entries e
+       FROM ledger_rows e
        WHERE e.arrangement = 'connected_account' AND EXISTS (SELECT FROM unknown)
-         AND e.posted_month >= to_char(CAST(:startsAt AS timestamptz) - interval '3 months', 'YYYY-MM') COLLATE "C"
+         AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
      SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
@@ -897,8 +897,8 @@ export function readOtherMovements(
 ): Promise<OtherMovements[]> {
   return query(
     tx,
-    `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM processor_movements
-     WHERE kind = 'other' AND moved_at >= CAST(:startsAt AS timestamptz) AND moved_at < CAST(:endsAt AS timestamptz)
+    `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
+     WHERE kind = 'other' AND moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
      GROUP BY account, currency, type ORDER BY account, currency, type`,
     { startsAt, endsAt },
   );
@@ -911,8 +911,8 @@ export async function countUnknownMovements(tx: Transaction): Promise<number> {
     `WITH ${WAITING}
      SELECT (SELECT count(*) FROM waiting)
             + (SELECT count(*) FROM (
-                 SELECT FROM processor_movements m JOIN routed_shares r USING (movement_id)
-                 GROUP BY m.movement_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
+                 SELECT FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
+                 GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
   );
   return unknown;
 }
@@ -920,7 +920,7 @@ export async function countUnknownMovements(tx: Transaction): Promise<number> {
 export interface AccountCursor {
   readonly account: string;
   readonly partners: readonly string[];
-  readonly movements_from: 'processor' | 'settlement_file';
+  readonly balance_transactions_from: 'processor' | 'settlement_file';
   readonly read_to: string | null;
   /** Something was accepted under it. */
   readonly sold: boolean;
@@ -939,13 +939,13 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
   return query(
     tx,
     `WITH eras AS (
-       SELECT a.partner_id, a.connected_account_id AS account, coalesce(a.movements_from, 'processor') AS movements_from,
+       SELECT a.partner_id, a.connected_account_id AS account, coalesce(a.balance_transactions_from, 'processor') AS balance_transactions_from,
               row_number() OVER (PARTITION BY a.partner_id, a.connected_account_id ORDER BY a.from_month DESC) = 1 AS tells,
               EXISTS (SELECT FROM partner_arrangements f
                       WHERE f.partner_id = a.partner_id AND f.connected_account_id <> a.connected_account_id
                         AND f.from_month > a.from_month
-                        AND f.from_month <= to_char(CAST(:now AS timestamptz), 'YYYY-MM') COLLATE "C") AS followed,
-              (SELECT max(e.accepted_at) FROM entries e
+                        AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
+              (SELECT max(e.accepted_at) FROM ledger_rows e
                WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                  AND e.month >= a.from_month COLLATE "C" AND e.month < coalesce((
                    SELECT min(n.from_month) FROM partner_arrangements n
@@ -954,17 +954,17 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
      ), accounts AS (
        SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,
               -- Of several partners, the processor where one says so.
-              min(movements_from) FILTER (WHERE tells) AS movements_from, max(sold_at) AS sold_at, bool_and(followed) AS followed
+              min(balance_transactions_from) FILTER (WHERE tells) AS balance_transactions_from, max(sold_at) AS sold_at, bool_and(followed) AS followed
        FROM eras GROUP BY account
      )
-     SELECT account, partners, movements_from, sold_at IS NOT NULL AS sold, followed,
-            CASE movements_from
+     SELECT account, partners, balance_transactions_from, sold_at IS NOT NULL AS sold, followed,
+            CASE balance_transactions_from
               WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = a.account)
               ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (a.partner_ids))
             END AS read_to
      FROM accounts a
-     WHERE NOT followed OR CAST(:now AS timestamptz) - :watchedDays * interval '1 day'
-       < greatest(sold_at, (SELECT max(m.moved_at) FROM processor_movements m WHERE m.account = a.account))
+     WHERE NOT followed OR :now::timestamptz - :watchedDays * interval '1 day'
+       < greatest(sold_at, (SELECT max(m.moved_at) FROM balance_transactions m WHERE m.account = a.account))
      ORDER BY account`,
     { now, watchedDays: WATCHED_DAYS },
   );
@@ -1023,21 +1023,21 @@ export interface PayoutState {
 // Of a span of time; its end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
-            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_movement_id = m.movement_id) AS movements,
+            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id) AS movements,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
               AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
                 BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS to_be_told,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
-             WHERE a.movement_id = m.movement_id) AS arrived_on,
-            EXISTS (SELECT FROM processor_movements f
+             WHERE a.balance_transaction_id = m.balance_transaction_id) AS arrived_on,
+            EXISTS (SELECT FROM balance_transactions f
                     WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
             (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.currency = m.currency)
               - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
-     FROM processor_movements m
+     FROM balance_transactions m
      WHERE m.type = 'payout' AND m.net < 0
-       AND m.moved_at >= CAST(:startsAt AS timestamptz)
-       AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
-     ORDER BY m.account, m.moved_at, m.movement_id`;
+       AND m.moved_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
+     ORDER BY m.account, m.moved_at, m.balance_transaction_id`;
 
 /** The payouts of a month in the issuer's zone, or since then. */
 export function readPayoutStates(
@@ -1070,18 +1070,18 @@ export function readNotPaidOut(
     tx,
     `WITH told AS (
        SELECT c.account, c.currency, min(m.moved_at) AS first_at, max(p.moved_at) AS last_at
-       FROM payout_contents c JOIN processor_movements m USING (movement_id)
-       JOIN processor_movements p ON p.movement_id = c.payout_movement_id
+       FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
+       JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
        GROUP BY c.account, c.currency
      )
      SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
             (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS movements
-     FROM told t JOIN processor_movements m USING (account, currency)
-     WHERE m.told_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
+     FROM told t JOIN balance_transactions m USING (account, currency)
+     WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
        AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
-       AND m.moved_at >= CAST(:startsAt AS timestamptz)
-       AND (CAST(:endsAt AS timestamptz) IS NULL OR m.moved_at < CAST(:endsAt AS timestamptz))
-       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+       AND m.moved_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
      GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,
     { startsAt, endsAt, afterDays },
   );
@@ -1095,9 +1095,9 @@ export function readInBank(
   return query(
     tx,
     `SELECT r.partner_id, r.currency, sum(r.amount)::text AS amount
-     FROM account_payouts a JOIN payout_contents c ON c.payout_movement_id = a.movement_id
-     JOIN routed_shares r ON r.movement_id = c.movement_id
-     WHERE EXISTS (SELECT FROM entries e WHERE e.partner_id = r.partner_id AND e.quote_id = r.quote_id
+     FROM account_payouts a JOIN payout_contents c ON c.payout_transaction_id = a.balance_transaction_id
+     JOIN share_allocations r ON r.balance_transaction_id = c.balance_transaction_id
+     WHERE EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.quote_id = r.quote_id
                      AND e.posted_month = :month AND e.arrangement = 'connected_account')
      GROUP BY r.partner_id, r.currency`,
     { month },
@@ -1108,7 +1108,7 @@ export function readInBank(
 
 /** A share that was pulled back and that no row of the ledger stands for, with all that a row of it needs. */
 export interface PulledBack {
-  readonly routed_share_id: number;
+  readonly share_allocation_id: number;
   readonly account: string;
   readonly movement: string;
   /** How many quotes the movement is of. */
@@ -1144,9 +1144,9 @@ export function readPulledBack(
     tx,
     `WITH pulled AS MATERIALIZED (
        SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS pulled_back
-       FROM routed_shares r JOIN processor_movements m USING (movement_id)
-       WHERE CAST(:month AS text) IS NULL OR EXISTS (
-         SELECT FROM entries e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
+       FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+       WHERE :month::text IS NULL OR EXISTS (
+         SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
        GROUP BY r.partner_id, r.quote_id
        HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
      ), left_of AS (
@@ -1154,23 +1154,23 @@ export function readPulledBack(
               sum(e.invoice_amount) AS invoice_amount,
               coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
        FROM pulled p
-       JOIN entries e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
+       JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
        GROUP BY p.partner_id, p.quote_id, p.pulled_back
      )
-     SELECT r.routed_share_id, m.account, m.id AS movement,
-            (SELECT count(DISTINCT o.quote_id) FROM routed_shares o WHERE o.movement_id = m.movement_id) AS shares,
+     SELECT r.share_allocation_id, m.account, m.id AS movement,
+            (SELECT count(DISTINCT o.quote_id) FROM share_allocations o WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
             r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
             m.moved_at, s.refunded::text, s.reversal_id, (l.pulled_back - l.reversed)::text AS beyond_ledger,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
      FROM left_of l
-     JOIN routed_shares r ON r.partner_id = l.partner_id AND r.quote_id = l.quote_id AND r.amount < 0
-     JOIN processor_movements m ON m.movement_id = r.movement_id AND m.kind IN ('reversal', 'dispute')
-     JOIN entries q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
-     LEFT JOIN entries rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
+     JOIN share_allocations r ON r.partner_id = l.partner_id AND r.quote_id = l.quote_id AND r.amount < 0
+     JOIN balance_transactions m ON m.balance_transaction_id = r.balance_transaction_id AND m.kind IN ('reversal', 'dispute')
+     JOIN ledger_rows q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
+     LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
        AND coalesce(rq.reversal_id, rq.requote_id, rq.quote_id) = r.requote_id
      CROSS JOIN LATERAL (
-       SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM entries x
+       SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM ledger_rows x
        WHERE q.arrangement <> 'connected_account' AND rq.requote_id IS NULL AND x.partner_id = r.partner_id
          AND x.quote_id = r.quote_id AND x.kind = 'requote_accepted' AND x.arrangement = 'connected_account') AS o
      LEFT JOIN LATERAL (
@@ -1180,13 +1180,13 @@ export function readPulledBack(
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer AND s.amount = r.amount)
        ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.pulled_back > l.reversed
-       AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.routed_share_id = r.routed_share_id)
+       AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is taken back whole: what was said before that is nothing.
        AND NOT EXISTS (
-         SELECT FROM routed_shares back WHERE back.movement_id = r.movement_id AND back.partner_id = r.partner_id
-           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.routed_share_id > r.routed_share_id)
-       AND (CAST(:account AS text) IS NULL OR (m.account = :account AND m.id = :id))
-     ORDER BY r.partner_id, r.quote_id, m.moved_at, r.routed_share_id`,
+         SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id AND back.partner_id = r.partner_id
+           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
+       AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
+     ORDER BY r.partner_id, r.quote_id, m.moved_at, r.share_allocation_id`,
     { month: month ?? null, account: movement?.account ?? null, id: movement?.id ?? null },
   );
 }
@@ -1194,22 +1194,22 @@ export function readPulledBack(
 /** Names the ledger's row of each share, where there is one of just that amount; gives the shares that have one now. */
 export function insertReversalEvidence(
   tx: Transaction,
-  rows: readonly { routed_share_id: number; partner_id: string; reversal_id: string; price_from: string }[],
+  rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],
   taking: Omit<Taking, 'timeZone'>,
-): Promise<{ routed_share_id: number }[]> {
+): Promise<{ share_allocation_id: number }[]> {
   return query(
     tx,
-    `INSERT INTO reversal_evidence (routed_share_id, partner_id, posted_month, entry_id, price_from, recorded_at, event_id)
-     SELECT n.routed_share_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, CAST(:now AS timestamptz),
-            CAST(:eventId AS bigint)
-     FROM json_to_recordset(CAST(:rows AS json)) AS n (
-       routed_share_id bigint, partner_id text, reversal_id text, price_from text)
-     JOIN routed_shares r ON r.routed_share_id = n.routed_share_id
-     JOIN entries e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
+    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from, recorded_at, event_id)
+     SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS n (
+       share_allocation_id bigint, partner_id text, reversal_id text, price_from text)
+     JOIN share_allocations r ON r.share_allocation_id = n.share_allocation_id
+     JOIN ledger_rows e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = n.reversal_id COLLATE "C"
        AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
      ON CONFLICT DO NOTHING
-     RETURNING routed_share_id`,
+     RETURNING share_allocation_id`,
     { rows: JSON.stringify(rows), now: taking.now, eventId: taking.eventId },
   );
 }
@@ -1217,7 +1217,7 @@ export function insertReversalEvidence(
 // --- By a person ------------------------------------------------------------------------------------------------------
 
 export interface MovementState {
-  readonly movement_id: number;
+  readonly balance_transaction_id: number;
   readonly account: string;
   readonly id: string;
   readonly kind: string;
@@ -1235,10 +1235,10 @@ export function readMovements(
 ): Promise<MovementState[]> {
   return query(
     tx,
-    `SELECT m.movement_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
-            (m.net - coalesce((SELECT sum(amount) FROM routed_shares r WHERE r.movement_id = m.movement_id), 0))::text AS unexplained
-     FROM processor_movements m
-     WHERE m.id = :id AND (CAST(:account AS text) IS NULL OR m.account = :account)
+    `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
+            (m.net - coalesce((SELECT sum(amount) FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id), 0))::text AS unexplained
+     FROM balance_transactions m
+     WHERE m.id = :id AND (:account::text IS NULL OR m.account = :account)
      ORDER BY m.account`,
     { id, account: account ?? null },
   );
@@ -1247,12 +1247,12 @@ export function readMovements(
 /** What of a movement a quote has now, by person or otherwise. */
 export async function readShareOf(
   tx: Transaction,
-  share: { movementId: number; partnerId: string; quoteId: string },
+  share: { balanceTransactionId: number; partnerId: string; quoteId: string },
 ): Promise<string> {
   const { amount } = await queryOne<{ amount: string }>(
     tx,
-    `SELECT coalesce(sum(amount), 0)::text AS amount FROM routed_shares
-     WHERE movement_id = :movementId AND partner_id = :partnerId AND quote_id = :quoteId`,
+    `SELECT coalesce(sum(amount), 0)::text AS amount FROM share_allocations
+     WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`,
     share,
   );
   return amount;
@@ -1261,22 +1261,22 @@ export async function readShareOf(
 /** A person says of which quote a movement is, or takes that back by the opposite amount. */
 export function insertShareByPerson(
   tx: Transaction,
-  share: { movementId: number; partnerId: string; quoteId: string; amount: string; reason: string },
+  share: { balanceTransactionId: number; partnerId: string; quoteId: string; amount: string; reason: string },
   taking: Taking,
 ): Promise<number> {
   return execute(
     tx,
-    `INSERT INTO routed_shares (
-       movement_id, partner_id, posted_month, entry_id, quote_id, currency, amount, found_by, reason, moved_on, entry_on,
+    `INSERT INTO share_allocations (
+       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, reason, moved_on, entry_on,
        recorded_at, event_id)
-     SELECT m.movement_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, m.currency,
-            trim_scale(CAST(:amount AS numeric)), 'person', :reason, day.moved_on,
+     SELECT m.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, m.currency,
+            trim_scale(:amount::numeric), 'person', :reason, day.moved_on,
             greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
-            CAST(:now AS timestamptz), CAST(:eventId AS bigint)
-     FROM processor_movements m
+            :now::timestamptz, :eventId::bigint
+     FROM balance_transactions m
      ${ofAcceptedQuote(':quoteId', ':partnerId', 'm.currency')}
      CROSS JOIN LATERAL (SELECT (m.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
-     WHERE m.movement_id = :movementId
+     WHERE m.balance_transaction_id = :balanceTransactionId
        AND EXISTS (SELECT FROM partner_arrangements a WHERE a.partner_id = q.partner_id AND a.connected_account_id = m.account)`,
     { ...share, ...taking },
   );
@@ -1299,8 +1299,8 @@ export async function insertMissingShares(
     `CREATE TEMPORARY TABLE missing ON COMMIT DROP AS
      SELECT b.partner_id COLLATE "C" AS partner_id, b.currency COLLATE "C" AS currency, b.quote_id, b.amount,
             e.policy_id, e.month
-     FROM json_to_recordset(CAST(:billable AS json)) AS b (partner_id text, currency text, quote_id text, amount numeric)
-     JOIN entries e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
+     FROM json_to_recordset(:billable::json) AS b (partner_id text, currency text, quote_id text, amount numeric)
+     JOIN ledger_rows e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = b.quote_id COLLATE "C"`,
     { billable: JSON.stringify(billable) },
   );
@@ -1326,15 +1326,15 @@ export async function insertMissingShares(
               row_number() OVER (ORDER BY t.partner_id, t.currency)
                 + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0),
               'invoice', 'missing_shares', t.partner_id, :month, t.currency, 'connected_account',
-              CAST(:issuedOn AS date), CAST(:issuedOn AS date) + terms.days, terms.days, t.quotes, 0, t.amount, 0, t.amount,
+              :issuedOn::date, :issuedOn::date + terms.days, terms.days, t.quotes, 0, t.amount, 0, t.amount,
               least(coalesce(c.balance, 0), t.amount), p.name, p.address_line1, p.address_line2, p.address_city,
               p.address_region, p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
-              CAST(:issuerVersionId AS bigint), CAST(:sandbox AS boolean), CAST(:now AS timestamptz)
+              :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz
        FROM totals t
        JOIN partners p ON p.partner_id = t.partner_id
        LEFT JOIN open_credit c ON c.partner_id = t.partner_id AND c.currency = t.currency
        CROSS JOIN (SELECT 'INV-' || left(:issuedOn, 4) COLLATE "C" AS series) AS series
-       CROSS JOIN LATERAL (SELECT coalesce(p.payment_terms_days, CAST(:termsDays AS integer)) AS days) AS terms
+       CROSS JOIN LATERAL (SELECT coalesce(p.payment_terms_days, :termsDays::integer) AS days) AS terms
        ORDER BY t.partner_id, t.currency
        RETURNING document_id, number, partner_id, currency, arrangement
      ), kept AS (

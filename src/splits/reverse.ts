@@ -2,7 +2,7 @@
  * A share that the Merchant of Record pulled back becomes a reversal in the ledger (service.md 7.5), through the
  * ledger's own import, with the movement as its evidence. What was pulled back is a fact and is never recomputed; what the
  * customer got back of the price is known where all that was left was pulled back, or where the partner's settlement file
- * says it. Otherwise a person says it. Refusals: movement_unknown, account_needed, movement_not_reversible,
+ * says it. Otherwise a person says it. Refusals: balance_transaction_unknown, account_needed, balance_transaction_not_reversible,
  * argument_invalid.
  */
 import type { Issuing } from '../close/issue.ts';
@@ -62,7 +62,7 @@ export async function reverseByPerson(
   await lockImporters(tx);
   const found = await readMovements(tx, { id: request.movement, account: request.account });
   const [movement] = found;
-  if (movement === undefined) throw refuse('movement_unknown', { movement: request.movement });
+  if (movement === undefined) throw refuse('balance_transaction_unknown', { movement: request.movement });
   if (found.length > 1) {
     const accounts = found.map((each) => each.account);
     throw refuse('account_needed', { movement: request.movement, accounts });
@@ -74,10 +74,10 @@ export async function reverseByPerson(
       share === undefined
         ? 'it pulls nothing back that the ledger does not have reversed already'
         : 'it is of several quotes, and one price cannot be that of all';
-    throw refuse('movement_not_reversible', { movement: movement.id, reason });
+    throw refuse('balance_transaction_not_reversible', { movement: movement.id, reason });
   }
   if (share.of_requotes > 1)
-    throw refuse('movement_not_reversible', { movement: movement.id, reason: OF_WHICH_REQUOTE });
+    throw refuse('balance_transaction_not_reversible', { movement: movement.id, reason: OF_WHICH_REQUOTE });
   const { spotPrice } = request;
   const wrong =
     amountProblem(spotPrice, minorDigits(share.currency) as number)?.reason ??
@@ -90,7 +90,7 @@ export async function reverseByPerson(
 }
 
 interface Row extends RecordedReversal {
-  readonly routed_share_id: number;
+  readonly share_allocation_id: number;
   readonly price_from: 'whole' | 'settlement_file' | 'person';
   readonly line: object;
 }
@@ -114,30 +114,30 @@ async function record(
   const eventId = await recordEvent(tx, actor, { action: 'processor.reverse', subject, details, now: now.toISO() });
   const stand = await insertReversalEvidence(
     tx,
-    rows.map(({ routed_share_id, partner_id, reversal_id, price_from }) => ({
-      routed_share_id,
+    rows.map(({ share_allocation_id, partner_id, reversal_id, price_from }) => ({
+      share_allocation_id,
       partner_id,
       reversal_id,
       price_from,
     })),
     { now: now.toISO(), eventId },
   );
-  const standing = new Set(stand.map((each) => each.routed_share_id));
-  const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.routed_share_id, each.reason]));
-  const recorded = rows.filter((row) => standing.has(row.routed_share_id));
+  const standing = new Set(stand.map((each) => each.share_allocation_id));
+  const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
+  const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
   return {
-    recorded: recorded.map(({ routed_share_id: _, price_from: __, line: ___, ...row }) => row),
+    recorded: recorded.map(({ share_allocation_id: _, price_from: __, line: ___, ...row }) => row),
     for_person: [
       ...unpriced,
       ...rows
-        .filter((row) => !standing.has(row.routed_share_id))
+        .filter((row) => !standing.has(row.share_allocation_id))
         .map((row) => ({
           partner_id: row.partner_id,
           quote_id: row.quote_id,
           movement: row.movement,
           currency: row.currency,
           amount: row.invoiceAmount.replace('-', ''),
-          reason: `the ledger refuses it: ${refused.get(row.routed_share_id) ?? 'it has another row of that id'}`,
+          reason: `the ledger refuses it: ${refused.get(row.share_allocation_id) ?? 'it has another row of that id'}`,
         })),
     ],
   };
@@ -252,9 +252,9 @@ const forPerson = (
 });
 
 function rowOf(share: PulledBack, sums: Left, price_from: Row['price_from']): Row {
-  const { routed_share_id, partner_id, quote_id, currency, movement } = share;
+  const { share_allocation_id, partner_id, quote_id, currency, movement } = share;
   const named = share.shares > 1 ? `${movement}:${quote_id}` : movement;
-  const reversal_id = share.reversal_id ?? (IDENTIFIER.test(named) ? named : `share:${routed_share_id}`);
+  const reversal_id = share.reversal_id ?? (IDENTIFIER.test(named) ? named : `share:${share_allocation_id}`);
   const amounts = {
     spotPrice: sums.spotPrice.negated().toString(),
     partnerCut: sums.partnerCut.negated().toString(),
@@ -272,5 +272,5 @@ function rowOf(share: PulledBack, sums: Left, price_from: Row['price_from']): Ro
     accepted_at: share.moved_at,
     ...amounts,
   };
-  return { routed_share_id, partner_id, quote_id, reversal_id, movement, currency, ...amounts, price_from, line };
+  return { share_allocation_id, partner_id, quote_id, reversal_id, movement, currency, ...amounts, price_from, line };
 }

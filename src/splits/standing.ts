@@ -25,7 +25,7 @@ export interface ConnectedAccount {
   readonly account: string;
   readonly partners: readonly string[];
   /** What tells of it: the processor, or the partner's settlement files alone. */
-  readonly movements_from: 'processor' | 'settlement_file';
+  readonly balance_transactions_from: 'processor' | 'settlement_file';
   /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
   readonly read_to: string | null;
   /** Another has followed it, and money may still move on it. */
@@ -61,9 +61,9 @@ export async function readStanding(tx: Transaction, now: DateTime<true>): Promis
   return {
     accounts: cursors.map(({ sold: _, ...account }) => account),
     stale: cursors
-      .filter(({ movements_from, sold, read_to }) => {
+      .filter(({ balance_transactions_from, sold, read_to }) => {
         const old = read_to === null || Date.parse(read_to) < since;
-        return movements_from === 'processor' && sold && old;
+        return balance_transactions_from === 'processor' && sold && old;
       })
       .map(({ account }) => account),
     open,

@@ -254,7 +254,7 @@ async function checkSeals(pack, manifest) {
       if (found !== expected.rows) problems.push(`${month}: ${found} ${table} where ${expected.rows} were sealed`);
       facts += found;
     }
-    if (existsSync(join(folder, 'entries.tsv')))
+    if (existsSync(join(folder, 'ledger_rows.tsv')))
       rows += await checkRows(folder, statement, evidence, problems, rowProblems);
   }
   check('seals', problems, `${evidence.statements.size} months, ${facts} facts, ${rows} rows under them`);
@@ -267,7 +267,7 @@ async function checkRows(folder, statement, evidence, problems, rowProblems) {
   const tree = merkleTree();
   const totals = new Map();
   let [names, rows] = [undefined, 0];
-  for await (const lines of lineBatches(join(folder, 'entries.tsv'))) {
+  for await (const lines of lineBatches(join(folder, 'ledger_rows.tsv'))) {
     for (const line of lines) {
       const fields = line.toString().split('\t');
       if (names === undefined) {
@@ -524,7 +524,8 @@ async function checkData(pack, manifest, evidence) {
 
 async function* sealedRows(pack, { statements }) {
   for (const month of statements.keys()) {
-    for await (const row of tsvRows(join(pack, 'sealed', month, 'entries.tsv'))) yield { ...row, posted_month: month };
+    for await (const row of tsvRows(join(pack, 'sealed', month, 'ledger_rows.tsv')))
+      yield { ...row, posted_month: month };
   }
 }
 

@@ -94,7 +94,7 @@ test('every line of every document of a closed month can be traced to its rows',
   const rows = rowsOf(join(ledger, 'ledger.csv'));
   const ownMonth = new Map<string | undefined, string | undefined>();
   for (const each of ['2026-07', '2026-08', '2026-09']) {
-    const sealed = readFileSync(join(ledger, 'sealed', each, 'entries.tsv'), 'utf8')
+    const sealed = readFileSync(join(ledger, 'sealed', each, 'ledger_rows.tsv'), 'utf8')
       .trimEnd()
       .split('\n')
       .map((line) => line.split('\t'));
@@ -194,7 +194,7 @@ test('a seal on paper is compared with that of the pack', async () => {
 
 test('every row can be proved by itself, and no proof holds for another row, place or path', async () => {
   const rows = await world.sql<{ entry_id: string; closed: boolean }>(
-    `SELECT entry_id, posted_month <= '2026-09' AS closed FROM entries ORDER BY entry_id`,
+    `SELECT entry_id, posted_month <= '2026-09' AS closed FROM ledger_rows ORDER BY entry_id`,
   );
   const file = join(world.home, 'proof.json');
   for (const { entry_id, closed } of rows) {
@@ -364,9 +364,11 @@ test('a month that was sealed in the first form is exported, proved and verified
   });
   const pack = await exported(own, { kind: 'ledger', to: month('2026-07') });
   expect(readFileSync(join(pack, 'sealed/2026-07/statement.txt'), 'utf8')).toMatch(/^reckoner seal 1\n/);
-  expect(readFileSync(join(pack, 'sealed/2026-07/entries.tsv'), 'utf8')).toContain('\t2026-07-15T12:00:00.250000Z\t');
+  expect(readFileSync(join(pack, 'sealed/2026-07/ledger_rows.tsv'), 'utf8')).toContain(
+    '\t2026-07-15T12:00:00.250000Z\t',
+  );
   expect(verifyPack([], join(pack, 'verify.mjs'))).toMatchObject({ status: 0 });
-  const [row] = await own.sql<{ entry_id: string }>('SELECT entry_id FROM entries');
+  const [row] = await own.sql<{ entry_id: string }>('SELECT entry_id FROM ledger_rows');
   const proof = await own.database.reading((tx) => proveRow(tx, Number(row?.entry_id)));
   expect(proof.line).toContain('\t2026-07-15T12:00:00.250000Z\t');
   await own.end();

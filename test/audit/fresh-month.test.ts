@@ -11,7 +11,7 @@ const [JULY, AUGUST] = ['2026-07', '2026-08'] as [Month, Month];
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
-  await world.sql('ALTER TABLE entries SET (autovacuum_enabled = false)');
+  await world.sql('ALTER TABLE ledger_rows SET (autovacuum_enabled = false)');
   await world.partners([partner()]);
 });
 afterAll(() => world.end());
@@ -40,7 +40,7 @@ test('a first month that nobody has counted yet is verified in a moment', async 
 }, 120_000);
 
 test('and so is the one after it, when only the first one was counted', async () => {
-  await world.sql('ANALYZE entries');
+  await world.sql('ANALYZE ledger_rows');
   world.at('2026-09-01T10:00:00Z');
   await sellAndClose(AUGUST);
   await expectSoonVerified(AUGUST, QUOTES);

@@ -35,7 +35,7 @@ function duplicates(...pairs: readonly (readonly [payment: string, of: string])[
       FROM payments WHERE reference = 'FT-77' LIMIT 1`,
   );
   const sightings = `
-    INSERT INTO payment_sightings (identity, payment_id, source, reference, recorded_at, event_id)
+    INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
     SELECT identity, payment_id, source, reference, recorded_at, event_id FROM payments
     WHERE identity IN ('first', 'last', 'other')`;
   const reversals = pairs.map(
@@ -69,7 +69,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   [
     'a payment whose first sighting is gone',
     'payments_known_once',
-    `DELETE FROM payment_sightings WHERE source = 'hand'`,
+    `DELETE FROM payment_sources WHERE source = 'hand'`,
   ],
   [
     'the same processor payment twice',
@@ -77,7 +77,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     `INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
      SELECT identity || '2', source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id
      FROM payments WHERE method = 'link'`,
-    `INSERT INTO payment_sightings (identity, payment_id, source, reference, recorded_at, event_id)
+    `INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
      SELECT identity, payment_id, 'processor', reference, recorded_at, event_id FROM payments WHERE identity LIKE '%2' AND method = 'link'`,
   ],
   [
@@ -120,7 +120,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   [
     'an event about a payment that the processor never told of',
     'processor_events_told',
-    `DELETE FROM payment_sightings WHERE source = 'processor'`,
+    `DELETE FROM payment_sources WHERE source = 'processor'`,
   ],
   ['a dispute that was won and gave nothing back', 'disputes_as_decided', `DELETE FROM payment_reinstatements`],
   [

@@ -145,18 +145,18 @@ async function changed<Result>(
 }
 
 test('any field of any ledger row', async () => {
-  const types = new Map((await columnsOf('entries')).map(({ name, type }) => [name, type]));
+  const types = new Map((await columnsOf('ledger_rows')).map(({ name, type }) => [name, type]));
   const rows = await world.sql<{ entry_id: string }>(
-    `SELECT entry_id FROM entries WHERE posted_month = '2026-07' ORDER BY entry_id`,
+    `SELECT entry_id FROM ledger_rows WHERE posted_month = '2026-07' ORDER BY entry_id`,
   );
   const root = async (tx: Transaction) =>
     (await hashRows(tx, FORM, { after: '', to: '2026-07' })).finish().root.toString('hex');
   let inspected = 0;
-  await damaged([withoutConstraints('entries')], async (tx) => {
+  await damaged([withoutConstraints('ledger_rows')], async (tx) => {
     const sealed = await root(tx);
     for (const column of ENTRY_COLUMNS) {
       const value = column.endsWith('month') ? `'2026-08'` : OTHER_VALUE[types.get(column) ?? '']?.(column);
-      const change = (entryId: string) => `UPDATE entries SET ${column} = ${value} WHERE entry_id = ${entryId}`;
+      const change = (entryId: string) => `UPDATE ledger_rows SET ${column} = ${value} WHERE entry_id = ${entryId}`;
       for (const { entry_id } of rows) {
         expect([column, entry_id, await changed(tx, change(entry_id), root)]).not.toEqual([column, entry_id, sealed]);
         inspected += 1;
@@ -169,23 +169,26 @@ test('any field of any ledger row', async () => {
 }, 120_000);
 
 test('nothing of a ledger row is left out of its line', async () => {
-  const columns = (await columnsOf('entries')).map(({ name }) => name);
+  const columns = (await columnsOf('ledger_rows')).map(({ name }) => name);
   expect([...columns].sort()).toEqual([...ENTRY_COLUMNS].sort());
 });
 
 test('NULL and a text that looks like it are not the same', async () => {
-  const { differing } = await damaged([`UPDATE entries SET enrollment_id = NULL WHERE entry_id = 1`], async (tx) => {
-    const seals = async () => {
-      const statements: (string | undefined)[] = [];
-      for await (const { statement } of recomputeSeals(tx, month('2026-07'))) statements.push(statement);
-      return statements.join();
-    };
-    const none = await seals();
-    await tx.raw(`UPDATE entries SET enrollment_id = '\\N' WHERE entry_id = 1`);
-    const text = await seals();
-    await tx.raw(`UPDATE entries SET enrollment_id = '' WHERE entry_id = 1`);
-    return { differing: new Set([none, text, await seals()]).size };
-  });
+  const { differing } = await damaged(
+    [`UPDATE ledger_rows SET enrollment_id = NULL WHERE entry_id = 1`],
+    async (tx) => {
+      const seals = async () => {
+        const statements: (string | undefined)[] = [];
+        for await (const { statement } of recomputeSeals(tx, month('2026-07'))) statements.push(statement);
+        return statements.join();
+      };
+      const none = await seals();
+      await tx.raw(`UPDATE ledger_rows SET enrollment_id = '\\N' WHERE entry_id = 1`);
+      const text = await seals();
+      await tx.raw(`UPDATE ledger_rows SET enrollment_id = '' WHERE entry_id = 1`);
+      return { differing: new Set([none, text, await seals()]).size };
+    },
+  );
   expect(differing).toBe(3);
 });
 
@@ -276,31 +279,35 @@ test('every table is either sealed, with all of its columns, or in the list of t
   expect(inspected).toBeGreaterThanOrEqual(12);
 });
 
-const ROW = `(SELECT min(entry_id) FROM entries)`;
-const NEW_ROW = `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
+const ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
+const NEW_ROW = `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
     partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
   SELECT partner_id, posted_month, kind, 'q-new', policy_id, currency, accepted_at, 0, 0, 0, time_zone, month,
-    arrangement, recorded_at FROM entries WHERE entry_id = ${ROW}`;
+    arrangement, recorded_at FROM ledger_rows WHERE entry_id = ${ROW}`;
 
 /** One line for each way to rewrite the past, with all checks that must say so. */
 const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statements: string[]][] = [
   ['a row of nothing added', ['seals_recomputed'], NEW_ROW],
-  ['a row removed', ['seals_recomputed', 'documents_are_their_rows'], `DELETE FROM entries WHERE entry_id = ${ROW}`],
+  [
+    'a row removed',
+    ['seals_recomputed', 'documents_are_their_rows'],
+    `DELETE FROM ledger_rows WHERE entry_id = ${ROW}`,
+  ],
   [
     'two rows swapped',
     ['seals_recomputed'],
-    withoutConstraints('entries'),
-    `UPDATE entries SET entry_id = CASE entry_id WHEN 1 THEN 2 ELSE 1 END WHERE entry_id IN (1, 2)`,
+    withoutConstraints('ledger_rows'),
+    `UPDATE ledger_rows SET entry_id = CASE entry_id WHEN 1 THEN 2 ELSE 1 END WHERE entry_id IN (1, 2)`,
   ],
   [
     'the clock of a row',
     ['seals_recomputed'],
-    `UPDATE entries SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`,
+    `UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`,
   ],
   [
     'the effective time of a row, within its month',
     ['seals_recomputed'],
-    `UPDATE entries SET accepted_at = accepted_at + interval '1 hour' WHERE entry_id = ${ROW}`,
+    `UPDATE ledger_rows SET accepted_at = accepted_at + interval '1 hour' WHERE entry_id = ${ROW}`,
   ],
   [
     "a document's total, with its lines",
@@ -316,7 +323,7 @@ const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statemen
   ],
   [
     "a partner's name on a document",
-    ['seals_recomputed', 'drawings_as_issued'],
+    ['seals_recomputed', 'document_pdfs_as_issued'],
     `UPDATE documents SET partner_name = 'Another' WHERE number = 'INV-2026-000002'`,
   ],
   ['a reason of a void', ['seals_recomputed'], `UPDATE voids SET reason = 'their wish'`],
@@ -360,7 +367,7 @@ describe('verify names', () => {
 
 test('a month rewritten with its seal shows in the chain: the next seal has the old one', async () => {
   const found = await damaged(
-    [`UPDATE entries SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
+    [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
       for await (const { statement } of recomputeSeals(tx, month('2026-07'))) {
         await tx.raw(
@@ -380,7 +387,7 @@ test('everything rewritten with all seals: only the seals printed on documents s
     months: { month: string; seal: string }[];
   };
   const inside = await damaged(
-    [`UPDATE entries SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
+    [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
       const clocks = (await tx.raw('SELECT sealed_at, facts_to FROM seals ORDER BY month')) as {
         rows: { sealed_at: string; facts_to: number }[];
@@ -399,7 +406,7 @@ test('everything rewritten with all seals: only the seals printed on documents s
     },
   );
   // Documents say the last seal before them. Whoever draws them anew, too, is betrayed by those that were sent.
-  expect(inside).toEqual(['drawings_as_issued']);
+  expect(inside).toEqual(['document_pdfs_as_issued']);
   expect(verifyPack([out])).toMatchObject({ status: 0 });
   // An earlier pack, a mailed or printed seal, the last document that was sent: any one of them.
   const chain = verifyPack([out, '--previous', before]);
@@ -416,13 +423,13 @@ describe('the verifier names, in a pack exported after it,', () => {
     [
       'a row changed',
       /FAIL {2}seals[\s\S]*2026-07: the rows are not those that were sealed/,
-      `UPDATE entries SET quote_id = 'q-other' WHERE entry_id = 4`,
+      `UPDATE ledger_rows SET quote_id = 'q-other' WHERE entry_id = 4`,
     ],
-    ['a row removed', /2026-07: 4 rows where 5 were sealed/, `DELETE FROM entries WHERE entry_id = 4`],
+    ['a row removed', /2026-07: 4 rows where 5 were sealed/, `DELETE FROM ledger_rows WHERE entry_id = 4`],
     [
       'an amount',
       /FAIL {2}rows[\s\S]*the rows in USD do not add up to the total that was sealed/,
-      `UPDATE entries SET spot_price = spot_price + 1, partner_cut = partner_cut + 1 WHERE entry_id = 4`,
+      `UPDATE ledger_rows SET spot_price = spot_price + 1, partner_cut = partner_cut + 1 WHERE entry_id = 4`,
     ],
     [
       'a document total',

@@ -131,10 +131,10 @@ test('one month can be verified by itself, and looks at less', async () => {
 });
 
 const numbered = (number: string) => `(SELECT document_id FROM documents WHERE number = '${number}')`;
-const FIRST_ROW = `(SELECT min(entry_id) FROM entries)`;
+const FIRST_ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
 
 /** One line for each way to damage the books, with a check that must notice it. */
-const SHARE_OF_NO_ROW = `UPDATE routed_shares SET partner_id = 'p-2' WHERE quote_id = 'split-routed'`;
+const SHARE_OF_NO_ROW = `UPDATE share_allocations SET partner_id = 'p-2' WHERE quote_id = 'split-routed'`;
 
 const JOURNAL_WITHOUT_PULLED_BACK = `CREATE OR REPLACE VIEW journal_months AS
      SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
@@ -146,41 +146,41 @@ const DAMAGES: readonly Damage[] = [
   [
     'a price without its parts',
     'rows_balance',
-    'ALTER TABLE entries DROP CONSTRAINT entries_balance',
-    `UPDATE entries SET spot_price = spot_price + 1 WHERE entry_id = ${FIRST_ROW}`,
+    'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_balance',
+    `UPDATE ledger_rows SET spot_price = spot_price + 1 WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
     'half a yen',
     'rows_balance',
-    'ALTER TABLE entries DROP CONSTRAINT entries_minor_digits',
-    `UPDATE entries SET spot_price = 1000.5, partner_cut = 300.5 WHERE quote_id = 'q-2'`,
+    'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_minor_digits',
+    `UPDATE ledger_rows SET spot_price = 1000.5, partner_cut = 300.5 WHERE quote_id = 'q-2'`,
   ],
   [
     'a reversal larger than its quote',
     'rows_within_their_quotes',
-    `UPDATE entries SET spot_price = -90, partner_cut = -12, invoice_amount = -78 WHERE kind = 'reversal'`,
+    `UPDATE ledger_rows SET spot_price = -90, partner_cut = -12, invoice_amount = -78 WHERE kind = 'reversal'`,
   ],
   [
     'a quote of another currency',
     'rows_within_their_quotes',
-    `UPDATE entries SET currency = 'EUR' WHERE kind = 'reversal'`,
+    `UPDATE ledger_rows SET currency = 'EUR' WHERE kind = 'reversal'`,
   ],
   [
     'a quote of less than was taken from it in a later month',
     'rows_within_their_quotes',
-    `DELETE FROM entries WHERE quote_id = 'q-1' AND kind = 'requote_accepted'`,
-    `UPDATE entries SET spot_price = spot_price - 1, partner_cut = partner_cut - 1
+    `DELETE FROM ledger_rows WHERE quote_id = 'q-1' AND kind = 'requote_accepted'`,
+    `UPDATE ledger_rows SET spot_price = spot_price - 1, partner_cut = partner_cut - 1
      WHERE quote_id = 'q-1' AND kind = 'quote_accepted'`,
   ],
   [
     'a quote accepted twice',
     'rows_within_their_quotes',
-    'DROP INDEX entries_known_once',
-    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+    'DROP INDEX ledger_rows_known_once',
+    `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at)
      SELECT partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at
-     FROM entries WHERE entry_id = ${FIRST_ROW}`,
+     FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
   ],
   ...[
     ['in a later month', '2026-08'],
@@ -190,77 +190,77 @@ const DAMAGES: readonly Damage[] = [
     ([when, month]): Damage => [
       `a quote accepted again ${when}`,
       'rows_within_their_quotes',
-      'DROP INDEX entries_known_once',
-      `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+      'DROP INDEX ledger_rows_known_once',
+      `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at)
      SELECT partner_id, '${month}', kind, quote_id, policy_id, currency, '${month}-12T12:00:00Z', spot_price, partner_cut,
        invoice_amount, time_zone, '${month}', arrangement, recorded_at
-     FROM entries WHERE entry_id = ${FIRST_ROW}`,
+     FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
     ],
   ),
   [
     'a requote whose quote is gone',
     'rows_within_their_quotes',
-    `DELETE FROM entries WHERE kind = 'quote_accepted' AND quote_id IN (SELECT quote_id FROM entries WHERE kind = 'requote_accepted')`,
+    `DELETE FROM ledger_rows WHERE kind = 'quote_accepted' AND quote_id IN (SELECT quote_id FROM ledger_rows WHERE kind = 'requote_accepted')`,
   ],
   [
     'an acceptance whose row is gone',
     'acceptances_are_their_rows',
-    `DELETE FROM entries USING requote_acceptances a WHERE entries.entry_id = a.entry_id`,
+    `DELETE FROM ledger_rows USING requote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
   [
     'an accepted price that was restated',
     'acceptances_are_their_rows',
-    `UPDATE entries SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
-     FROM quote_acceptances a WHERE entries.entry_id = a.entry_id`,
+    `UPDATE ledger_rows SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
+     FROM quote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
-  ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON entries'],
+  ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON ledger_rows'],
   ['a guard that was switched off', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
-  ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON entries TO reckoner_app'],
+  ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON ledger_rows TO reckoner_app'],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
   [
     'the clock of a row',
     'seals_recomputed',
-    `UPDATE entries SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
+    `UPDATE ledger_rows SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
     'a share that is more than what moved',
     'movements_add_up',
-    `UPDATE routed_shares SET amount = 7.01 WHERE quote_id = 'split-routed'`,
+    `UPDATE share_allocations SET amount = 7.01 WHERE quote_id = 'split-routed'`,
   ],
   [
     'a movement that was changed',
     'movements_add_up',
-    'ALTER TABLE processor_movements DROP CONSTRAINT movement_adds_up',
-    `UPDATE processor_movements SET net = net + 1 WHERE quote_id = 'split-routed'`,
+    'ALTER TABLE balance_transactions DROP CONSTRAINT balance_transaction_adds_up',
+    `UPDATE balance_transactions SET net = net + 1 WHERE quote_id = 'split-routed'`,
   ],
   [
     'a share taken in again from a file',
     'movements_told_once',
-    'ALTER TABLE processor_movements DISABLE TRIGGER ALL',
-    'ALTER TABLE routed_shares DISABLE TRIGGER ALL',
-    `INSERT INTO processor_movements (account, id, told_by, type, kind, currency, amount, fee, net, moved_at, payment, quote_id,
+    'ALTER TABLE balance_transactions DISABLE TRIGGER ALL',
+    'ALTER TABLE share_allocations DISABLE TRIGGER ALL',
+    `INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, quote_id,
                                       payload, recorded_at, event_id)
      SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, moved_at, payment,
             quote_id, '{}', recorded_at, event_id
-     FROM processor_movements WHERE quote_id = 'split-routed'`,
-    `INSERT INTO routed_shares (movement_id, partner_id, posted_month, entry_id, quote_id, currency, amount, found_by, moved_on,
+     FROM balance_transactions WHERE quote_id = 'split-routed'`,
+    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, moved_on,
                                 entry_on, recorded_at, event_id)
-     SELECT (SELECT movement_id FROM processor_movements WHERE id = 'line:0'), partner_id, posted_month, entry_id, quote_id,
-            currency, amount, found_by, moved_on, entry_on, recorded_at, event_id
-     FROM routed_shares WHERE quote_id = 'split-routed'`,
+     SELECT (SELECT balance_transaction_id FROM balance_transactions WHERE id = 'line:0'), partner_id, posted_month, entry_id, quote_id,
+            currency, amount, matched_by, moved_on, entry_on, recorded_at, event_id
+     FROM share_allocations WHERE quote_id = 'split-routed'`,
   ],
   [
     'a payout of which a movement was taken away',
     'account_payouts_add_up',
-    `UPDATE processor_movements SET amount = 6, net = 6
-     WHERE movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+    `UPDATE balance_transactions SET amount = 6, net = 6
+     WHERE balance_transaction_id = (SELECT min(balance_transaction_id) FROM payout_contents)`,
   ],
   [
     'a payout in the bank that is another',
     'account_payouts_add_up',
     'ALTER TABLE account_payouts DROP CONSTRAINT account_payout_of_its_account',
-    `UPDATE account_payouts SET movement_id = (SELECT min(movement_id) FROM payout_contents)`,
+    `UPDATE account_payouts SET balance_transaction_id = (SELECT min(balance_transaction_id) FROM payout_contents)`,
   ],
   [
     'fees of a payout that nobody kept',
@@ -270,17 +270,17 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share moved to another quote',
     'shares_are_of_their_quotes',
-    `UPDATE routed_shares SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,
+    `UPDATE share_allocations SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,
   ],
   [
     'a share on the account of another',
     'shares_are_of_their_quotes',
-    `UPDATE processor_movements SET account = 'acct_other' WHERE quote_id = 'split-routed'`,
+    `UPDATE balance_transactions SET account = 'acct_other' WHERE quote_id = 'split-routed'`,
   ],
   [
     'evidence of another reversal',
     'shares_are_of_their_quotes',
-    `UPDATE routed_shares SET amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
+    `UPDATE share_allocations SET amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
   ],
   [
     'a missing share raised after it was billed',
@@ -290,7 +290,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share of a quote that is invoiced',
     'shares_are_of_their_quotes',
-    `UPDATE entries e SET arrangement = 'invoicing' FROM routed_shares r
+    `UPDATE ledger_rows e SET arrangement = 'invoicing' FROM share_allocations r
      WHERE (r.partner_id, r.posted_month, r.entry_id) = (e.partner_id, e.posted_month, e.entry_id)`,
   ],
   [
@@ -301,7 +301,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'an invoice for missing shares taken away, with its lines and letters',
     'processor_ties',
-    ...['document_lines', 'sendings', 'drawings', 'documents'].map(
+    ...['document_lines', 'sendings', 'document_pdfs', 'documents'].map(
       (table) => `DELETE FROM ${table} WHERE document_id IN (SELECT document_id FROM missing_shares)`,
     ),
   ],
@@ -327,21 +327,21 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share taken off its quote while what it paid stands',
     'processor_ties',
-    `INSERT INTO routed_shares (movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-       found_by, reason, moved_on, entry_on, recorded_at, event_id)
-     SELECT movement_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
+    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+       matched_by, reason, moved_on, entry_on, recorded_at, event_id)
+     SELECT balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
        'person', 'by mistake', moved_on, entry_on, recorded_at, event_id
-     FROM routed_shares WHERE routed_share_id = (SELECT min(routed_share_id) FROM share_payments WHERE amount > 0)`,
+     FROM share_allocations WHERE share_allocation_id = (SELECT min(share_allocation_id) FROM share_payments WHERE amount > 0)`,
   ],
   [
     'a payment by a share said to be by another',
     'shares_pay_their_invoices',
-    `UPDATE share_payments SET routed_share_id = (SELECT min(routed_share_id) FROM routed_shares WHERE amount > 0)`,
+    `UPDATE share_payments SET share_allocation_id = (SELECT min(share_allocation_id) FROM share_allocations WHERE amount > 0)`,
   ],
   [
     'a payment by a share that is not there',
     'shares_pay_their_invoices',
-    `UPDATE share_payments SET routed_share_id = routed_share_id + 1000`,
+    `UPDATE share_payments SET share_allocation_id = share_allocation_id + 1000`,
   ],
   ['a share of a row that is not there', 'shares_are_of_their_quotes', SHARE_OF_NO_ROW],
   ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
@@ -349,19 +349,19 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share entered in a closed month',
     'entries_in_open_months',
-    `UPDATE routed_shares SET entry_on = '2026-08-01', moved_on = '2026-08-01'`,
+    `UPDATE share_allocations SET entry_on = '2026-08-01', moved_on = '2026-08-01'`,
   ],
   [
     'a row moved to another instant',
     'rows_in_their_months',
-    `UPDATE entries SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,
+    `UPDATE ledger_rows SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,
   ],
   ['a hole in the months', 'months_follow', `DELETE FROM closed_months WHERE month = '2026-08'`],
-  ['a row removed', 'documents_are_their_rows', `DELETE FROM entries WHERE entry_id = ${FIRST_ROW}`],
+  ['a row removed', 'documents_are_their_rows', `DELETE FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`],
   [
     'a row slipped into a closed month',
     'documents_are_their_rows',
-    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+    `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at)
      VALUES ('p-1', '2026-07', 'quote_accepted', 'q-x', 'parking', 'USD', '2026-07-02T12:00:00Z', 3, 1, 2,
        'America/New_York', '2026-07', 'invoicing', now())`,
@@ -411,8 +411,8 @@ const DAMAGES: readonly Damage[] = [
   [
     'a posting that is not the amount of its fact',
     'journal_balances',
-    'ALTER TABLE entries DROP CONSTRAINT entries_balance',
-    `UPDATE entries SET partner_cut = partner_cut + 1 WHERE entry_id = ${FIRST_ROW}`,
+    'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_balance',
+    `UPDATE ledger_rows SET partner_cut = partner_cut + 1 WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
     'a document owed twice',
@@ -491,19 +491,19 @@ const DAMAGES: readonly Damage[] = [
   ['more written off than was owed', 'balances_within_documents', 'UPDATE write_offs SET amount = amount + 1'],
   [
     'another PDF in place of the one that was sent',
-    'drawings_as_issued',
-    'ALTER TABLE drawings DROP CONSTRAINT drawing_is_its_hash',
-    `UPDATE drawings SET pdf = pdf || '\\x0a'::bytea WHERE document_id = (SELECT min(document_id) FROM drawings)`,
+    'document_pdfs_as_issued',
+    'ALTER TABLE document_pdfs DROP CONSTRAINT drawing_is_its_hash',
+    `UPDATE document_pdfs SET pdf = pdf || '\\x0a'::bytea WHERE document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   [
     'another PDF with its own hash',
-    'drawings_as_issued',
-    `UPDATE drawings SET pdf = pdf || '\\x0a'::bytea, sha256 = encode(sha256(pdf || '\\x0a'::bytea), 'hex')
-     WHERE document_id = (SELECT min(document_id) FROM drawings)`,
+    'document_pdfs_as_issued',
+    `UPDATE document_pdfs SET pdf = pdf || '\\x0a'::bytea, sha256 = encode(sha256(pdf || '\\x0a'::bytea), 'hex')
+     WHERE document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   [
     'a name changed on an issued document',
-    'drawings_as_issued',
+    'document_pdfs_as_issued',
     `UPDATE documents SET partner_name = 'Somebody Else' WHERE number = 'INV-2026-000001'`,
   ],
   [
@@ -515,7 +515,7 @@ const DAMAGES: readonly Damage[] = [
     'a letter in flight that is another than its hash says',
     'sendings_tell_their_state',
     `UPDATE sendings SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another', drawing_at = 9
-     WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM drawings)`,
+     WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   [
     'a link over more than is due',
@@ -573,7 +573,7 @@ test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
     const all = differencesOf(check, await verifyDamaged(statements));
     for (const month of CLOSED) {
       const rows = `posted_month = '${month}' OR ('${month}' = '${CLOSED[0]}' AND posted_month < '${month}')`;
-      const those = `SELECT DISTINCT format('quote %s of %s', quote_id, partner_id) AS quote FROM entries WHERE ${rows}`;
+      const those = `SELECT DISTINCT format('quote %s of %s', quote_id, partner_id) AS quote FROM ledger_rows WHERE ${rows}`;
       const quotes = await rowsOfDamaged<{ quote: string }>(statements, those);
       const ofMonth = all.filter((difference) => quotes.some(({ quote }) => difference.startsWith(`${quote}: `)));
       expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(ofMonth);

@@ -63,7 +63,7 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
     };
     const insert = async (id: string, worker: number): Promise<void> => {
       await (connections[worker] as pg.Client).query(
-        `INSERT INTO entries (
+        `INSERT INTO ledger_rows (
            partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
            partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
          VALUES ('${PARTNER}', to_char(now(), 'YYYY-MM'), 'quote_accepted', $1, $2, '${POLICY}', 'USD', now(), 21.25,
@@ -90,7 +90,7 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
       progress(`round ${round}: ${line(accepting)}; bare insert ${line(inserting)}`);
     }
     const { rows } = await first.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM quote_acceptances a JOIN entries USING (partner_id, posted_month, entry_id)`,
+      `SELECT count(*)::int AS count FROM quote_acceptances a JOIN ledger_rows USING (partner_id, posted_month, entry_id)`,
     );
     const expected = (1 + rounds) * acceptances;
     if (rows[0]?.count !== BEFORE + expected)
@@ -199,7 +199,7 @@ async function fill(client: pg.Client, { client_id: clientId }: Credentials): Pr
   await client.query(QUOTES, [clientId, 'before-', BEFORE]);
   await client.query(
     `WITH added AS (
-       INSERT INTO entries (
+       INSERT INTO ledger_rows (
          partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
          partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
        SELECT partner_id, '2026-01', 'quote_accepted', quote_id, 'e-' || quote_id, policy_id, currency,

@@ -35,9 +35,9 @@ export function closeFloor(client: pg.Client): Promise<number> {
       `CREATE TABLE floor_lines AS
        SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count, sum(spot_price) AS spot_price,
               sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
-       FROM entries GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
+       FROM ledger_rows GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
     );
-    await client.query(`SELECT count(sha256(convert_to(e::text, 'UTF8'))) FROM entries e`);
+    await client.query(`SELECT count(sha256(convert_to(e::text, 'UTF8'))) FROM ledger_rows e`);
     await client.query('DROP TABLE floor_lines');
   });
 }

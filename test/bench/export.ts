@@ -27,7 +27,7 @@ export async function measureExport(bench: Workbench): Promise<Measured[]> {
         },
         floor: () =>
           timed(client, async () => {
-            const copy = client.query(copyTo('COPY entries TO STDOUT (FORMAT csv, HEADER)'));
+            const copy = client.query(copyTo('COPY ledger_rows TO STDOUT (FORMAT csv, HEADER)'));
             await pipeline(copy, createWriteStream(file, { flush: true }));
             await promisify(execFile)('sha256sum', [file]);
           }),

@@ -91,7 +91,7 @@ test('one bad line keeps a whole import out, exits 2 and is named; --dry-run rec
     status: 0,
     report: { accepted: 3, duplicates: 0, rejected: 0, errors: [] },
   });
-  expect(await world.sql('SELECT FROM entries')).toHaveLength(0);
+  expect(await world.sql('SELECT FROM ledger_rows')).toHaveLength(0);
 });
 
 test('rows come from standard input too, and the same rows again are duplicates', async () => {
@@ -168,7 +168,7 @@ test('an invoice is listed and shown in the shape of the contract, with nothing 
     { installation_id: string },
   ];
   const [{ url }] = (await world.sql('SELECT url FROM payment_links')) as [{ url: string }];
-  const [{ sha256, bytes }] = (await world.sql('SELECT sha256, length(pdf) AS bytes FROM drawings')) as [
+  const [{ sha256, bytes }] = (await world.sql('SELECT sha256, length(pdf) AS bytes FROM document_pdfs')) as [
     { sha256: string; bytes: number },
   ];
   expect(url).toMatch(/^https:\/\/billing\.protection\.example\/pay\/[\w-]{32}$/);
@@ -225,7 +225,7 @@ test('an invoice is listed and shown in the shape of the contract, with nothing 
 test('the PDF is written byte for byte as it was issued, and the e-mail stands in the outbox by its Message-ID', async () => {
   const path = join(folder, 'invoice.pdf');
   expect((await run(['invoice', 'pdf', 'INV-2026-000001', '-o', path])).status).toBe(0);
-  const [{ sha256 }] = (await world.sql('SELECT sha256 FROM drawings')) as [{ sha256: string }];
+  const [{ sha256 }] = (await world.sql('SELECT sha256 FROM document_pdfs')) as [{ sha256: string }];
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(sha256);
   const [{ message_id }] = (await world.sql('SELECT message_id FROM sendings')) as [{ message_id: string }];
   const letters = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('INV-'));

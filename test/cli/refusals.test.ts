@@ -540,7 +540,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /Set STRIPE_SECRET_KEY_acct_split/,
     run: () => inSplitting('processor', 'poll', '--account', 'acct_split'),
   },
-  movement_unknown: {
+  balance_transaction_unknown: {
     when: 'a movement is matched that was never taken in',
     exit: 2,
     says: /No movement txn_none/,
@@ -552,13 +552,13 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /acct_split, acct_twin\. Say which one with --account/,
     run: () => inSplitting(...matching('txn_moved')),
   },
-  movement_explained: {
+  balance_transaction_explained: {
     when: 'a movement is matched that a quote explains already',
     exit: 3,
     says: /txn_alone is matched already/,
     run: () => inSplitting(...matching('txn_alone')),
   },
-  movement_not_reversible: {
+  balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',
     exit: 3,
     says: /txn_alone becomes no reversal: it pulls nothing back/,

@@ -225,7 +225,7 @@ describe('thousands of rows around the cut while closes come and go', () => {
   async function documentsOfRows(): Promise<Map<string, number>> {
     const counted = await world.sql<{ own_id: string; documents: number }>(
       `SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, count(l.document_id)::int AS documents
-       FROM entries e
+       FROM ledger_rows e
        LEFT JOIN documents d ON (d.partner_id, d.month, d.currency, d.arrangement)
                                 = (e.partner_id, e.posted_month, e.currency, e.arrangement)
        LEFT JOIN document_lines l ON (l.document_id, l.policy_id, l.kind, l.month)
@@ -245,7 +245,7 @@ test('a partner whose arrangement changes while rows come in keeps one arrangeme
   world.at('2026-09-01T10:00:00Z');
   await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
   await world.close();
-  expect(await world.sql(`SELECT DISTINCT month, arrangement FROM entries ORDER BY month`)).toEqual([
+  expect(await world.sql(`SELECT DISTINCT month, arrangement FROM ledger_rows ORDER BY month`)).toEqual([
     { month: '2026-07', arrangement: 'invoicing' },
     { month: '2026-08', arrangement: 'connected_account' },
   ]);

@@ -105,7 +105,7 @@ test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every st
 const DAMAGES: readonly [what: string, statement: string, broken: string][] = [
   [
     'a row that is lost',
-    `DELETE FROM entries WHERE entry_id = (SELECT min(entry_id) FROM entries)`,
+    `DELETE FROM ledger_rows WHERE entry_id = (SELECT min(entry_id) FROM ledger_rows)`,
     'documents are their rows, by partner, month, currency and arrangement',
   ],
   [

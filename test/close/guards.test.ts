@@ -71,7 +71,7 @@ for (const table of [
   'document_lines',
   'credit_applications',
   'closed_months',
-  'entries',
+  'ledger_rows',
   'issuer_versions',
 ]) {
   test(`what stands in ${table} is never edited, deleted or emptied`, async () => {
@@ -114,18 +114,18 @@ for (const [rule, statement, constraint] of refusedMonths) {
 
 /** A row as a program without the ledger's lock would write it. */
 const row = (month: string, posted: string) => `
-  INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+  INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
                        invoice_amount, time_zone, month, arrangement, recorded_at)
   VALUES ('p-1', '${posted}', 'quote_accepted', 'forgotten', 'parking', 'USD', '2026-06-10', 1, 0, 1, 'UTC', '${month}',
           'invoicing', now())`;
 
-test('a row for a closed month is refused, whoever forgot the lock: entries_month_open', async () => {
-  expect(await violated(row('2026-06', '2026-06'))).toBe('entries_month_open');
-  expect(await violated(row('2026-05', '2026-05'))).toBe('entries_month_open');
+test('a row for a closed month is refused, whoever forgot the lock: ledger_rows_month_open', async () => {
+  expect(await violated(row('2026-06', '2026-06'))).toBe('ledger_rows_month_open');
+  expect(await violated(row('2026-05', '2026-05'))).toBe('ledger_rows_month_open');
 });
 
-test('a row that posts before its own month is refused: entries_posted_in_own_month_or_later', async () => {
-  expect(await violated(row('2026-08', '2026-07'))).toBe('entries_posted_in_own_month_or_later');
+test('a row that posts before its own month is refused: ledger_rows_posted_in_own_month_or_later', async () => {
+  expect(await violated(row('2026-08', '2026-07'))).toBe('ledger_rows_posted_in_own_month_or_later');
 });
 
 test('the same line twice, or one without rows, is refused: line_once, line_has_rows', async () => {

@@ -9,7 +9,7 @@ const BILLED = `
   SELECT e.*, m.month AS billed_in,
          (SELECT count(*) FROM closed_months c
           WHERE e.posted_month <= c.month AND (c.previous IS NULL OR e.posted_month > c.previous)) AS times_billed
-  FROM entries e
+  FROM ledger_rows e
   LEFT JOIN closed_months m
     ON e.posted_month <= m.month AND (m.previous IS NULL OR e.posted_month > m.previous)`;
 

@@ -90,7 +90,7 @@ export function inMajorUnits(minor: number, digits: number): string {
 /** What the ledger really holds, in the model's terms. */
 export async function ledgerTotals(world: World): Promise<{ rows: number; totals: Record<string, number> }> {
   const sums = await world.sql<{ partner_id: string; currency: Currency; count: number; rest: string }>(
-    `SELECT partner_id, currency, count(*)::int AS count, sum(invoice_amount)::text AS rest FROM entries GROUP BY 1, 2`,
+    `SELECT partner_id, currency, count(*)::int AS count, sum(invoice_amount)::text AS rest FROM ledger_rows GROUP BY 1, 2`,
   );
   return {
     rows: sums.reduce((total, { count }) => total + count, 0),

@@ -81,7 +81,7 @@ test('after all of it every check of verify holds', async () => {
 const rowsOf = (ids: readonly string[]) =>
   world.sql<{ quote_id: string; enrollment_id: string; accepted: boolean }>(
     `SELECT e.quote_id, e.enrollment_id, a.quote_id IS NOT NULL AS accepted
-     FROM entries e LEFT JOIN quote_acceptances a USING (partner_id, posted_month, entry_id)
+     FROM ledger_rows e LEFT JOIN quote_acceptances a USING (partner_id, posted_month, entry_id)
      WHERE e.quote_id = ANY ($1) ORDER BY e.quote_id COLLATE "C"`,
     [ids],
   );

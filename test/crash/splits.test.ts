@@ -78,7 +78,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     expect(differences).toBe(0);
     const found = { ...(last?.json() as object), invoices: undefined };
     const counts = await world.sql(
-      `SELECT (SELECT count(*)::int FROM processor_movements) AS movements, (SELECT count(*)::int FROM routed_shares) AS shares,
+      `SELECT (SELECT count(*)::int FROM balance_transactions) AS movements, (SELECT count(*)::int FROM share_allocations) AS shares,
               (SELECT count(*)::int FROM payout_contents) AS paid_out,
               (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
               (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,

@@ -141,7 +141,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   }));
   const rows = await world.sql(
     `SELECT kind, partner_id, coalesce(reversal_id, requote_id, quote_id) AS own_id, posted_month, month, spot_price
-     FROM entries ORDER BY partner_id, kind, own_id`,
+     FROM ledger_rows ORDER BY partner_id, kind, own_id`,
   );
   const received = new Set(mail.mails.map((each) => each.parsed.messageId ?? '').filter(isOfDocument));
   const links = stripe.activeLinks().map(({ metadata, line_items }) => ({ metadata, line_items }));
@@ -149,7 +149,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   links.sort((one, other) => byInvoice(one).localeCompare(byInvoice(other)));
   const payments = await world.sql(
     `SELECT p.amount, p.currency, p.method, b.partner_id, b.applied, b.reversed,
-            (SELECT count(*) FROM payment_sightings s WHERE s.payment_id = p.payment_id) AS sightings
+            (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id) AS sightings
      FROM payments p JOIN payment_balances b USING (payment_id) ORDER BY p.reference`,
   );
   // A rollback skips numbers.

@@ -149,18 +149,18 @@ async function payAndTakeBack(world: World): Promise<void> {
 }
 
 const FILLED = [
-  ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'entries', 'closed_months'],
+  ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'ledger_rows', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
-  ...['payment_links', 'instruction_versions', 'drawings', 'sendings'],
+  ...['payment_links', 'instruction_versions', 'document_pdfs', 'sendings'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
-  ...['payment_sightings', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
+  ...['payment_sources', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
   ...['payment_reinstatements', 'payouts', 'payout_settlements', 'payout_payments', 'processor_events'],
   ...['processor_event_outcomes', 'disputes', 'dispute_outcomes'],
   ...['api_clients', 'client_secrets', 'client_revocations', 'signing_keys', 'idempotency_keys'],
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
-  ...['settlement_files', 'settlement_lines', 'processor_movements', 'processor_readings', 'routed_shares'],
+  ...['settlement_files', 'settlement_lines', 'balance_transactions', 'processor_readings', 'share_allocations'],
   ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
   ...['payout_contents', 'account_payouts'],
 ];
@@ -365,10 +365,10 @@ describe('while a backup is written', () => {
     });
     const seen: unknown[] = [];
     do {
-      seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['entries']);
+      seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['ledger_rows']);
     } while (!imported);
     expect(await importing).toMatchObject({ accepted: 3_000 });
-    seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['entries']);
+    seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['ledger_rows']);
     expect([...new Set(seen)]).toEqual([0, 3_000]);
   });
 
@@ -462,7 +462,7 @@ describe('of a file that is not whole, nothing is restored:', () => {
     [
       'one with a row left out',
       () => changed(backup, (lines) => lines.filter((line) => !line.startsWith('p-3\t')), true),
-      /not hold all rows of partners, partner_arrangements, policies, entries/,
+      /not hold all rows of partners, partner_arrangements, policies, ledger_rows/,
     ],
     [
       'one with a line too many',
@@ -618,13 +618,13 @@ describe("an older program's backup", () => {
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
     await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);
     await sql(
-      `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
+      `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
                             partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
        SELECT 'p-1', '2026-07', 'quote_accepted', 'q-old-' || n, 'parking', 'USD', '2026-07-15T12:00:00Z', 10, 2, 8,
               'America/New_York', '2026-07', 'invoicing', now()
        FROM generate_series(1, 20) AS n`,
     );
-    entries = (await contentOf({ sql }))['entries'];
+    entries = (await contentOf({ sql }))['ledger_rows'];
     older = await backUp({ database, environment });
     expect((await checkBackup(older, 'sandbox')).migrations).toEqual(OLDER);
     await closeOpened();
@@ -637,9 +637,13 @@ describe("an older program's backup", () => {
     const target = await open();
     const { proof, rows } = await restore(older, target.database);
     expect(proof).toMatchObject({ differences: 0 });
-    expect(rows).toMatchObject({ entries: 20 });
+    expect(rows).toMatchObject({ ledger_rows: 20 });
     const content = await contentOf(target);
-    expect(content).toMatchObject({ entries, migrations: [...MIGRATION_NAMES], entries_entry_id_seq: '21' });
+    expect(content).toMatchObject({
+      ledger_rows: entries,
+      migrations: [...MIGRATION_NAMES],
+      ledger_rows_entry_id_seq: '21',
+    });
     expect(await target.sql(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'reckoner%'`)).toEqual([]);
   });
 
@@ -658,7 +662,9 @@ describe("an older program's backup", () => {
   test('with rows that break a rule leaves nothing behind', async () => {
     const target = await emptyDatabase();
     const forged = changed(older, (lines) => lines.map((line) => line.replace('\t10\t2\t8\t', '\t10\t2\t9\t')), true);
-    await expect(restore(forged, target.database)).rejects.toMatchObject(refused('backup_invalid', /entries_balance/));
+    await expect(restore(forged, target.database)).rejects.toMatchObject(
+      refused('backup_invalid', /ledger_rows_balance/),
+    );
     expect(await target.sql(`SELECT FROM pg_namespace WHERE nspname LIKE 'reckoner%'`)).toEqual([]);
     expect(await target.sql(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).toEqual([]);
   });

@@ -202,8 +202,8 @@ describe('the acts of the program that lose a deadlock are done once', () => {
     let bytes = 0;
     const options = { skipInvalid: false, now: world.environment.now(), onProgress: (more: number) => (bytes += more) };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
-    expect(await sacrificed('entries', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
-    expect(await world.sql(`SELECT count(*)::int FROM entries`)).toEqual([{ count: 2 }]);
+    expect(await sacrificed('ledger_rows', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
+    expect(await world.sql(`SELECT count(*)::int FROM ledger_rows`)).toEqual([{ count: 2 }]);
     expect(bytes).toBe(2 * statSync(name).size);
   });
 });

@@ -114,7 +114,7 @@ describe('by a mail server', () => {
   test('the PDF that is attached is the one that is kept, to the byte', async () => {
     for (const { number, pdf } of await world.documents()) {
       const [kept] = await world.sql<{ pdf: Buffer; sha256: string }>(
-        `SELECT pdf, w.sha256 FROM drawings w JOIN documents USING (document_id) WHERE number = $1`,
+        `SELECT pdf, w.sha256 FROM document_pdfs w JOIN documents USING (document_id) WHERE number = $1`,
         [number],
       );
       const attached = attachment(mailOf(number).parsed, `${number}.pdf`);
@@ -250,7 +250,7 @@ describe('bank details', () => {
     expect(august).toContain('OUR BANK DETAILS HAVE CHANGED');
     expect(august).toContain('Account number: 999');
     expect(await monthOf('2026-09')).not.toContain('HAVE CHANGED');
-    expect(await world.sql(`SELECT instructions_changed FROM drawings ORDER BY document_id`)).toEqual([
+    expect(await world.sql(`SELECT instructions_changed FROM document_pdfs ORDER BY document_id`)).toEqual([
       { instructions_changed: false },
       { instructions_changed: true },
       { instructions_changed: false },

@@ -104,15 +104,15 @@ test('the same logo is kept once, and its content is never changed or taken away
 });
 
 /** Keeps a drawing of July's invoice as a program of that drawing version did. */
-async function keepDrawing(drawingVersion: number, libraries: Readonly<Record<string, string>>, pdf?: Buffer) {
+async function keepDrawing(rendererVersion: number, libraries: Readonly<Record<string, string>>, pdf?: Buffer) {
   await world.database.transaction(async (tx) => {
     const [row] = await readDocuments(tx, {});
     if (row === undefined) throw new Error('there is no document');
     const face = documentFace(row, { paymentLink: null, instructions: null, instructionsChanged: false });
-    const drawn = pdf ?? (await drawDocument(face, { version: drawingVersion }));
+    const drawn = pdf ?? (await drawDocument(face, { version: rendererVersion }));
     await recordDrawing(tx, {
       documentId: row.document_id,
-      drawingVersion,
+      rendererVersion,
       libraries,
       instructionVersionId: null,
       instructionsChanged: false,

@@ -44,7 +44,7 @@ test('in the last millisecond of a month it is that month’s, a millisecond lat
   expect((await late.get(`/api/v1/quote/${last}/accept`)).body['accepted_at']).toBe('2026-06-30T14:59:59.999Z');
   world.at('2026-06-30T15:00:00.000Z');
   expect((await late.get(`/api/v1/quote/${first}/accept`)).status).toBe(200);
-  const rows = await world.sql(`SELECT quote_id, month, posted_month FROM entries WHERE quote_id = ANY ($1)`, [
+  const rows = await world.sql(`SELECT quote_id, month, posted_month FROM ledger_rows WHERE quote_id = ANY ($1)`, [
     [last, first],
   ]);
   expect(new Map(rows.map((row) => [row['quote_id'], [row['month'], row['posted_month']]]))).toEqual(
@@ -65,7 +65,7 @@ test('of a closed month it posts to the earliest open one and keeps its own', as
   // A machine whose clock is behind: its instant is June's still.
   world.at('2026-06-30T20:30:00Z');
   expect((await caller.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
-  expect(await world.sql(`SELECT month, posted_month FROM entries WHERE quote_id = $1`, [id])).toEqual([
+  expect(await world.sql(`SELECT month, posted_month FROM ledger_rows WHERE quote_id = $1`, [id])).toEqual([
     { month: '2026-06', posted_month: '2026-07' },
   ]);
 });
@@ -88,7 +88,7 @@ test('while a close holds the ledger for longer than it waits, it answers 503 wi
   await holder.query('COMMIT');
   await holder.end();
   expect((await waiting).status).toBe(200);
-  expect(await world.sql(`SELECT FROM entries WHERE quote_id = $1`, [id])).toHaveLength(1);
+  expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = $1`, [id])).toHaveLength(1);
 });
 
 test('at random instants around the turn of months, with closes going on, each is recorded once and billed once', async () => {
@@ -137,7 +137,7 @@ test('at random instants around the turn of months, with closes going on, each i
     await world.close();
     const rows = await world.sql<{ quote_id: string; entries: number; wrong: number }>(
       `SELECT quote_id, count(*)::int AS entries, count(*) FILTER (WHERE posted_month < month)::int AS wrong
-       FROM entries WHERE quote_id = ANY ($1) GROUP BY quote_id`,
+       FROM ledger_rows WHERE quote_id = ANY ($1) GROUP BY quote_id`,
       [ids.flat()],
     );
     expect(rows).toHaveLength(ids.flat().length);

@@ -78,7 +78,7 @@ test(`${REQUESTS} hostile requests end in no failure of ours and record nothing`
   const counts = async () =>
     (
       await world.sql(
-        `SELECT (SELECT count(*) FROM entries) AS entries, (SELECT count(*) FROM quotes) AS quotes, (SELECT count(*) FROM requotes) AS requotes,
+        `SELECT (SELECT count(*) FROM ledger_rows) AS entries, (SELECT count(*) FROM quotes) AS quotes, (SELECT count(*) FROM requotes) AS requotes,
                 (SELECT count(*) FROM idempotency_keys) AS keys, (SELECT count(*) FROM api_clients) AS clients`,
       )
     )[0];

@@ -254,7 +254,7 @@ describe.skipIf(!there)('in a browser without JavaScript', () => {
 test('the PDF is the one that was sent, and the CSV has every row behind the document', async () => {
   const pdf = await fetch(`${served.url}${paths['due']}/invoice.pdf`);
   const [kept] = await world.sql<{ pdf: Buffer; number: string }>(
-    `SELECT pdf, number FROM drawings JOIN documents USING (document_id) WHERE partner_id = 'p-1' AND month = '2026-07'`,
+    `SELECT pdf, number FROM document_pdfs JOIN documents USING (document_id) WHERE partner_id = 'p-1' AND month = '2026-07'`,
   );
   expect(Buffer.from(await pdf.arrayBuffer()).equals(kept?.pdf ?? Buffer.alloc(0))).toBe(true);
   expect(pdf.headers.get('content-type')).toBe('application/pdf');

@@ -53,13 +53,13 @@ const rowsOf = (quoteId: string) =>
   world.sql<Record<string, string>>(
     `SELECT kind, requote_id, enrollment_id, spot_price::text, partner_cut::text, invoice_amount::text, month,
             posted_month, time_zone, arrangement, accepted_at
-     FROM entries WHERE quote_id = $1 ORDER BY entry_id`,
+     FROM ledger_rows WHERE quote_id = $1 ORDER BY entry_id`,
     [quoteId],
   );
 const counts = async () =>
   (
     await world.sql(
-      `SELECT (SELECT count(*) FROM entries)::int AS entries, (SELECT count(*) FROM quotes)::int AS quotes,
+      `SELECT (SELECT count(*) FROM ledger_rows)::int AS entries, (SELECT count(*) FROM quotes)::int AS quotes,
               (SELECT count(*) FROM requotes)::int AS requotes,
               (SELECT count(*) FROM quote_acceptances)::int + (SELECT count(*) FROM requote_acceptances)::int AS accepted`,
     )
@@ -333,7 +333,7 @@ describe('a requote', () => {
     }
     const [sums] = await world.sql(
       `SELECT sum(spot_price)::text AS spot, sum(partner_cut)::text AS cut, sum(invoice_amount)::text AS rest
-       FROM entries WHERE quote_id = $1`,
+       FROM ledger_rows WHERE quote_id = $1`,
       [quoteId],
     );
     // 777.77 × 8.5 % = 66.11045, and 30 % of 66.11 = 19.833

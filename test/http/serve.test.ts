@@ -168,7 +168,7 @@ test('asked to stop, it finishes what it has begun and takes nothing new', async
   });
   expect((await answer).status).toBe(200);
   expect(await exit).toEqual([0, null]);
-  expect(await world.sql(`SELECT FROM entries WHERE quote_id = $1`, [made.body['quote_id']])).toHaveLength(1);
+  expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = $1`, [made.body['quote_id']])).toHaveLength(1);
 });
 
 test('killed in the middle of acceptances, it has recorded each whole or not at all', async () => {
@@ -192,7 +192,7 @@ test('killed in the middle of acceptances, it has recorded each whole or not at 
   setTimeout(() => child.kill('SIGKILL'), 25);
   const statuses = await Promise.all(answers);
   const recorded = await world.sql<{ quote_id: string; accepted: boolean }>(
-    `SELECT e.quote_id, a.quote_id IS NOT NULL AS accepted FROM entries e LEFT JOIN quote_acceptances a USING (quote_id) WHERE e.quote_id = ANY ($1)`,
+    `SELECT e.quote_id, a.quote_id IS NOT NULL AS accepted FROM ledger_rows e LEFT JOIN quote_acceptances a USING (quote_id) WHERE e.quote_id = ANY ($1)`,
     [ids],
   );
   // Whoever was told so is in the ledger, once; nobody is there half.
@@ -204,7 +204,7 @@ test('killed in the middle of acceptances, it has recorded each whole or not at 
   const again = await serve();
   const back = await callerWith(again.url, caller.credentials);
   for (const id of ids) expect((await back.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
-  expect(await world.sql(`SELECT FROM entries WHERE quote_id = ANY ($1)`, [ids])).toHaveLength(30);
+  expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = ANY ($1)`, [ids])).toHaveLength(30);
 });
 
 test('clients are listed with what is live of them, and their secrets are shown once only', async () => {
@@ -259,9 +259,9 @@ test('what happens on a connected account is read there when a webhook hints at 
     const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` };
     return ask(`${url}/webhooks/stripe?account=${account}`, { method: 'POST', headers, body });
   };
-  const found = () => world.sql(`SELECT quote_id, amount::text, found_by FROM routed_shares`);
+  const found = () => world.sql(`SELECT quote_id, amount::text, matched_by FROM share_allocations`);
   expect((await tell('evt_1', 'acct_1')).status).toBe(200);
-  await expect.poll(found, { timeout: 60_000 }).toEqual([{ quote_id: 'q-split', amount: '7', found_by: 'metadata' }]);
+  await expect.poll(found, { timeout: 60_000 }).toEqual([{ quote_id: 'q-split', amount: '7', matched_by: 'metadata' }]);
   // Again, another of the same payment, and one of an account that is none of ours.
   for (const [id, account] of [
     ['evt_1', 'acct_1'],

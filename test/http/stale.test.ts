@@ -25,7 +25,7 @@ test('a requote that waits behind others is not accepted after its quote was rev
   await blocker.connect();
   await blocker.query('BEGIN');
   await blocker.query(
-    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at,
+    `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at,
        spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
      SELECT 'p-1', '2026-08', 'quote_accepted', id, 'e-x', 'ticket-protection', 'USD', '2026-08-03T09:00:00Z', 21.25, 6.38,
             14.87, 'America/New_York', '2026-08', 'invoicing', now() FROM unnest($1::text[]) AS id`,
@@ -45,7 +45,7 @@ test('a requote that waits behind others is not accepted after its quote was rev
   await blocker.query('ROLLBACK');
   await blocker.end();
   const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-  const rows = await world.sql<{ kind: string }>(`SELECT kind FROM entries WHERE quote_id = $1 ORDER BY entry_id`, [
+  const rows = await world.sql<{ kind: string }>(`SELECT kind FROM ledger_rows WHERE quote_id = $1 ORDER BY entry_id`, [
     id,
   ]);
   // On a machine in a hurry it may have been recorded before the reversal; after it, never.

@@ -47,7 +47,7 @@ const requoted = async (caller: Caller, id: string, insured_amount: string) =>
   (await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount })).body['requote_id'] as string;
 const acceptingRequote = (caller: Caller, id: string) => caller.get(`/api/v1/requote/${id}/accept`);
 const rowsOf = async (ids: readonly string[]) =>
-  (await world.sql<{ id: string }>(`SELECT quote_id AS id FROM entries WHERE quote_id = ANY ($1)`, [ids])).map(
+  (await world.sql<{ id: string }>(`SELECT quote_id AS id FROM ledger_rows WHERE quote_id = ANY ($1)`, [ids])).map(
     ({ id }) => id,
   );
 const outcome = ({ status, body }: Answer) => [status, body['code'] ?? 'accepted'];
@@ -144,9 +144,9 @@ test('one that the database refuses fails by itself, and succeeds once the reaso
   const poison = ids[7] ?? '';
   await world.sql(`CREATE FUNCTION refuse_one() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN IF NEW.quote_id = '${poison}' THEN RAISE EXCEPTION 'not this one'; END IF; RETURN NEW; END $$`);
-  await world.sql(`CREATE TRIGGER refuse_one BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION refuse_one()`);
+  await world.sql(`CREATE TRIGGER refuse_one BEFORE INSERT ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_one()`);
   const answers = await Promise.all(ids.map((id) => accepting(harbour, id)));
-  await world.sql(`DROP TRIGGER refuse_one ON entries`);
+  await world.sql(`DROP TRIGGER refuse_one ON ledger_rows`);
   await world.sql(`DROP FUNCTION refuse_one`);
   expect(answers.map(outcome)).toEqual(ids.map((id) => (id === poison ? [500, 'internal'] : [200, 'accepted'])));
   expect(await rowsOf([poison])).toEqual([]);
@@ -212,7 +212,7 @@ test('one whose row somebody else is about to record waits by itself, and its ne
   const ids = await quotesOf(caller, 20);
   const held = ids[3] ?? '';
   const release = await holding(
-    `INSERT INTO entries (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
+    `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
        partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
      VALUES ('p-1', '2026-08', 'quote_accepted', '${held}', 'ticket-protection', 'USD', '2026-08-01T10:00:00Z', 21.25, 6.38,
        14.87, 'America/New_York', '2026-08', 'invoicing', now())`,

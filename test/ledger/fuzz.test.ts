@@ -253,7 +253,9 @@ test(
       writeFileSync(name, bytes);
       await tried(bytes, round, async () => {
         const before = await size(world);
-        const [books] = await world.sql<{ spot: string }>(`SELECT coalesce(sum(spot_price), 0) AS spot FROM entries`);
+        const [books] = await world.sql<{ spot: string }>(
+          `SELECT coalesce(sum(spot_price), 0) AS spot FROM ledger_rows`,
+        );
         const report = await world.importFiles([name], { skipInvalid, rejects });
         const { accepted, duplicates, rejected, errors } = report;
         expect(await size(world)).toBe(before + accepted);
@@ -283,7 +285,7 @@ test(
           (sum, each) => sum.plus(each),
           new Decimal(0),
         );
-        const [after] = await world.sql<{ spot: string }>(`SELECT sum(spot_price) AS spot FROM entries`);
+        const [after] = await world.sql<{ spot: string }>(`SELECT sum(spot_price) AS spot FROM ledger_rows`);
         expect(new Decimal(after?.spot ?? 0).minus(books?.spot ?? 0).toFixed()).toBe(spot.toFixed());
         // The same file again is nothing new. (A reversal that came too early is no longer too early then.)
         if (rejected > 0) return;

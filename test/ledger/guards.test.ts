@@ -14,14 +14,14 @@ beforeAll(async () => {
 afterAll(() => world.end());
 
 const CHANGES = [
-  `UPDATE entries SET spot_price = 1, partner_cut = 0, invoice_amount = 1`,
-  `UPDATE entries SET posted_month = '2026-09'`,
-  `UPDATE entries SET quote_id = quote_id`,
-  `DELETE FROM entries`,
-  `DELETE FROM entries WHERE quote_id = 'kept'`,
-  `TRUNCATE entries`,
-  `TRUNCATE entries RESTART IDENTITY CASCADE`,
-  `MERGE INTO entries e USING partners p ON p.partner_id = e.partner_id WHEN MATCHED THEN DELETE`,
+  `UPDATE ledger_rows SET spot_price = 1, partner_cut = 0, invoice_amount = 1`,
+  `UPDATE ledger_rows SET posted_month = '2026-09'`,
+  `UPDATE ledger_rows SET quote_id = quote_id`,
+  `DELETE FROM ledger_rows`,
+  `DELETE FROM ledger_rows WHERE quote_id = 'kept'`,
+  `TRUNCATE ledger_rows`,
+  `TRUNCATE ledger_rows RESTART IDENTITY CASCADE`,
+  `MERGE INTO ledger_rows e USING partners p ON p.partner_id = e.partner_id WHEN MATCHED THEN DELETE`,
 ];
 
 describe('the ledger is append-only', () => {
@@ -37,9 +37,9 @@ describe('the ledger is append-only', () => {
       const before = await ledger(world);
       // Other tables refer to the rows, so that without CASCADE no trigger is asked.
       await expect(world.sql(change)).rejects.toMatchObject(
-        change === 'TRUNCATE entries'
+        change === 'TRUNCATE ledger_rows'
           ? { code: '0A000' } // feature_not_supported: cannot truncate a table referenced in a foreign key constraint
-          : { code: '23000', constraint: 'entries_append_only' },
+          : { code: '23000', constraint: 'ledger_rows_append_only' },
       );
       expect(await ledger(world)).toEqual(before);
     });
@@ -84,7 +84,7 @@ async function insert(overrides: Record<string, string | null>): Promise<unknown
   const entry = { ...ENTRY, ...overrides };
   const names = Object.keys(entry);
   const values = names.map((_, index) => `$${index + 1}`).join(', ');
-  return world.sql(`INSERT INTO entries (${names.join(', ')}) VALUES (${values})`, Object.values(entry));
+  return world.sql(`INSERT INTO ledger_rows (${names.join(', ')}) VALUES (${values})`, Object.values(entry));
 }
 
 const amounts = (spot_price: string, partner_cut: string, invoice_amount: string) => ({
@@ -95,31 +95,31 @@ const amounts = (spot_price: string, partner_cut: string, invoice_amount: string
 
 describe('the database refuses, also from the owner,', () => {
   const refused: readonly [what: string, constraint: string, overrides: Record<string, string | null>][] = [
-    ['a row that does not balance', 'entries_balance', amounts('10', '3', '6.99')],
-    ['a quote below zero', 'entries_sign', amounts('-10', '-3', '-7')],
-    ['a quote with a negative cut', 'entries_sign', amounts('7', '-3', '10')],
-    ['a reversal above zero', 'entries_sign', { kind: 'reversal', reversal_id: 'rv' }],
-    ['a tenth of a cent', 'entries_minor_digits', amounts('10.001', '3', '7.001')],
-    ['half a yen', 'entries_minor_digits', { currency: 'JPY', ...amounts('1', '0.5', '0.5') }],
-    ['four digits of a dinar', 'entries_minor_digits', { currency: 'KWD', ...amounts('0.0001', '0', '0.0001') }],
+    ['a row that does not balance', 'ledger_rows_balance', amounts('10', '3', '6.99')],
+    ['a quote below zero', 'ledger_rows_sign', amounts('-10', '-3', '-7')],
+    ['a quote with a negative cut', 'ledger_rows_sign', amounts('7', '-3', '10')],
+    ['a reversal above zero', 'ledger_rows_sign', { kind: 'reversal', reversal_id: 'rv' }],
+    ['a tenth of a cent', 'ledger_rows_minor_digits', amounts('10.001', '3', '7.001')],
+    ['half a yen', 'ledger_rows_minor_digits', { currency: 'JPY', ...amounts('1', '0.5', '0.5') }],
+    ['four digits of a dinar', 'ledger_rows_minor_digits', { currency: 'KWD', ...amounts('0.0001', '0', '0.0001') }],
     [
       'five digits of a unidad de fomento',
-      'entries_minor_digits',
+      'ledger_rows_minor_digits',
       { currency: 'CLF', ...amounts('0.00001', '0', '0.00001') },
     ],
-    ['zeros behind the digits of its currency', 'entries_minor_digits', amounts('10.000', '3', '7')],
-    ['10^15', 'entries_amount_limit', amounts('1000000000000000', '0', '1000000000000000')],
-    ['infinity', 'entries_amount_limit', amounts('Infinity', '0', 'Infinity')],
-    ['what is not a number', 'entries_amount_limit', amounts('NaN', '0', 'NaN')],
-    ['a kind that nobody knows', 'entries_kind_has_ids', { kind: 'refund' }],
-    ['a quote with a requote', 'entries_kind_has_ids', { requote_id: 'rq' }],
-    ['a requote without an id', 'entries_kind_has_ids', { kind: 'requote_accepted' }],
-    ['a reversal without an id', 'entries_kind_has_ids', { kind: 'reversal', ...amounts('0', '0', '0') }],
-    ['an arrangement that nobody knows', 'entries_arrangement_known', { arrangement: 'barter' }],
-    ['a row billed before its own month', 'entries_posted_in_own_month_or_later', { month: '2026-08' }],
-    ['a row that is there', 'entries_known_once', { quote_id: 'kept' }],
-    ['a policy that its partner does not sell', 'entries_policy_known', { policy_id: 'cancellation' }],
-    ['a partner that nobody imported', 'entries_policy_known', { partner_id: 'p-9' }],
+    ['zeros behind the digits of its currency', 'ledger_rows_minor_digits', amounts('10.000', '3', '7')],
+    ['10^15', 'ledger_rows_amount_limit', amounts('1000000000000000', '0', '1000000000000000')],
+    ['infinity', 'ledger_rows_amount_limit', amounts('Infinity', '0', 'Infinity')],
+    ['what is not a number', 'ledger_rows_amount_limit', amounts('NaN', '0', 'NaN')],
+    ['a kind that nobody knows', 'ledger_rows_kind_has_ids', { kind: 'refund' }],
+    ['a quote with a requote', 'ledger_rows_kind_has_ids', { requote_id: 'rq' }],
+    ['a requote without an id', 'ledger_rows_kind_has_ids', { kind: 'requote_accepted' }],
+    ['a reversal without an id', 'ledger_rows_kind_has_ids', { kind: 'reversal', ...amounts('0', '0', '0') }],
+    ['an arrangement that nobody knows', 'ledger_rows_arrangement_known', { arrangement: 'barter' }],
+    ['a row billed before its own month', 'ledger_rows_posted_in_own_month_or_later', { month: '2026-08' }],
+    ['a row that is there', 'ledger_rows_known_once', { quote_id: 'kept' }],
+    ['a policy that its partner does not sell', 'ledger_rows_policy_known', { policy_id: 'cancellation' }],
+    ['a partner that nobody imported', 'ledger_rows_policy_known', { partner_id: 'p-9' }],
   ];
   for (const [what, constraint, overrides] of refused) {
     test(`${what}: ${constraint}`, async () => {
@@ -133,11 +133,11 @@ describe('the database refuses, also from the owner,', () => {
     expect(await ledger(world, 'right')).toHaveLength(1);
   });
 
-  test('a row of a month that is closed, or of one before it: entries_month_open', async () => {
+  test('a row of a month that is closed, or of one before it: ledger_rows_month_open', async () => {
     expect(await world.close('2026-07')).toEqual(['2026-07']);
     for (const month of ['2026-07', '2026-06', '2019-01']) {
       await expect(insert({ quote_id: 'too-late', month, posted_month: month })).rejects.toMatchObject({
-        constraint: 'entries_month_open',
+        constraint: 'ledger_rows_month_open',
       });
     }
     await insert({ quote_id: 'in-time', posted_month: '2026-08' });

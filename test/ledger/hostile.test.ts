@@ -82,13 +82,13 @@ describe('bytes that mean something to somebody else', () => {
     [
       'SQL in a field name',
       'sql.ndjson',
-      ndjson({ "x'); DROP TABLE entries; --": 1 }),
-      ["1 x'); DROP TABLE entries; -- field_unknown"],
+      ndjson({ "x'); DROP TABLE ledger_rows; --": 1 }),
+      ["1 x'); DROP TABLE ledger_rows; -- field_unknown"],
     ],
     [
       'SQL in an amount',
       'sql2.ndjson',
-      ndjson(quote({ spotPrice: "0'); DROP TABLE entries; --" })),
+      ndjson(quote({ spotPrice: "0'); DROP TABLE ledger_rows; --" })),
       ['1 spotPrice amount_malformed'],
     ],
     ['the constructor', 'constructor.ndjson', '{"constructor":{"prototype":{}}}\n', ['1 constructor field_unknown']],
@@ -293,7 +293,7 @@ describe('files as other programs write them', () => {
         skipInvalid: false,
         now: world.environment.now(),
       });
-      const entries = await query(tx, `SELECT quote_id, spot_price, partner_cut, invoice_amount FROM entries`);
+      const entries = await query(tx, `SELECT quote_id, spot_price, partner_cut, invoice_amount FROM ledger_rows`);
       return { accepted: report.accepted, errors: report.errors, entries };
     });
     const entry = { quote_id: 'foreign', spot_price: '10', partner_cut: '3', invoice_amount: '7' };
@@ -308,7 +308,7 @@ describe('files as other programs write them', () => {
       const name = world.file('zero.ndjson', text);
       const given = { skipInvalid: false, now: world.environment.now() };
       expect(await importRows(tx, [{ name, format: 'ndjson' }], given)).toMatchObject({ accepted: 2, errors: [] });
-      return query(tx, `SELECT DISTINCT spot_price + 0 AS spot, partner_cut AS cut FROM entries`);
+      return query(tx, `SELECT DISTINCT spot_price + 0 AS spot, partner_cut AS cut FROM ledger_rows`);
     });
     expect((await undone).map((each) => JSON.stringify(each).includes('-'))).toEqual([false]);
   });

@@ -21,7 +21,7 @@ const BAD: readonly [id: string, why: string][] = [
   ['q\\N', 'holds a backslash'],
   ['q,1', 'holds a comma'],
   ['q"1', 'holds a quotation mark'],
-  ["q';DROP TABLE entries;--", 'holds SQL'],
+  ["q';DROP TABLE ledger_rows;--", 'holds SQL'],
   ['=cmd|A1', 'is a spreadsheet formula'],
   ['é', 'holds an accent'],
   ['q１', 'holds a full-width digit'],

@@ -31,14 +31,14 @@ export function ledger(world: World, quoteId?: unknown): Promise<Entry[]> {
     `SELECT partner_id, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
             to_char(accepted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS accepted_at,
             spot_price::text, partner_cut::text, invoice_amount::text, time_zone, month, posted_month, arrangement
-     FROM entries WHERE $1::text IS NULL OR quote_id = $1 ORDER BY entry_id`,
+     FROM ledger_rows WHERE $1::text IS NULL OR quote_id = $1 ORDER BY entry_id`,
     [quoteId ?? null],
   );
 }
 
 /** How many rows the ledger has. */
 export async function size(world: World): Promise<number> {
-  const [counted] = await world.sql<{ rows: string }>('SELECT count(*) AS rows FROM entries');
+  const [counted] = await world.sql<{ rows: string }>('SELECT count(*) AS rows FROM ledger_rows');
   return Number(counted?.rows);
 }
 

@@ -180,7 +180,7 @@ test('no quote of theirs was ever taken below zero', async () => {
   const [checked] = await world.sql<{ quotes: string; below: string }>(
     `SELECT count(*) AS quotes, count(*) FILTER (WHERE least(spot, cut, share) < 0) AS below
      FROM (SELECT sum(spot_price) AS spot, sum(partner_cut) AS cut, sum(invoice_amount) AS share
-           FROM entries GROUP BY partner_id, quote_id) AS sums`,
+           FROM ledger_rows GROUP BY partner_id, quote_id) AS sums`,
   );
   expect(Number(checked?.quotes)).toBeGreaterThan(5);
   expect(checked?.below).toBe('0');

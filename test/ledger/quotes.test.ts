@@ -21,7 +21,7 @@ const back = (of: Row, spotPrice: string, partnerCut: string, invoiceAmount: str
 /** What is left of a quote: its three amounts over all its rows. */
 async function left(of: Row): Promise<number[]> {
   const [sums] = await world.sql<{ amounts: string[] }>(
-    `SELECT ARRAY[sum(spot_price), sum(partner_cut), sum(invoice_amount)] AS amounts FROM entries WHERE quote_id = $1`,
+    `SELECT ARRAY[sum(spot_price), sum(partner_cut), sum(invoice_amount)] AS amounts FROM ledger_rows WHERE quote_id = $1`,
     [of['quote_id']],
   );
   return (sums?.amounts ?? []).map(Number);

@@ -175,7 +175,7 @@ describe('in whatever order they come, at once or one by one, the books end the 
       for (const [index, order] of orders.entries()) {
         // Each order from the same beginning: what was recorded is taken away behind the program's back.
         await own.sql('SET session_replication_role = replica');
-        await own.sql(`TRUNCATE payments, payment_sightings, payment_applications, payment_unapplications, payment_reversals,
+        await own.sql(`TRUNCATE payments, payment_sources, payment_applications, payment_unapplications, payment_reversals,
           payment_reinstatements, payment_assignments, payment_suggestions, processor_events, processor_event_outcomes,
           disputes, dispute_outcomes, small_differences, payouts, payout_settlements, payout_payments, bank_line_outcomes CASCADE`);
         await own.sql('SET session_replication_role = origin');

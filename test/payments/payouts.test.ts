@@ -65,14 +65,14 @@ test('a fee that no processor keeps is not booked: which payments came, a person
   const other = stripePayment({ invoice: inv(1), amount: 125000, key: 'FEE2', on: '2026-10-06' });
   await books.events([one.completed(), other.completed()]);
   const line = await payout('2026-10-09', '10.00', one.ids.intent);
-  expect(line).toMatchObject({ outcome: 'payout', needs_person: true, why: expect.stringMatching(/payment settle/) });
+  expect(line).toMatchObject({ outcome: 'payout', needs_review: true, why: expect.stringMatching(/payment settle/) });
   expect(await settled(one.ids.intent)).toBeUndefined();
   expect(await books.payments()).toHaveLength(4);
   await settle([one.ids.intent]);
   expect(await settled(one.ids.intent)).toEqual({ gross: '980.50', fees: '970.50' });
   // More than was with the processor: nothing new came in either.
   const more = await payout('2026-10-10', '2000.00', other.ids.intent);
-  expect(more).toMatchObject({ outcome: 'payout', needs_person: true });
+  expect(more).toMatchObject({ outcome: 'payout', needs_review: true });
   expect(await refusalOf(settle([other.ids.intent]))).toBe('payout_not_settled');
   expect(await books.payments()).toHaveLength(4);
   await payout('2026-10-11', '1220.00', other.ids.intent);
@@ -86,7 +86,7 @@ test('a payment that a payout brought already is not brought, or paid, once more
   const payments = (await books.payments()).length;
   expect(await payout('2026-10-10', '75.00', linked.ids.intent)).toMatchObject({
     outcome: 'payout',
-    needs_person: true,
+    needs_review: true,
   });
   expect(await books.payments()).toHaveLength(payments);
 });
@@ -94,7 +94,7 @@ test('a payment that a payout brought already is not brought, or paid, once more
 test('a payout of the day before its payment does not bring it', async () => {
   const linked = stripePayment({ invoice: inv(7), amount: 12010, key: 'EARLY', on: '2026-10-10' });
   await books.events([linked.completed()]);
-  expect(await payout('2026-10-09', '120.10', linked.ids.intent)).toMatchObject({ needs_person: true });
+  expect(await payout('2026-10-09', '120.10', linked.ids.intent)).toMatchObject({ needs_review: true });
   expect(await refusalOf(settle([linked.ids.intent]))).toBe('payout_not_settled');
 });
 
@@ -106,6 +106,6 @@ test('nor does a payout bring what was recorded by mistake', async () => {
     reference: 'pi_MISTAKEN1',
   });
   await books.reverse({ paymentId, kind: 'mistake' });
-  expect(await payout('2026-10-15', '60.00', 'pi_MISTAKEN1')).toMatchObject({ outcome: 'payout', needs_person: true });
+  expect(await payout('2026-10-15', '60.00', 'pi_MISTAKEN1')).toMatchObject({ outcome: 'payout', needs_review: true });
   expect(await refusalOf(settle(['pi_MISTAKEN1']))).toBe('payout_not_settled');
 });

@@ -52,7 +52,7 @@ describe('a payment by hand and a line of the bank', () => {
     const { paymentId } = await books.record({ amount: '310', partnerId: 'p-3', reference: 'FT-8812345' });
     const report = await bank(`2026-10-14,310.00,USD,0001,B-3,FT-8812345 ${inv(1)},Harbour Lights Ticketing,`);
     expect(report.new_lines).toMatchObject([
-      { outcome: 'payment', same_as: [paymentId], applied: [], needs_person: true, suggested: [{ number: inv(1) }] },
+      { outcome: 'payment', same_as: [paymentId], applied: [], needs_review: true, suggested: [{ number: inv(1) }] },
     ]);
   });
 
@@ -69,7 +69,7 @@ describe('a payment by hand and a line of the bank', () => {
     const byPhone = await books.record({ amount: '1500', number: inv(10), reference: 'confirmed by phone' });
     const line = `2026-10-15,1500.00,USD,0001,B-7,${inv(10)},Société Théâtrale du Nord,`;
     const report = await bank(line);
-    expect(report.new_lines).toMatchObject([{ outcome: 'payment', same_as: [byPhone.paymentId], needs_person: true }]);
+    expect(report.new_lines).toMatchObject([{ outcome: 'payment', same_as: [byPhone.paymentId], needs_review: true }]);
     const payment_id = report.new_lines[0]?.payment_id ?? 0;
     expect(await books.payment(payment_id)).toMatchObject({
       unapplied: '1500.00',
@@ -124,7 +124,7 @@ describe('one line under two names of its account', () => {
       duplicateOf: paid.new_lines[0]?.payment_id ?? 0,
     });
     const returned = await bank(...twice(`2026-10-15,-120.10,USD,0001,B-22,RETURN R01 ${inv(7)},,`));
-    expect(returned.new_lines).toMatchObject([{ outcome: 'return' }, { outcome: 'ignored', needs_person: true }]);
+    expect(returned.new_lines).toMatchObject([{ outcome: 'return' }, { outcome: 'ignored', needs_review: true }]);
     expect(await books.balance(inv(7))).toMatchObject({ amount_paid: '0.00' });
   });
 
@@ -132,7 +132,7 @@ describe('one line under two names of its account', () => {
     const payout = '2026-10-14,55.00,USD,0001,PO-77,STRIPE TRANSFER,Stripe,';
     await bank(payout);
     const again = await bank(payout.replace(',0001,', ',0002,'));
-    expect(again.new_lines).toMatchObject([{ outcome: 'ignored', needs_person: true }]);
+    expect(again.new_lines).toMatchObject([{ outcome: 'ignored', needs_review: true }]);
     expect(await books.sql(`SELECT count(*)::int AS payouts FROM payouts`)).toEqual([{ payouts: 1 }]);
   });
 });

@@ -156,7 +156,12 @@ test('a connected account lacks a key, then a first reading, unless its settleme
   await world.partners([
     partner({ ...connected, connected_account_id: 'acct_1' }),
     partner({ partner_id: 'p-2', ...connected, connected_account_id: 'acct_2' }),
-    partner({ partner_id: 'p-3', ...connected, connected_account_id: 'acct_3', movements_from: 'settlement_file' }),
+    partner({
+      partner_id: 'p-3',
+      ...connected,
+      connected_account_id: 'acct_3',
+      balance_transactions_from: 'settlement_file',
+    }),
   ]);
   const connectedKeys = new Map([['acct_2', 'sk_test_acct2']]);
   expect(await gaps({}, { ...READY, connectedKeys })).toMatchObject([

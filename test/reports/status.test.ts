@@ -175,7 +175,12 @@ test('connected accounts: how far each is read, what was not routed as expected,
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([
     partner({ ...connected, connected_account_id: 'acct_1' }),
-    partner({ partner_id: 'p-2', ...connected, connected_account_id: 'acct_2', movements_from: 'settlement_file' }),
+    partner({
+      partner_id: 'p-2',
+      ...connected,
+      connected_account_id: 'acct_2',
+      balance_transactions_from: 'settlement_file',
+    }),
     partner({ partner_id: 'p-3', ...connected, connected_account_id: 'acct_3' }),
   ]);
   await world.rows([quote({ quote_id: 'came' }), quote({ quote_id: 'missing' })]);
@@ -187,9 +192,15 @@ test('connected accounts: how far each is read, what was not routed as expected,
   const found = await status();
   expect(found.connected).toEqual({
     accounts: [
-      { account: 'acct_1', partners: ['p-1'], movements_from: 'processor', read_to: null, followed: false },
-      { account: 'acct_2', partners: ['p-2'], movements_from: 'settlement_file', read_to: null, followed: false },
-      { account: 'acct_3', partners: ['p-3'], movements_from: 'processor', read_to: null, followed: false },
+      { account: 'acct_1', partners: ['p-1'], balance_transactions_from: 'processor', read_to: null, followed: false },
+      {
+        account: 'acct_2',
+        partners: ['p-2'],
+        balance_transactions_from: 'settlement_file',
+        read_to: null,
+        followed: false,
+      },
+      { account: 'acct_3', partners: ['p-3'], balance_transactions_from: 'processor', read_to: null, followed: false },
     ],
     // Of acct_3 nothing is to be expected yet.
     stale: ['acct_1'],
@@ -199,7 +210,7 @@ test('connected accounts: how far each is read, what was not routed as expected,
   });
   expect(found.attention).toEqual([
     "acct_1 of p-1 was never read. Run 'reckoner processor poll'; without a key (STRIPE_SECRET_KEY_acct_1) take in " +
-      'settlement files, and say so by movements_from.',
+      'settlement files, and say so by balance_transactions_from.',
     "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' shows which.",
     "1 movement on connected accounts of no known quote. 'reckoner reconcile' of their months names them.",
   ]);
@@ -214,7 +225,7 @@ test('an account that was not read for 48 hours needs a person, and not before',
      VALUES (now(), 'processor.read', 'acct_1', '{}', 'ada', 'desk', 'command')`,
   );
   await world.sql(
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
      SELECT 'acct_1', NULL, '2026-08-01T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
   );
   const stale = async (at: string) => {

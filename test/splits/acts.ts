@@ -37,9 +37,9 @@ interface Open {
 const openQuotes = ({ world }: History): Promise<Open[]> =>
   world.sql<Open & Record<string, unknown>>(
     `SELECT e.quote_id, e.currency,
-            ((sum(e.invoice_amount) - coalesce((SELECT sum(r.amount) FROM routed_shares r WHERE r.quote_id = e.quote_id), 0))
+            ((sum(e.invoice_amount) - coalesce((SELECT sum(r.amount) FROM share_allocations r WHERE r.quote_id = e.quote_id), 0))
               * CASE e.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END)::int AS units
-     FROM entries e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
+     FROM ledger_rows e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
   );
 
 /** What the program has reversed by itself, the model learns of. */
@@ -89,7 +89,7 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'a movement is matched by a person',
     weight: 2,
-    refusals: ['argument_invalid', 'movement_explained'],
+    refusals: ['argument_invalid', 'balance_transaction_explained'],
     async run(history) {
       const movement = pick(history, told.get(history) ?? []);
       const quote = pick(history, await openQuotes(history));
@@ -106,8 +106,8 @@ export const SPLIT_ACTS: readonly Act[] = [
     async run(history) {
       const { world } = history;
       const shares = await world.sql<{ movement: string; quote_id: string }>(
-        `SELECT m.id AS movement, r.quote_id FROM routed_shares r JOIN processor_movements m USING (movement_id)
-         ORDER BY r.routed_share_id`,
+        `SELECT m.id AS movement, r.quote_id FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+         ORDER BY r.share_allocation_id`,
       );
       const found = pick(history, shares);
       if (found === undefined) return false;
@@ -122,7 +122,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     async run(history) {
       const { world } = history;
       const months = await world.sql<{ month: Month }>(
-        `SELECT DISTINCT posted_month AS month FROM entries WHERE arrangement = 'connected_account' ORDER BY 1`,
+        `SELECT DISTINCT posted_month AS month FROM ledger_rows WHERE arrangement = 'connected_account' ORDER BY 1`,
       );
       const month = pick(history, months)?.month;
       if (month === undefined) return false;
@@ -132,13 +132,13 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'what was pulled back is reversed at a price that a person knows',
     weight: 1,
-    refusals: ['movement_not_reversible', 'argument_invalid'],
+    refusals: ['balance_transaction_not_reversible', 'argument_invalid'],
     async run(history) {
       const { world } = history;
       const back = await world.sql<{ movement: string; amount: string }>(
-        `SELECT m.id AS movement, (-m.net)::text AS amount FROM processor_movements m
-         WHERE m.kind = 'reversal' AND EXISTS (SELECT FROM routed_shares r WHERE r.movement_id = m.movement_id)
-         ORDER BY m.movement_id`,
+        `SELECT m.id AS movement, (-m.net)::text AS amount FROM balance_transactions m
+         WHERE m.kind = 'reversal' AND EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id)
+         ORDER BY m.balance_transaction_id`,
       );
       const found = pick(history, back);
       if (found === undefined) return false;
@@ -153,9 +153,9 @@ export const SPLIT_ACTS: readonly Act[] = [
       const { world, random } = history;
       const day = history.now.toISOString().slice(0, 10);
       const waiting = await world.sql<{ ids: string[]; amount: string }>(
-        `SELECT array_agg(m.id ORDER BY m.movement_id) AS ids, sum(m.net)::text AS amount FROM processor_movements m
+        `SELECT array_agg(m.id ORDER BY m.balance_transaction_id) AS ids, sum(m.net)::text AS amount FROM balance_transactions m
          WHERE m.account = '${ACCOUNT}' AND m.currency = 'USD' AND m.type <> 'payout'
-           AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.movement_id = m.movement_id)
+           AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
          HAVING sum(m.net) > 0`,
       );
       const [out] = waiting;

@@ -48,10 +48,15 @@ describe('who tells of movements changes', () => {
     await world.rows([quote({ partner_id: id, quote_id: `q-${id}` })]);
     return { quoteId: `q-${id}`, account: `acct_${id}` };
   }
-  const tellBy = (id: string, movements_from: 'processor' | 'settlement_file') =>
+  const tellBy = (id: string, balance_transactions_from: 'processor' | 'settlement_file') =>
     world.partners([
       partner({
-        ...{ partner_id: id, arrangement: 'connected_account', connected_account_id: `acct_${id}`, movements_from },
+        ...{
+          partner_id: id,
+          arrangement: 'connected_account',
+          connected_account_id: `acct_${id}`,
+          balance_transactions_from,
+        },
         ...{ merchant_of_record: 'third_party', split: 'sequential', connected_account_type: 'custom' },
       }),
     ]);
@@ -211,21 +216,21 @@ describe('another connected account', () => {
   });
 
   test('a file told before it begins is of the account that there is', async () => {
-    const now = { ...connected('f', 'acct_f1'), movements_from: 'settlement_file' };
+    const now = { ...connected('f', 'acct_f1'), balance_transactions_from: 'settlement_file' };
     await world.partners([now]);
     await world.rows([quote({ partner_id: 'f', quote_id: 'q-f' })]);
     await world.partners([{ ...now, connected_account_id: 'acct_f2', arrangement_from: '2026-09' }]);
     expect(await settle('f', 'q-f,tr_f,,7.00')).toMatchObject({ matched: 1 });
-    expect(await world.sql(`SELECT account FROM processor_movements WHERE transfer = 'tr_f'`)).toEqual([
+    expect(await world.sql(`SELECT account FROM balance_transactions WHERE transfer = 'tr_f'`)).toEqual([
       { account: 'acct_f1' },
     ]);
   });
 
   const accountOf = (transfer: string) =>
-    world.sql(`SELECT account FROM processor_movements WHERE transfer = $1`, [transfer]);
+    world.sql(`SELECT account FROM balance_transactions WHERE transfer = $1`, [transfer]);
 
   test('leaves to the old one what a late line tells of its quotes', async () => {
-    const old = { ...connected('g', 'acct_g1'), movements_from: 'settlement_file' };
+    const old = { ...connected('g', 'acct_g1'), balance_transactions_from: 'settlement_file' };
     await world.partners([old]);
     await world.rows([quote({ partner_id: 'g', quote_id: 'q-g' })]);
     await world.partners([{ ...old, connected_account_id: 'acct_g2', arrangement_from: '2026-08' }]);
@@ -241,7 +246,7 @@ describe('another connected account', () => {
   });
 
   test('each is told of by who tells of it: a late line of a read account is none, of an unread one is', async () => {
-    const old = { ...connected('h', 'acct_h1'), movements_from: 'settlement_file' };
+    const old = { ...connected('h', 'acct_h1'), balance_transactions_from: 'settlement_file' };
     await world.partners([old]);
     await world.rows([quote({ partner_id: 'h', quote_id: 'q-h' })]);
     await world.partners([{ ...connected('h', 'acct_h2'), arrangement_from: '2026-08' }]);
@@ -255,7 +260,7 @@ describe('another connected account', () => {
   });
 
   test('is where the share of a requote comes to, and the old one where that of its quote does', async () => {
-    const old = { ...connected('j', 'acct_j1'), movements_from: 'settlement_file' };
+    const old = { ...connected('j', 'acct_j1'), balance_transactions_from: 'settlement_file' };
     const first = quote({ partner_id: 'j', quote_id: 'q-j' });
     await world.partners([old]);
     await world.rows([first]);

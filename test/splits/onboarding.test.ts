@@ -21,7 +21,7 @@ test('type and state are kept, and brought up to date', async () => {
   await world.partners([partner(record)]);
   expect(await shown()).toMatchObject(record);
   expect(await world.partners([partner(record)])).toMatchObject({ unchanged: 1 });
-  const active = { ...record, connected_account_state: 'active', movements_from: 'settlement_file' };
+  const active = { ...record, connected_account_state: 'active', balance_transactions_from: 'settlement_file' };
   expect(await world.partners([partner(active)])).toMatchObject({ updated: 1 });
   expect(await shown()).toMatchObject(active);
 });
@@ -37,8 +37,8 @@ describe('is refused', () => {
     ['a type without an account', { connected_account_type: 'standard' }, 'connected_account_type'],
     [
       'a settlement file in the place of an account that we can read',
-      { ...ACCOUNT, connected_account_type: 'standard', movements_from: 'settlement_file' },
-      'movements_from',
+      { ...ACCOUNT, connected_account_type: 'standard', balance_transactions_from: 'settlement_file' },
+      'balance_transactions_from',
     ],
     ['a third party in real time (7.3.1)', { ...ACCOUNT, merchant_of_record: 'third_party' }, 'split'],
   ])('%s', (_, record, field) => {

@@ -119,7 +119,7 @@ describe('what an account paid out', () => {
         status: 'on_its_way',
       },
     ]);
-    expect(await bank('2026-07-21', '13.70')).toMatchObject({ outcome: 'payout', needs_person: false });
+    expect(await bank('2026-07-21', '13.70')).toMatchObject({ outcome: 'payout', needs_review: false });
     expect(await payouts()).toEqual([[14, 0.3, 'acct_1', out.source.id]]);
     const found = await reconciled();
     expect(found.payouts).toMatchObject([{ status: 'arrived', arrived_on: '2026-07-21' }]);
@@ -134,7 +134,7 @@ describe('what an account paid out', () => {
 
   test('is found when the bank told of it first', async () => {
     const out = paidOut();
-    expect(await bank('2026-07-21', '13.70')).toMatchObject({ outcome: 'payout', needs_person: true });
+    expect(await bank('2026-07-21', '13.70')).toMatchObject({ outcome: 'payout', needs_review: true });
     expect(await open()).toEqual(['payout']);
     await read();
     expect([await payouts(), await open()]).toEqual([[[14, 0.3, 'acct_1', out.source.id]], []]);
@@ -160,7 +160,7 @@ describe('what an account paid out', () => {
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-late' }), out], out);
     world.at('2026-07-30T10:00:01Z');
     await world.sql(
-      `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
+      `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
        SELECT 'acct_1', NULL, '2026-07-29T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
     );
     expect(await read()).toMatchObject({ recorded: 2, matched: 1 });
@@ -206,7 +206,7 @@ describe('what is missing', () => {
     moves('acct_1', [payoutFailed(first, '2026-07-22T12:00:00Z'), again], again);
     world.at('2026-07-26T10:00:00Z');
     await read();
-    expect(await bank('2026-07-25', '13.70')).toMatchObject({ needs_person: false });
+    expect(await bank('2026-07-25', '13.70')).toMatchObject({ needs_review: false });
     const found = await reconciled();
     expect(found.payouts.map(({ status, movements }) => [status, movements])).toEqual([
       ['failed', 3],
@@ -241,14 +241,14 @@ describe('a person says', () => {
     await read('acct_1');
     await read('acct_2');
     const line = await bank('2026-07-21', '13.70');
-    expect(line).toMatchObject({ needs_person: true });
+    expect(line).toMatchObject({ needs_review: true });
     expect(line?.why).toMatch(/perhaps it is po_\d+ of acct_1 or po_\d+ of acct_2: .*by --account/);
     await expect(opened('acct_2', { of: out.source.id })).rejects.toMatchObject({ code: 'payout_not_settled' });
     await opened('acct_2');
     expect(await payouts()).toEqual([[13.7, 0, 'acct_2', twin.source.id]]);
     world.at('2026-07-22T10:00:00Z');
     // The other is the only one now that the next can be.
-    expect(await bank('2026-07-22', '13.70')).toMatchObject({ needs_person: false });
+    expect(await bank('2026-07-22', '13.70')).toMatchObject({ needs_review: false });
     expect(await open()).toEqual([]);
     await books.verified();
   });
@@ -270,7 +270,7 @@ test('a manual payout, of which the processor never says what it paid out, is fo
   const text = ndjson([share(700, SOLD, { quote_id: 'q-1' }), out]);
   world.at('2026-07-22T10:00:00Z');
   await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text }, 'acct_1'));
-  expect(await bank('2026-07-22', '7.00')).toMatchObject({ needs_person: false });
+  expect(await bank('2026-07-22', '7.00')).toMatchObject({ needs_review: false });
   expect((await reconciled()).payouts).toMatchObject([{ movements: null, status: 'arrived' }]);
   await books.verified();
 });

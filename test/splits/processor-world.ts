@@ -16,7 +16,7 @@ export async function payOut(world: World, account: string, out: Told, ids: read
     await importMovements(tx, world, { name: 'paid-out.ndjson', text }, account);
     const taking = await beginTaking(tx, world, { action: 'processor.paid_out', subject: out.source.id, details: {} });
     const [known] = await readMovements(tx, { id: out.id, account });
-    await insertPayoutContents(tx, { account, payoutMovementId: known?.movement_id as number, ids }, taking);
+    await insertPayoutContents(tx, { account, payoutMovementId: known?.balance_transaction_id as number, ids }, taking);
     await settleWhatWasTold(tx, world);
   });
 }
@@ -42,8 +42,8 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   const line = `${day},7.00,USD,0001,B-SPLIT,STRIPE TRANSFER,STRIPE,`;
   await booksOf(world).bankText('paid-out.csv', `${head}\n${line}\n`);
   await world.sql(
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_movements, recorded_at, event_id)
-     SELECT 'acct_split', NULL, CAST($1 AS timestamptz) + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+     SELECT 'acct_split', NULL, $1::timestamptz + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
     [at],
   );
 }

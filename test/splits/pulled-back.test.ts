@@ -40,7 +40,7 @@ const rowsOf = (partnerId: string) =>
   world.sql(
     `SELECT kind, arrangement, requote_id, trim_scale(spot_price)::text AS spot, trim_scale(partner_cut)::text AS cut,
             trim_scale(invoice_amount)::text AS invoice
-     FROM entries WHERE partner_id = $1 ORDER BY entry_id`,
+     FROM ledger_rows WHERE partner_id = $1 ORDER BY entry_id`,
     [partnerId],
   );
 const open = async (quoteId: unknown) =>
@@ -89,7 +89,7 @@ test('where it may be of several requotes, a person is asked', async () => {
   const person = world.database.transaction((tx) =>
     reverseByPerson(tx, world, { movement: back.id, spotPrice: '5.00' }),
   );
-  await expect(person).rejects.toMatchObject({ code: 'movement_not_reversible' });
+  await expect(person).rejects.toMatchObject({ code: 'balance_transaction_not_reversible' });
 });
 
 test('the whole share is pulled back and the partner keeps its cut: the price that a person says counts', async () => {
@@ -141,5 +141,5 @@ test('a payment of an invoice of ours on the same account is no share', async ()
     },
   };
   await take([paid as unknown as Told], 'own');
-  expect(await world.sql(`SELECT kind FROM processor_movements WHERE id = 'txn_own'`)).toEqual([{ kind: 'other' }]);
+  expect(await world.sql(`SELECT kind FROM balance_transactions WHERE id = 'txn_own'`)).toEqual([{ kind: 'other' }]);
 });

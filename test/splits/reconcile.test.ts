@@ -22,7 +22,11 @@ beforeAll(async () => {
     partner({
       partner_id: 'p-csv',
       ...{ ...PLATFORM, split: 'sequential', merchant_of_record: 'third_party' },
-      ...{ connected_account_id: 'acct_csv', connected_account_type: 'custom', movements_from: 'settlement_file' },
+      ...{
+        connected_account_id: 'acct_csv',
+        connected_account_type: 'custom',
+        balance_transactions_from: 'settlement_file',
+      },
     }),
     partner({ partner_id: 'p-inv' }),
   ]);
@@ -148,7 +152,7 @@ describe('a share pulled back', () => {
     expect(await refusalOf(reverse('5.34'))).toMatchObject({ code: 'argument_invalid' });
     expect((await reverse('3.33')).recorded).toMatchObject([{ partnerCut: '-1.00', invoiceAmount: '-2.33' }]);
     expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '0.00' });
-    expect(await refusalOf(reverse('3.33'))).toMatchObject({ code: 'movement_not_reversible' });
+    expect(await refusalOf(reverse('3.33'))).toMatchObject({ code: 'balance_transaction_not_reversible' });
   });
 
   test('in part, with its price in the settlement file, needs nobody', async () => {
@@ -215,7 +219,7 @@ describe('a movement without a quote', () => {
     });
     expect(await exceptionOf(q)).toBeUndefined();
     expect(await refusalOf(world.database.transaction((tx) => matchMovement(tx, world, say)))).toMatchObject({
-      code: 'movement_explained',
+      code: 'balance_transaction_explained',
     });
     await world.database.transaction((tx) => unmatchMovement(tx, world, { ...say, reason: 'it was another' }));
     expect(await exceptionOf(q)).toEqual({ status: 'missing', open: '90.00' });

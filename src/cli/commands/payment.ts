@@ -112,7 +112,7 @@ export async function paymentImport(output: Output, name: string, options: Payme
     output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () =>
       describeImport({ ...report, new_lines: lines }, dryRun),
     );
-    return new_lines.some((line) => line.needs_person) ? EXIT.attention : EXIT.done;
+    return new_lines.some((line) => line.needs_review) ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -158,7 +158,7 @@ function describeImport(report: BankImport, dryRun: boolean): string {
       short(whatFor(line), 24),
     ]);
     text.push(table(['booked', '>amount', '', 'payer', 'is', 'for'], rows), '');
-    for (const line of new_lines.filter((each) => each.needs_person)) {
+    for (const line of new_lines.filter((each) => each.needs_review)) {
       text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));
     }
   }

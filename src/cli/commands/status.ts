@@ -39,7 +39,7 @@ export function describeStatus(found: Status): string {
     const rows = connected.accounts.map((each) => [
       short(each.account, 26),
       short(each.partners.join(', '), 18),
-      each.movements_from === 'processor' ? 'processor' : 'settlement file',
+      each.balance_transactions_from === 'processor' ? 'processor' : 'settlement file',
       each.read_to?.slice(0, 16).replace('T', ' ') ?? 'never',
     ]);
     sections.push(table(['account', 'partner', 'told by', 'read up to'], rows));

@@ -80,8 +80,8 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   const recorded = await execute(
     tx,
     `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
-     VALUES (:documentId, :version, :provider, CAST(:amount AS numeric), :currency, CAST(:request AS jsonb),
-             CAST(:now AS timestamptz))
+     VALUES (:documentId, :version, :provider, :amount::numeric, :currency, :request::jsonb,
+             :now::timestamptz)
      ON CONFLICT (document_id, version) DO NOTHING`,
     { ...intent, request: JSON.stringify(intent.request) },
   );
@@ -95,7 +95,7 @@ export async function recordAttempt(
   await execute(
     tx,
     `INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
-     VALUES (:documentId, :version, :attempt, :key, CAST(:now AS timestamptz))
+     VALUES (:documentId, :version, :attempt, :key, :now::timestamptz)
      ON CONFLICT (document_id, version, attempt) DO NOTHING`,
     { ...attempt },
   );
@@ -108,7 +108,7 @@ export async function recordObject(
   await execute(
     tx,
     `INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
-     VALUES (:documentId, :version, :providerId, :url, :found, CAST(:now AS timestamptz))
+     VALUES (:documentId, :version, :providerId, :url, :found, :now::timestamptz)
      ON CONFLICT (document_id, version) DO NOTHING`,
     { ...object },
   );
@@ -130,7 +130,7 @@ export async function recordClosing(
   await execute(
     tx,
     `INSERT INTO payment_link_closings (document_id, version, why, detail, sessions_expired, closed_at)
-     VALUES (:documentId, :version, :why, :detail, :sessionsExpired, CAST(:now AS timestamptz))
+     VALUES (:documentId, :version, :why, :detail, :sessionsExpired, :now::timestamptz)
      ON CONFLICT (document_id, version) DO NOTHING`,
     { ...closing },
   );
@@ -141,7 +141,7 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   const { older } = await queryOne<{ older: boolean }>(
     tx,
     `SELECT EXISTS (SELECT FROM payment_link_objects
-       WHERE provider_id = ANY (CAST(:providerIds AS text[])) AND created_at < CAST(:than AS timestamptz) - interval '1 hour') AS older`,
+       WHERE provider_id = ANY (:providerIds::text[]) AND created_at < :than::timestamptz - interval '1 hour') AS older`,
     { providerIds, than },
   );
   return older;
