@@ -1,7 +1,7 @@
 /** Sending the e-mails that carry no document, with a remark on each that did not go out. */
 import { join } from 'node:path';
-import { loadTemplates } from '../delivery/letter.ts';
 import { type NoticeOutcome, sendNotices } from '../delivery/notice.ts';
+import { loadTemplates } from '../mail/document-email.ts';
 import { packageRoot } from '../package.ts';
 import { composeReminder } from '../payments/remind.ts';
 import { composeCloseReport, recordCloseReports } from '../reports/close.ts';

@@ -10,15 +10,15 @@ import type { Database } from '../database/database.ts';
 import { hushQueue, openQueuePool, quietQueueLogger } from '../database/queue.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors.ts';
+import { loadTemplates } from '../mail/document-email.ts';
+import { transportOf } from '../mail/transport.ts';
 import { packageRoot } from '../package.ts';
 import { type Deliverer, type Delivery, deliverDocument } from './document.ts';
 import { openStudio } from './drawing.ts';
-import { loadTemplates } from './letter.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/queries.ts';
 import { enqueueUnfinished, noteFailure, readIdsOf } from './queries.ts';
 import { GROUP, stepsTogether } from './together.ts';
-import { transportOf } from './transport.ts';
 import { hireCrew, workerId } from './workers.ts';
 
 /**

@@ -12,14 +12,15 @@ import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments, withdrawSendings } from '../documents/queries.ts';
 import { Refusal } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
+import type { TemplateFolder } from '../mail/document-email.ts';
+import { writeLetter } from '../mail/document-email.ts';
+import { enclose, type Wrapper } from '../mail/enclosing.ts';
+import { type Envelope, envelopeOf, type Mailbox, wrapMessage } from '../mail/message.ts';
+import { type SendOutcome, sandboxAllows, type Transport } from '../mail/transport.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
-import { enclose, type Wrapper } from './enclosing.ts';
-import type { TemplateFolder } from './letter.ts';
-import { writeLetter } from './letter.ts';
 import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
 import { type Settler, settleLink } from './links/settle.ts';
-import { type Envelope, envelopeOf, type Mailbox, wrapMessage } from './message.ts';
 import {
   type DrawingFacts,
   holdSending,
@@ -34,7 +35,6 @@ import {
 } from './queries.ts';
 import { rowsCsv } from './rows.ts';
 import type { DeliverySteps, StepsTogether } from './together.ts';
-import { type SendOutcome, sandboxAllows, type Transport } from './transport.ts';
 
 export interface Deliverer {
   readonly environment: Environment;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type DrawingOptions, drawDocument } from '../documents/draw.ts';
 import type { DocumentFace } from '../documents/face.ts';
-import { enclose, type Wrapper } from './enclosing.ts';
+import { enclose, type Wrapper } from '../mail/enclosing.ts';
 
 export interface DrawingTask {
   readonly face: DocumentFace;

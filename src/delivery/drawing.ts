@@ -6,9 +6,9 @@ import type { Piscina } from 'piscina';
 import { DRAWING_VERSION, DRAWING_VERSIONS } from '../documents/draw/edition.ts';
 import type { DrawingOptions } from '../documents/draw.ts';
 import type { DocumentFace } from '../documents/face.ts';
+import type { Wrapper } from '../mail/enclosing.ts';
 import { versionOfPackageAt } from '../package.ts';
 import type { DrawingTask, Product } from './drawing-task.ts';
-import type { Wrapper } from './enclosing.ts';
 
 /** A drawing with the message that holds it, and their hashes in hexadecimal. */
 export interface DrawnEnclosed {

@@ -8,10 +8,10 @@ import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors.ts';
-import type { Letter } from './letter.ts';
-import { type Attachment, composeMessage, envelopeOf, type Mailbox } from './message.ts';
+import type { Letter } from '../mail/document-email.ts';
+import { type Attachment, composeMessage, envelopeOf, type Mailbox } from '../mail/message.ts';
+import { type SendOutcome, sandboxAllows, type Transport, transportOf } from '../mail/transport.ts';
 import { EMAIL_COUNTS, type EmailCounts, workerLives } from './queries.ts';
-import { type SendOutcome, sandboxAllows, type Transport, transportOf } from './transport.ts';
 import { hireCrew } from './workers.ts';
 
 /** Letters under way at once: each waits for the mail server most of its time. */

@@ -8,9 +8,9 @@ import { queueSending } from '../documents/queries.ts';
 import { documentToCorrect } from '../documents/void.ts';
 import { refuse } from '../errors.ts';
 import { recordEvent } from '../events.ts';
-import { isOneAddress } from './message.ts';
+import { isOneAddress } from '../mail/message.ts';
+import { sandboxAllows } from '../mail/transport.ts';
 import { readSending } from './queries.ts';
-import { sandboxAllows } from './transport.ts';
 
 /** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */
 export async function resendDocument(

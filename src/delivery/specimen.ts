@@ -6,9 +6,9 @@ import type { Instructions, Settings } from '../config.ts';
 import { documentFace } from '../documents/document.ts';
 import type { DocumentFace, DocumentKind } from '../documents/face.ts';
 import type { DocumentRow } from '../documents/queries.ts';
+import { type TemplateFolder, writeLetter } from '../mail/document-email.ts';
 import type { Month } from '../month.ts';
 import { firstSettings } from '../sandbox.ts';
-import { type TemplateFolder, writeLetter } from './letter.ts';
 
 const MONTH = '2026-01' as Month;
 

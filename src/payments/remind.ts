@@ -9,11 +9,11 @@
 import { mailDomain } from '../close/issue.ts';
 import type { Environment, Settings } from '../config.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { addressLine, oneLine, type TemplateFolder } from '../delivery/letter.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { localeOf } from '../documents/locale.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { type Actor, recordEvent } from '../events.ts';
+import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { daysBetween } from './same.ts';

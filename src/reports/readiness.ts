@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { type Environment, instructionsFor, missingSettings, type Settings } from '../config.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { loadTemplates } from '../delivery/letter.ts';
 import { methodsFor, stripeAmount, stripeLimits } from '../delivery/links/stripe-amounts.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors.ts';
+import { loadTemplates } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';
 import { readAccountCursors } from '../splits/queries.ts';

@@ -4,8 +4,8 @@
  */
 import type { Environment, Settings } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { composeMessage, envelopeOf } from '../delivery/message.ts';
-import { type SendOutcome, sandboxAllows, transportOf } from '../delivery/transport.ts';
+import { composeMessage, envelopeOf } from '../mail/message.ts';
+import { type SendOutcome, sandboxAllows, transportOf } from '../mail/transport.ts';
 import { type Month, monthName } from '../month.ts';
 import { claimSealLetters, type SealLetter, settleSealLetter } from '../seals/queries.ts';
 

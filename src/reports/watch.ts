@@ -1,8 +1,8 @@
 /** The watch's e-mail: the status, to operations, when it needs a person. */
 import { createHash } from 'node:crypto';
 import type { Environment, Settings } from '../config.ts';
-import { composeMessage, envelopeOf } from '../delivery/message.ts';
-import { type SendOutcome, sandboxAllows, transportOf } from '../delivery/transport.ts';
+import { composeMessage, envelopeOf } from '../mail/message.ts';
+import { type SendOutcome, sandboxAllows, transportOf } from '../mail/transport.ts';
 import type { Status } from './status.ts';
 
 export async function mailStatus(

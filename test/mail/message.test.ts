@@ -1,14 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type AddressObject, simpleParser } from 'mailparser';
 import { describe, expect, it } from 'vitest';
-import { enclose } from '../../src/delivery/enclosing.ts';
-import {
-  composeMessage,
-  envelopeOf,
-  isOneAddress,
-  type MessageParts,
-  wrapMessage,
-} from '../../src/delivery/message.ts';
+import { enclose } from '../../src/mail/enclosing.ts';
+import { composeMessage, envelopeOf, isOneAddress, type MessageParts, wrapMessage } from '../../src/mail/message.ts';
 
 const pdf = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 256));
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { composeMessage, envelopeOf, type MessageParts } from '../../src/delivery/message.ts';
+import { composeMessage, envelopeOf, type MessageParts } from '../../src/mail/message.ts';
 import {
   type OutgoingMessage,
   openTransport,
@@ -12,7 +12,7 @@ import {
   serverOf,
   type Transport,
   type TransportOptions,
-} from '../../src/delivery/transport.ts';
+} from '../../src/mail/transport.ts';
 import { type Behaviour, type MailServer, type MailServerOptions, startMailServer } from '../support/mail-server.ts';
 
 const parts: MessageParts = {

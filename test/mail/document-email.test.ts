@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/delivery/letter.ts';
 import type { DocumentFace } from '../../src/documents/face.ts';
 import { Refusal } from '../../src/errors.ts';
+import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/mail/document-email.ts';
 import {
   ach,
   adjustment,

@@ -12,7 +12,7 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { Environment } from '../config.ts';
 import { reasonOf, refuse } from '../errors.ts';
-import { oneLine } from './letter.ts';
+import { oneLine } from './document-email.ts';
 import { bareMessageId, isOneAddress } from './message.ts';
 
 export type SendOutcome =

@@ -8,8 +8,8 @@ import type MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import { emailAddress } from '../config.ts';
 import { refuse } from '../errors.ts';
+import { type Letter, oneLine } from './document-email.ts';
 import { base64Lines, type Wrapper } from './enclosing.ts';
-import { type Letter, oneLine } from './letter.ts';
 
 export interface Mailbox {
   /** For people; may be empty, and may hold anything. */
