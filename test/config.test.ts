@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readSettings, settingsFile } from '../src/config.ts';
+import { readSettings, settingsFile } from '../src/config/settings.ts';
 import { openWorld, type World } from './support/world.ts';
 
 let world: World;

@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readEnvironment, readSettings } from '../src/config.ts';
-import { Refusal } from '../src/errors.ts';
-import { readLogo } from '../src/logo.ts';
-import { firstSettings } from '../src/sandbox.ts';
+import { readEnvironment } from '../src/config/environment.ts';
+import { firstSettings } from '../src/config/first-settings.ts';
+import { readLogo } from '../src/config/logo.ts';
+import { readSettings } from '../src/config/settings.ts';
+import { Refusal } from '../src/errors/refusals.ts';
 import { jpeg, png, pngLogo } from './support/logos.ts';
 
 let home: string;

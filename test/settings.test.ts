@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { instructionsFor, isRoutingNumber, missingSettings, readEnvironment, readSettings } from '../src/config.ts';
-import { Refusal } from '../src/errors.ts';
-import { firstSettings } from '../src/sandbox.ts';
+import { readEnvironment } from '../src/config/environment.ts';
+import { firstSettings } from '../src/config/first-settings.ts';
+import { instructionsFor, isRoutingNumber } from '../src/config/instructions.ts';
+import { missingSettings } from '../src/config/missing-settings.ts';
+import { readSettings } from '../src/config/settings.ts';
+import { Refusal } from '../src/errors/refusals.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'reckoner-settings-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));

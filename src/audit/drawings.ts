@@ -1,6 +1,6 @@
 /** The kept drawings: their bytes are their hash, and drawn again by what drew them they are the same bytes. */
 import { createHash } from 'node:crypto';
-import type { Instructions } from '../config.ts';
+import type { Instructions } from '../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing.ts';
 import { documentFace } from '../documents/document.ts';

@@ -3,7 +3,7 @@
  * nothing of ours. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable,
  * argument_invalid, row_unknown, month_not_closed.
  */
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, wholeLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';

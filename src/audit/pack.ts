@@ -8,7 +8,7 @@ import { copyFile, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 
 /** Sums of a file's rows by currency: amounts as texts with exactly the currency's digits. */

@@ -1,7 +1,7 @@
 /** The proof that one row is under a month's seal: its line, its path to the root and the sealed statement. */
 import type { Transaction } from '../database/transaction.ts';
 import { query } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { readEntryLine } from '../seals/canonical.ts';
 import { leafHash } from '../seals/merkle.ts';

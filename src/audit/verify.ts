@@ -1,6 +1,6 @@
 /** Verifying: every check over one consistent picture of the database. Refusals: nothing_to_verify, month_not_closed. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { CHECKS, type Difference, type Scope } from './checks.ts';
 import { judgeJournal } from './postings.ts';

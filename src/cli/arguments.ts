@@ -1,6 +1,6 @@
 /** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
 import { DateTime } from 'luxon';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { isMonth, type Month } from '../month.ts';
 
 export function monthArgument(argument: string): (value: string) => Month {

@@ -1,7 +1,8 @@
 /** What a command works with: environment, settings and database, opened for it and closed after it. */
-import { type Environment, readEnvironment, readSettings, type Settings } from '../config.ts';
+import { type Environment, readEnvironment } from '../config/environment.ts';
+import { readSettings, type Settings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
-import { type Actor, thisProcess } from '../events.ts';
+import { type Actor, thisProcess } from '../people/audit-events.ts';
 import type { Output } from './output.ts';
 
 export interface Context {

@@ -1,7 +1,7 @@
 /** Delivering with a bar for people and a remark on what did not go out. */
 import { type DeliveryOptions, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
-import { recordEvent } from '../events.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 

@@ -7,7 +7,7 @@ import { databaseFailure } from '../database/transaction.ts';
 import { deliverPending } from '../delivery/deliver.ts';
 import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
-import { EXIT, Refusal, reasonOf } from '../errors.ts';
+import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
 import { processEvents } from '../payments/inbox.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { mailSeals } from '../reports/seal-letter.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal, reasonOf, refuse } from '../errors.ts';
+import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 
 export interface Output {
   readonly json: boolean;

@@ -1,6 +1,6 @@
 /** The commands and their arguments (contract, Commands). */
 import { Command, CommanderError } from 'commander';
-import { EXIT, refuse } from '../errors.ts';
+import { EXIT, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { BANK_FORMATS, METHODS, PAYMENT_STATUSES, REVERSAL_KINDS } from '../payments/words.ts';

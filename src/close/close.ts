@@ -5,13 +5,13 @@
  * settings_incomplete.
  */
 import type { DateTime } from 'luxon';
-import type { Settings } from '../config.ts';
+import type { Settings } from '../config/settings.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { queueSealLetter } from '../seals/queries.ts';
 import { sealClosedMonths } from '../seals/seal.ts';
 import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';

@@ -2,11 +2,13 @@
  * Issuing documents for rows that are totalled: by the close, and again by a rerun. The caller holds the ledger's lock,
  * so numbers can be taken by looking. Refusals: settings_incomplete, clock_behind.
  */
-import { type Environment, missingSettings, type Settings, settingsFile } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import { missingSettings } from '../config/missing-settings.ts';
+import { type Settings, settingsFile } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import type { Actor } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
+import type { Actor } from '../people/audit-events.ts';
 import {
   applyOpenCredit,
   type Issue,

@@ -2,9 +2,10 @@
  * SQL of the close: what there is to close, and the statements that turn a month's rows into documents. Each is one
  * statement over the whole month, whether it holds ten rows or a million.
  */
-import type { Issuer } from '../config.ts';
+
+import type { Logo } from '../config/logo.ts';
+import type { Issuer } from '../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 
 /** Credit that a partner has in each currency, from which an invoice takes what it can. Inside of a WITH. */

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { access, lstat, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { type Refusal, reasonOf, refuse } from '../errors.ts';
+import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 
 export const OWN_DATABASE = 'set DATABASE_URL to a PostgreSQL server of your own';
 

@@ -8,7 +8,7 @@ import { constants, existsSync } from 'node:fs';
 import { lchown, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../errors.ts';
+import { reasonOf } from '../errors/refusals.ts';
 import { makeFolder } from '../folder.ts';
 import {
   type Account,

@@ -7,8 +7,8 @@
 import { join } from 'node:path';
 import knexFactory, { type Knex } from 'knex';
 import type pg from 'pg';
-import type { Environment } from '../config.ts';
-import { Refusal, reasonOf, refuse } from '../errors.ts';
+import type { Environment } from '../config/environment.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { openPipeline, type Pipeline } from './pipeline.ts';

@@ -10,7 +10,7 @@ import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { reasonOf } from '../errors.ts';
+import { reasonOf } from '../errors/refusals.ts';
 import { codeOf, complaintIn, OWN_DATABASE, remedyFor, unless, unusable } from './binaries.ts';
 import {
   createCluster,

@@ -19,7 +19,7 @@ import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
 import * as payoutsOfAccounts from '../../migrations/016_payouts_of_accounts.ts';
 import * as keptMessages from '../../migrations/017_kept_messages.ts';
 import * as sharesByEnrollment from '../../migrations/018_shares_by_enrollment.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 
 interface Migration {
   readonly name: string;

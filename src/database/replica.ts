@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import { reasonOf, refuse } from '../errors.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { ServerAt } from './database.ts';
 
 /** How long a replica may take to come up to what the primary has. Ordinarily it is milliseconds behind. */

@@ -12,8 +12,8 @@ import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
-import type { EnvironmentName } from '../config.ts';
-import { type Refusal, reasonOf, refuse } from '../errors.ts';
+import type { EnvironmentName } from '../config/environment.ts';
+import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import {
   columnList,
   END_OF_ROWS,

@@ -4,7 +4,7 @@
  */
 import type { Knex } from 'knex';
 import pg from 'pg';
-import { Refusal, refuse } from '../errors.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 
 export type Transaction = Knex.Transaction;
 

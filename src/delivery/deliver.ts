@@ -5,11 +5,12 @@
 import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { type RunnerOptions, run, runOnce, type WorkerEvents } from 'graphile-worker';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { hushQueue, openQueuePool, quietQueueLogger } from '../database/queue.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { reasonOf } from '../errors.ts';
+import { reasonOf } from '../errors/refusals.ts';
 import { loadTemplates } from '../mail/document-email.ts';
 import { transportOf } from '../mail/transport.ts';
 import { packageRoot } from '../package.ts';

@@ -3,14 +3,17 @@
  * before or after in a transaction of its own, none of them across a call to the outside. Safe to repeat at any point.
  */
 import { createHash } from 'node:crypto';
-import { type Environment, instructionsFor, printsOwnPage, type Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import { instructionsFor } from '../config/instructions.ts';
+import { printsOwnPage } from '../config/payment-link.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { documentFace } from '../documents/document.ts';
 import type { DocumentFace } from '../documents/face.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments, withdrawSendings } from '../documents/queries.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { TemplateFolder } from '../mail/document-email.ts';
 import { writeLetter } from '../mail/document-email.ts';

@@ -3,7 +3,9 @@
  * or the provider's. What stands behind it may change with the balance; `links/settle.ts` sees to that.
  */
 import { randomBytes } from 'node:crypto';
-import { type Environment, type PaymentLinkSettings, printsOwnPage, type Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import { type PaymentLinkSettings, printsOwnPage } from '../config/payment-link.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Amount } from '../money.ts';
 import { openStripeLinks, type StripeLinks } from './links/stripe.ts';
 import { signedUrl } from './links/template.ts';

@@ -4,10 +4,11 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../errors/refusals.ts';
 import type { Letter } from '../mail/document-email.ts';
 import { type Attachment, composeMessage, envelopeOf, type Mailbox } from '../mail/message.ts';
 import { type SendOutcome, sandboxAllows, type Transport, transportOf } from '../mail/transport.ts';

@@ -2,7 +2,7 @@
  * SQL over what delivery adds to issued documents: links, drawings, sendings; and over the workers that do it. What each
  * delivery asks is prepared: planning was two thirds of what PostgreSQL did for a document.
  */
-import type { Instructions } from '../config.ts';
+import type { Instructions } from '../config/instructions.ts';
 import {
   execute,
   query,

@@ -6,10 +6,10 @@ import { type Issuing, mailDomain } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { queueSending } from '../documents/queries.ts';
 import { documentToCorrect } from '../documents/void.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { isOneAddress } from '../mail/message.ts';
 import { sandboxAllows } from '../mail/transport.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { readSending } from './queries.ts';
 
 /** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */

@@ -2,13 +2,15 @@
  * A specimen of each document, by which can be seen whether letters can be written before a month closes. Refusals:
  * settings_invalid, file_unreadable (a template that cannot be used).
  */
-import type { Instructions, Settings } from '../config.ts';
+
+import { firstSettings } from '../config/first-settings.ts';
+import type { Instructions } from '../config/instructions.ts';
+import type { Settings } from '../config/settings.ts';
 import { documentFace } from '../documents/document.ts';
 import type { DocumentFace, DocumentKind } from '../documents/face.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import { type TemplateFolder, writeLetter } from '../mail/document-email.ts';
 import type { Month } from '../month.ts';
-import { firstSettings } from '../sandbox.ts';
 
 const MONTH = '2026-01' as Month;
 

@@ -6,10 +6,10 @@
 import { type Issuing, mailDomain, refuseClockBehind, refuseIncompleteSettings, todayOf } from '../close/issue.ts';
 import { recordIssuerVersion } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { type DocumentRow, insertAdjustment, insertWriteOff, readCreditsAgainst } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 

@@ -1,5 +1,5 @@
 /** A document as the contract shows it to programs, and as a face to draw. Amounts get exactly their currency's digits. */
-import type { Instructions } from '../config.ts';
+import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import type { DocumentFace } from './face.ts';
 import type { DocumentRow, EmailStatus } from './queries.ts';

@@ -2,8 +2,10 @@
  * The face of a document: everything that its drawing shows, frozen. Drawing is a pure function of this value, so the
  * same face under the same drawing version gives the same bytes.
  */
-import type { Address, Instructions } from '../config.ts';
-import type { Logo } from '../logo.ts';
+
+import type { Instructions } from '../config/instructions.ts';
+import type { Logo } from '../config/logo.ts';
+import type { Address } from '../config/validation.ts';
 import type { Month } from '../month.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';

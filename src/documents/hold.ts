@@ -4,8 +4,8 @@
  */
 import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { insertHold, insertRelease } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 

@@ -1,8 +1,8 @@
 /** SQL over issued documents. */
 
-import type { Issuer } from '../config.ts';
+import type { Logo } from '../config/logo.ts';
+import type { Issuer } from '../config/settings.ts';
 import { execute, query, queryOne, type Send, type Statement, type Transaction } from '../database/transaction.ts';
-import type { Logo } from '../logo.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, FaceSeal, RowKind } from './face.ts';
 

@@ -6,13 +6,13 @@
  */
 import { beginIssue, type Issuing, issueDocuments } from '../close/issue.ts';
 import { readClosedMonth, readCurrencies, recordIssuerVersion, totalRows } from '../close/queries.ts';
-import { instructionsFor } from '../config.ts';
+import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import {
   planReplacements,
   type RerunCandidate,

@@ -1,5 +1,5 @@
 /** The copy of a void document: as it was drawn, marked on each page. Refusals: document_not_void. */
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { documentFace } from './document.ts';
 import { DRAWING_VERSION, drawDocument } from './draw.ts';
 import type { DocumentRow } from './queries.ts';

@@ -5,11 +5,11 @@
  */
 import { type Issuing, refuseClockBehind, todayOf } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { Amount } from '../money.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { type DocumentRow, readDocuments, voidDocuments } from './queries.ts';
 
 export async function voidDocument(

@@ -3,7 +3,7 @@
  * client at its address and for the address. Counted by each process for itself. Refusal: rate_limited.
  */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 
 export interface Limits {
   /** Counts a request of a client or, before that is known, of an address. */

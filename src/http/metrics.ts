@@ -1,6 +1,6 @@
 /** What is measured, in Prometheus' format: requests and acceptances as they happen, the backlog when it is asked for. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { query, queryOne } from '../database/transaction.ts';
 import { countDeliveries } from '../delivery/queries.ts';

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 description, made from the operations and the schemas that check their requests. */
 import { z } from 'zod';
-import type { Settings } from '../config.ts';
-import { httpStatusOf, type RefusalCode } from '../errors.ts';
+import type { Settings } from '../config/settings.ts';
+import { httpStatusOf, type RefusalCode } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
 import { decimal, OPERATIONS, type Operation, tokenAnswer, tokenRequest } from './operations.ts';

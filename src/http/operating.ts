@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { MIGRATION_NAMES } from '../database/migrate.ts';
 import { queryOne } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { addressList, type Shared } from './server.ts';
 
 export function addOperations(app: FastifyInstance, { database, settings, metrics }: Shared): void {

@@ -3,7 +3,7 @@
  * OpenAPI description and the reference page are made from these.
  */
 import { z } from 'zod';
-import type { CallRefusalCode } from '../errors.ts';
+import type { CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 

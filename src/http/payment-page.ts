@@ -3,7 +3,8 @@
  * partners and other documents nothing is on it, but for the document that replaces this one.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { AchInstructions, Address, WireInstructions } from '../config.ts';
+import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
+import type { Address } from '../config/validation.ts';
 import { readDocumentRows } from '../delivery/queries.ts';
 import { rowsCsv } from '../delivery/rows.ts';
 import { localeOf } from '../documents/locale.ts';

@@ -3,7 +3,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { databaseFailure, sqlstate } from '../database/transaction.ts';
-import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors.ts';
+import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 
 /** After which a client may send the same again. */
 const RETRY_SECONDS = 5;

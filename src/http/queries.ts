@@ -1,5 +1,5 @@
 /** SQL of the payment page: from a link's token to its document, and to the one that replaced it. */
-import type { Instructions } from '../config.ts';
+import type { Instructions } from '../config/instructions.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 

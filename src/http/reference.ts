@@ -1,6 +1,6 @@
 /** `/openapi.json`, and `/reference`: the same for people, a page that needs nothing from elsewhere. */
 import type { FastifyInstance } from 'fastify';
-import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors.ts';
+import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
 import { describeApi } from './openapi.ts';
 import { OPERATIONS } from './operations.ts';

@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { BlockList, isIPv6 } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Wanted } from '../quotes/accept.ts';
 import { openAcceptances } from '../quotes/acceptances.ts';
 import { type RoutedAcceptance, readRouted } from '../splits/accepted.ts';

@@ -1,7 +1,7 @@
 /** The token exchange and what publishes it: `POST /api/oauth/token`, the keys, the discovery documents (RFC 8414). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { httpStatusOf, type Refusal, refuse } from '../errors.ts';
+import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
 import { refusalOf } from './problem.ts';

@@ -4,8 +4,8 @@
 import { hash, randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose';
 import type { DateTime } from 'luxon';
-import type { EnvironmentName } from '../config.ts';
-import { refuse } from '../errors.ts';
+import type { EnvironmentName } from '../config/environment.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Caller } from '../quotes/queries.ts';
 import { type Keyring, TOKEN_SECONDS } from './keys.ts';
 

@@ -5,9 +5,9 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Shared } from './server.ts';
 
 /** Stores an event once, by account and id, and refuses one that is none or of another environment. */

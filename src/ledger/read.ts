@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { reasonOf, refuse } from '../errors.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
 import { RECORDED_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
 

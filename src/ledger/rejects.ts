@@ -2,7 +2,7 @@
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, reasonOf, refuse } from '../errors.ts';
+import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { readBadRows } from './queries.ts';
 
 /** Writes every bad row of this import, in file order; refuses file_unwritable before anything is recorded. */

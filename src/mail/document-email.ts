@@ -5,10 +5,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Handlebars from 'handlebars';
-import type { AchInstructions, Address, WireInstructions } from '../config.ts';
+import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
+import type { Address } from '../config/validation.ts';
 import type { DocumentFace, DocumentKind } from '../documents/face.ts';
 import { localeOf } from '../documents/locale.ts';
-import { Refusal, reasonOf, refuse } from '../errors.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import type MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
-import { emailAddress } from '../config.ts';
-import { refuse } from '../errors.ts';
+import { emailAddress } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
 import { type Letter, oneLine } from './document-email.ts';
 import { base64Lines, type Wrapper } from './enclosing.ts';
 

@@ -10,8 +10,8 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
-import type { Environment } from '../config.ts';
-import { reasonOf, refuse } from '../errors.ts';
+import type { Environment } from '../config/environment.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { oneLine } from './document-email.ts';
 import { bareMessageId, isOneAddress } from './message.ts';
 

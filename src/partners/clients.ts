@@ -4,10 +4,10 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { DateTime } from 'luxon';
-import type { EnvironmentName } from '../config.ts';
+import type { EnvironmentName } from '../config/environment.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { type Actor, recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
 import {
   type ClientRow,
   insertClient,

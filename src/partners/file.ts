@@ -1,7 +1,7 @@
 /** The shape of partners.json, an array of partners (contract, Partners), and its check. Refusal: partners_invalid. */
 import { z } from 'zod';
-import { addressSchema, emailAddress, fieldProblems, line } from '../config.ts';
-import { reasonOf, refuse } from '../errors.ts';
+import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isMonth, isTimeZone, type Month } from '../month.ts';

@@ -4,7 +4,7 @@
  */
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockImporters, lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';

@@ -3,9 +3,9 @@
  * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
  * argument_invalid.
  */
-import type { Settings } from '../config.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Evidence } from './match.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';

@@ -4,7 +4,7 @@
  * Refusals: exception_unknown, exception_needs_an_act.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { type Acting, beginPosting, lockPayments } from './posting.ts';
 
 export type ExceptionKind = 'unknown_payer' | 'suggestion' | 'payout' | 'bank_line' | 'event' | 'waiting_event';

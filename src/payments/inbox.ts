@@ -6,7 +6,7 @@
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { type FieldProblem, reasonOf, refuse } from '../errors.ts';
+import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import { applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';

@@ -4,7 +4,7 @@
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';

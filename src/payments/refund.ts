@@ -3,7 +3,7 @@
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Acting, beginPosting, lockPayments, type Posting, todayOf } from './posting.ts';
 import { type PayableRow, readPayable } from './queries.ts';

@@ -7,15 +7,16 @@
  */
 
 import { mailDomain } from '../close/issue.ts';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { localeOf } from '../documents/locale.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
-import { type Actor, recordEvent } from '../events.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { daysBetween } from './same.ts';
 
 export interface Reminding {

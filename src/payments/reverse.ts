@@ -4,7 +4,7 @@
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
 import { query, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { money, paymentState, positiveAmount } from './apply.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';

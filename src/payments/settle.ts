@@ -3,7 +3,7 @@
  * found by itself; a person says what could not be told. Refusals: payout_not_settled.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import {
   type AccountPayout,

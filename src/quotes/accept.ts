@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
 import { type Send, sendWithin, type Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
 import { Amount } from '../money.ts';

@@ -1,5 +1,5 @@
 /** The price of an insured amount by its terms (contract, HTTP). Pure. Refusal: price_too_large. */
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 
 /** What a policy is priced by when it is quoted; a requote is priced by the terms of its quote. */

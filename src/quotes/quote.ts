@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
 import { sendWithin, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { priceOf } from './price.ts';
 import {

@@ -5,14 +5,15 @@
 
 import { mailDomain } from '../close/issue.ts';
 import { type MonthFacts, readMonthFacts } from '../close/queries.ts';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
-import { refuse } from '../errors.ts';
-import { type Actor, recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Month, monthName } from '../month.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
 
 export interface PartnerChange {
   readonly partner_id: string;

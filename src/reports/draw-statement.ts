@@ -2,7 +2,7 @@
  * Draws a statement of account as a tagged PDF, with the letterhead, type and paper of the documents. The same statement
  * gives the same bytes.
  */
-import type { Issuer } from '../config.ts';
+import type { Issuer } from '../config/settings.ts';
 import { Column } from '../documents/draw/column.ts';
 import type { Element } from '../documents/draw/ink.ts';
 import { PdfInk } from '../documents/draw/ink.ts';

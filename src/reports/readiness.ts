@@ -1,10 +1,13 @@
 /** What production still lacks: by setting, by variable of the environment, by template, by partner and by currency. */
 import { join } from 'node:path';
-import { type Environment, instructionsFor, missingSettings, type Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import { instructionsFor } from '../config/instructions.ts';
+import { missingSettings } from '../config/missing-settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { methodsFor, stripeAmount, stripeLimits } from '../delivery/links/stripe-amounts.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal } from '../errors/refusals.ts';
 import { loadTemplates } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';

@@ -2,7 +2,8 @@
  * The e-mail that tells the auditor a month's seal, on the day it is made. It is recorded with the seal and sent after:
  * a repetition has the same Message-ID and the same bytes, so that a copy that came twice is seen as one.
  */
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { composeMessage, envelopeOf } from '../mail/message.ts';
 import { type SendOutcome, sandboxAllows, transportOf } from '../mail/transport.ts';

@@ -2,9 +2,9 @@
  * The statement of account of one partner: what it owed at the beginning, everything that moved it, and what is open at
  * the end. Its balance is what is billed less credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
-import type { Address } from '../config.ts';
+import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { ReversalKind } from '../payments/words.ts';
 import { BUCKETS, type Bucket, bucketOf, daysBetween } from './aging.ts';

@@ -1,6 +1,7 @@
 /** The watch's e-mail: the status, to operations, when it needs a person. */
 import { createHash } from 'node:crypto';
-import type { Environment, Settings } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { composeMessage, envelopeOf } from '../mail/message.ts';
 import { type SendOutcome, sandboxAllows, transportOf } from '../mail/transport.ts';
 import type { Status } from './status.ts';

@@ -3,7 +3,7 @@
  * its requotes. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
 import type { Send, Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { Accepted as Acceptance } from '../quotes/accept.ts';
 import { type Accepted, type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';

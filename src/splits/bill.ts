@@ -6,11 +6,11 @@
 import { beginIssue, type Issuing } from '../close/issue.ts';
 import { applyOpenCredit, queueSendings, readClosedMonth } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { reconcileMonth } from './month.ts';
 import { insertMissingShares, lockProcessor } from './queries.ts';
 

@@ -8,13 +8,13 @@ import { createHash } from 'node:crypto';
 import { type CsvError, parse } from 'csv-parse/sync';
 import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type FieldProblem, reasonOf, refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { payWhatWasBilled } from './meanwhile.ts';
 import { type Movement, readMovement } from './movement.ts';
 import {

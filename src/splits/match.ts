@@ -4,7 +4,7 @@
  */
 import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { beginTaking } from './intake.ts';
 import { payWhatWasBilled } from './meanwhile.ts';

@@ -3,7 +3,7 @@
  * now, and every movement of the month whose quote nobody knows.
  */
 import type { DateTime } from 'luxon';
-import type { Settings } from '../config.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';

@@ -8,9 +8,9 @@
 import { DateTime } from 'luxon';
 import type Stripe from 'stripe';
 import type { Issuing } from '../close/issue.ts';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
-import { reasonOf, refuse } from '../errors.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';

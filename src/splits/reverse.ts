@@ -7,14 +7,14 @@
  */
 import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors.ts';
-import { recordEvent } from '../events.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';
 import { lockImporters } from '../ledger/lock.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { insertReversalEvidence, lockProcessor, type PulledBack, readMovements, readPulledBack } from './queries.ts';
 
 export interface RecordedReversal {

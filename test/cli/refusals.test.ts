@@ -13,7 +13,7 @@ import {
   REFUSAL_CODES,
   Refusal,
   type RefusalCode,
-} from '../../src/errors.ts';
+} from '../../src/errors/refusals.ts';
 import { importMovements } from '../../src/splits/intake.ts';
 import { ndjson, share } from '../splits/movements.ts';
 import { makeDatabase } from '../support/databases.ts';

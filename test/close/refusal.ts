@@ -1,5 +1,5 @@
 /** What a refused act says: its code and facts. An act that goes through, or fails otherwise, fails the test. */
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 
 export async function refusalOf(act: Promise<unknown>): Promise<{ code: string; facts: Record<string, unknown> }> {
   try {

@@ -4,7 +4,7 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings } from '../../src/config.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import type { World } from '../support/world.ts';
 
 export const FIRST_DAY = '2026-08-01T10:00:00Z';

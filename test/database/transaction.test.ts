@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
-import { refuse } from '../../src/errors.ts';
+import { refuse } from '../../src/errors/refusals.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import { inspect } from '../close/invariants.ts';
 import { startOver } from '../close/start-over.ts';

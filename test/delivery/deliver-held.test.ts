@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Settings } from '../../src/config.ts';
+import type { Settings } from '../../src/config/settings.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import { startOver } from '../close/start-over.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors.ts';
+import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
 

@@ -2,9 +2,9 @@
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { thisProcess } from '../../src/events.ts';
 import { openKeyring } from '../../src/http/keys.ts';
 import { revokeClient, rotateSecret } from '../../src/partners/clients.ts';
+import { thisProcess } from '../../src/people/audit-events.ts';
 import { ask, callerWith, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DocumentFace } from '../../src/documents/face.ts';
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/mail/document-email.ts';
 import {
   ach,

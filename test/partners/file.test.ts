@@ -1,6 +1,6 @@
 /** partners.json: every rule of its shape with one line each, told with its place; and what is filled in when left out. */
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import { type PartnerRecord, parsePartners } from '../../src/partners/file.ts';
 import { partner } from '../support/world.ts';
 

@@ -1,8 +1,8 @@
 /** What of payments waits for a person is listed with what ends it, `status` counts it, and it ends by that alone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { thisProcess } from '../../src/events.ts';
 import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
 import { processEvents } from '../../src/payments/inbox.ts';
+import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';

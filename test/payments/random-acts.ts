@@ -2,7 +2,7 @@
  * Acts on payments for random histories: one function each, which chooses among what there is and does nothing where
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import type { PaymentJson } from '../../src/payments/payment.ts';
 import type { Books } from './books.ts';
 import { stripePayment } from './stripe-events.ts';

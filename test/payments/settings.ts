@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Environment, readSettings, type Settings } from '../../src/config.ts';
-import { firstSettings } from '../../src/sandbox.ts';
+import type { Environment } from '../../src/config/environment.ts';
+import { firstSettings } from '../../src/config/first-settings.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 
 export function settingsWith(overrides: object): Settings {
   const home = mkdtempSync(join(tmpdir(), 'reckoner-settings-'));

@@ -14,7 +14,7 @@ import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import type { RefusalCode } from '../../src/errors.ts';
+import type { RefusalCode } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';

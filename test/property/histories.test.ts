@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { scopeOf, verify } from '../../src/audit/verify.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
 import { startOver } from '../close/start-over.ts';
 import type { MailServer } from '../support/mail-server.ts';

@@ -1,9 +1,9 @@
 /** The statement of account as PDF: what a reader finds in it, over how many pages, and that it is the same each time. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { expect, test } from 'vitest';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { drawStatement } from '../../src/reports/draw-statement.ts';
 import { accountOf, type Statement } from '../../src/reports/statement.ts';
-import { firstSettings } from '../../src/sandbox.ts';
 
 const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<typeof drawStatement>[0]['issuer'];
 

@@ -10,7 +10,7 @@ import type { Transaction } from '../../src/database/transaction.ts';
 import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import { Refusal } from '../../src/errors.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
 import { type Month, monthAfter } from '../../src/month.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { recordPayment } from '../../src/payments/record.ts';

@@ -2,9 +2,10 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Environment, Settings } from '../../src/config.ts';
+import type { Environment } from '../../src/config/environment.ts';
+import { firstSettings } from '../../src/config/first-settings.ts';
+import type { Settings } from '../../src/config/settings.ts';
 import { type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
-import { firstSettings } from '../../src/sandbox.ts';
 import { startOver } from '../close/start-over.ts';
 import { reckoner } from '../support/program.ts';
 import { openWorld, partner, realSettings, type World } from '../support/world.ts';

@@ -2,11 +2,11 @@
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { movementText } from '../../src/cli/commands/report.ts';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { drawStatement } from '../../src/reports/draw-statement.ts';
 import { readStatement, type Statement } from '../../src/reports/statement.ts';
-import { firstSettings } from '../../src/sandbox.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 
 let books: Books;

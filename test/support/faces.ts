@@ -1,5 +1,6 @@
 /** Faces of documents for tests: a usual invoice, and whatever a test changes in it. */
-import type { AchInstructions, Address, Instructions, WireInstructions } from '../../src/config.ts';
+import type { AchInstructions, Instructions, WireInstructions } from '../../src/config/instructions.ts';
+import type { Address } from '../../src/config/validation.ts';
 import type { DocumentFace, FaceLine, RowKind } from '../../src/documents/face.ts';
 import { Amount, minorDigits } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';

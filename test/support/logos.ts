@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { crc32, deflateSync } from 'node:zlib';
-import type { Logo } from '../../src/logo.ts';
+import type { Logo } from '../../src/config/logo.ts';
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);

@@ -7,7 +7,7 @@ import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { readEnvironment } from '../../src/config.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { tallied } from './tally.ts';

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import type { Settings } from '../../src/config.ts';
+import type { Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { thisProcess } from '../../src/events.ts';
 import { buildServer, type Service } from '../../src/http/server.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
+import { thisProcess } from '../../src/people/audit-events.ts';
 import type { World } from './world.ts';
 
 export interface Served {

@@ -10,18 +10,19 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
 import { closeMonths, previewClose } from '../../src/close/run.ts';
-import { type Environment, readSettings, type Settings } from '../../src/config.ts';
+import type { Environment } from '../../src/config/environment.ts';
+import { firstSettings } from '../../src/config/first-settings.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { deliverPending } from '../../src/delivery/deliver.ts';
 import type { Delivery } from '../../src/delivery/document.ts';
 import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/queries.ts';
-import type { Actor } from '../../src/events.ts';
 import { type ImportReport, importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { parsePartners } from '../../src/partners/file.ts';
 import { importPartners, type PartnerImport } from '../../src/partners/import.ts';
-import { firstSettings } from '../../src/sandbox.ts';
+import type { Actor } from '../../src/people/audit-events.ts';
 import { makeDatabase } from './databases.ts';
 
 export interface World {

@@ -2,14 +2,15 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
-import { readEnvironment, settingsFile } from '../../config.ts';
+import { readEnvironment } from '../../config/environment.ts';
+import { settingsFile } from '../../config/settings.ts';
 import { writeBackup } from '../../database/backup.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
-import { EXIT, Refusal, refuse } from '../../errors.ts';
-import { recordEvent, thisProcess } from '../../events.ts';
+import { EXIT, Refusal, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
+import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { sealClosedMonths } from '../../seals/seal.ts';
 import { withDatabase } from '../context.ts';
 import { type Output, type Progress, printable } from '../output.ts';

@@ -1,5 +1,5 @@
 /** `reckoner client create|rotate|revoke|list`. */
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
 import { acting, type Context, withContext } from '../context.ts';

@@ -3,7 +3,7 @@ import { type MonthFacts, readMonthFacts } from '../../close/queries.ts';
 import { closeMonths, previewClose } from '../../close/run.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
 import { documentJson } from '../../documents/document.ts';
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf } from '../../seals/queries.ts';

@@ -9,7 +9,7 @@ import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { voidDocument } from '../../documents/void.ts';
-import { EXIT, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
 import { acting, type Context } from '../context.ts';

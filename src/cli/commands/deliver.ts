@@ -1,7 +1,7 @@
 /** `reckoner deliver`. */
 import { deliverForever } from '../../delivery/deliver.ts';
 import { countDeliveries } from '../../delivery/queries.ts';
-import { EXIT, reasonOf } from '../../errors.ts';
+import { EXIT, reasonOf } from '../../errors/refusals.ts';
 import { mailSeals } from '../../reports/seal-letter.ts';
 import { type Context, withContext } from '../context.ts';
 import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';

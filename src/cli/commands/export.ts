@@ -1,7 +1,7 @@
 /** `reckoner export`. */
 import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
 import { proveRow } from '../../audit/proof.ts';
-import { EXIT, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { reading } from '../context.ts';

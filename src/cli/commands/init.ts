@@ -1,14 +1,15 @@
 /** `reckoner init` and `reckoner migrate`: the home and its database. */
 import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Environment, readEnvironment, readSettings, settingsFile } from '../../config.ts';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
-import { recordEvent, thisProcess } from '../../events.ts';
+import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { firstSettings } from '../../config/first-settings.ts';
+import { readSettings, settingsFile } from '../../config/settings.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder } from '../../folder.ts';
 import { lockLedgerWhole } from '../../ledger/lock.ts';
 import { packageVersion } from '../../package.ts';
+import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
-import { firstSettings } from '../../sandbox.ts';
 import { readUnsealedMonths } from '../../seals/queries.ts';
 import { sealClosedMonths } from '../../seals/seal.ts';
 import { withContext, withDatabase } from '../context.ts';

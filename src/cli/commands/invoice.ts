@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
 import { readStory, type StoryLine } from '../../documents/story.ts';
-import { EXIT, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { reading } from '../context.ts';

@@ -1,11 +1,11 @@
 /** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { EXIT, refuse } from '../../errors.ts';
-import { recordEvent } from '../../events.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
+import { recordEvent } from '../../people/audit-events.ts';
 import { acting } from '../context.ts';
 import { type Output, printable, table } from '../output.ts';
 

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
-import { recordEvent } from '../../events.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
+import { recordEvent } from '../../people/audit-events.ts';
 import { acting, reading } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';
 

@@ -1,6 +1,6 @@
 /** `reckoner payment record|import|list|apply|unapply|reverse|payouts|settle|events|exceptions|close-exception` and `reckoner credit refund`. */
 import { readFileSync } from 'node:fs';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';

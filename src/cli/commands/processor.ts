@@ -1,6 +1,6 @@
 /** `reckoner processor import|poll|match|unmatch|reverse` and `reckoner reconcile`. */
 import { readFileSync } from 'node:fs';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';

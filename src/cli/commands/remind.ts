@@ -1,5 +1,5 @@
 /** `reckoner remind`. */
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { acting } from '../context.ts';

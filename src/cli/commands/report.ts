@@ -1,6 +1,6 @@
 /** `reckoner report aging|statement|trial-balance|close|coverage`. */
 import { todayOf } from '../../close/issue.ts';
-import { EXIT, refuse } from '../../errors.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { dateName, type Month } from '../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging } from '../../reports/aging.ts';

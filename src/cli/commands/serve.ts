@@ -1,9 +1,9 @@
 /** `reckoner serve`. */
 import { pino } from 'pino';
-import { EXIT, reasonOf, refuse } from '../../errors.ts';
-import { thisProcess } from '../../events.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { buildServer } from '../../http/server.ts';
 import { processEvents, storeEvents } from '../../payments/inbox.ts';
+import { thisProcess } from '../../people/audit-events.ts';
 import { whenHinted } from '../../splits/hints.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { withContext } from '../context.ts';

@@ -1,5 +1,5 @@
 /** `reckoner split plan`. */
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import type { ProcessorRequest, SplitPlan } from '../../splits/plan.ts';
 import { withContext } from '../context.ts';

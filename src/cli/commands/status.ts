@@ -1,5 +1,5 @@
 /** `reckoner status`. */
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import { readStatus, type Status } from '../../reports/status.ts';
 import { withContext } from '../context.ts';
 import { type Output, printable, short, table } from '../output.ts';

@@ -1,6 +1,6 @@
 /** `reckoner verify`. */
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
-import { EXIT } from '../../errors.ts';
+import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { reading } from '../context.ts';
 import { type Output, printable, table } from '../output.ts';

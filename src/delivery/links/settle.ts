@@ -4,7 +4,7 @@
  * transaction of its own, so that all of this may end anywhere and be begun again.
  */
 import { DateTime } from 'luxon';
-import type { Environment } from '../../config.ts';
+import type { Environment } from '../../config/environment.ts';
 import type { Database } from '../../database/database.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';

@@ -3,7 +3,7 @@
  * says. The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
  */
 import { createHmac } from 'node:crypto';
-import type { LinkField } from '../../config.ts';
+import type { LinkField } from '../../config/payment-link.ts';
 
 export type LinkValues = Readonly<Record<LinkField, string>>;
 

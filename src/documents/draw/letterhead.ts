@@ -1,6 +1,6 @@
 /** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
 
-import type { Logo } from '../../logo.ts';
+import type { Logo } from '../../config/logo.ts';
 import { monthName } from '../../month.ts';
 import type { DocumentFace } from '../face.ts';
 import { Column, drawBeside } from './column.ts';

@@ -1,5 +1,6 @@
 /** How to pay, in order of ease: the link, ACH, wire; each in full, every number labelled with what it is for. */
-import type { AchInstructions, Address, WireInstructions } from '../../config.ts';
+import type { AchInstructions, WireInstructions } from '../../config/instructions.ts';
+import type { Address } from '../../config/validation.ts';
 import type { DocumentFace } from '../face.ts';
 import { type Code, codeOf } from './code.ts';
 import { Column, drawBeside } from './column.ts';

@@ -1,5 +1,5 @@
 /** What a document says about itself, by its kind and by what is due: every sentence of it, ready to be drawn. */
-import type { Address } from '../../config.ts';
+import type { Address } from '../../config/validation.ts';
 import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import type { DocumentFace } from '../face.ts';

@@ -4,7 +4,7 @@
  * balances and summaries of an account.
  */
 import { DateTime } from 'luxon';
-import type { FieldProblem } from '../../errors.ts';
+import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
 import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
 

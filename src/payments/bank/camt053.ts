@@ -4,7 +4,7 @@
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DateTime } from 'luxon';
-import type { FieldProblem } from '../../errors.ts';
+import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
 

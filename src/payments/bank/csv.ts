@@ -4,8 +4,8 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
-import type { BankCsvMap } from '../../config.ts';
-import type { FieldProblem } from '../../errors.ts';
+import type { BankCsvMap } from '../../config/bank-csv.ts';
+import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
 

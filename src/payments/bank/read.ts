@@ -2,8 +2,8 @@
  * Which format a bank file is of, and its statements. The content tells BAI2 and camt.053; CSV is told by the file's
  * name, or what is left. Refusals: bank_format_unknown, bank_map_unknown, bank_file_invalid, bank_file_totals.
  */
-import type { BankCsvMap } from '../../config.ts';
-import { refuse } from '../../errors.ts';
+import type { BankCsvMap } from '../../config/bank-csv.ts';
+import { refuse } from '../../errors/refusals.ts';
 import type { BankFormat } from '../words.ts';
 import { readBai2 } from './bai2.ts';
 import { readCamt053 } from './camt053.ts';

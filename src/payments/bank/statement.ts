@@ -3,7 +3,7 @@
  * and balances that the file itself states. Refusals of all readers: bank_file_invalid, bank_file_totals.
  */
 import { createHash } from 'node:crypto';
-import { type FieldProblem, refuse } from '../../errors.ts';
+import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import type { Amount } from '../../money.ts';
 
 export interface BankStatement {

@@ -1,7 +1,7 @@
 /** What a document prints under each provider, and whether it would print the same again. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Environment, readEnvironment } from '../../../src/config.ts';
+import { type Environment, readEnvironment } from '../../../src/config/environment.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { signedUrl } from '../../../src/delivery/links/template.ts';
 import { Amount } from '../../../src/money.ts';

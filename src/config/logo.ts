@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { reasonOf } from './errors.ts';
+import { reasonOf } from '../errors/refusals.ts';
 
 /** Ready for JSON: a face travels to the threads that draw. */
 export interface Logo {

@@ -3,7 +3,7 @@
  * transaction, and the facts it makes name the event.
  */
 import { hostname, userInfo } from 'node:os';
-import { queryOne, type Transaction } from './database/transaction.ts';
+import { queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface Actor {
   /** What `--by` says: a claim that nobody checked. */

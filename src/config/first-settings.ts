@@ -2,7 +2,8 @@
  * The settings that `init` writes: in sandbox complete and visibly fictitious, so that a close works at once; in
  * production empty where only the issuer knows.
  */
-import type { EnvironmentName, SettingsFile } from './config.ts';
+import type { EnvironmentName } from './environment.ts';
+import type { SettingsFile } from './settings.ts';
 
 const nobody = { line1: '', line2: '', city: '', region: '', postal_code: '', country: '' };
 

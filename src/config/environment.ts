@@ -1,0 +1,128 @@
+/** The environment variables, read once and checked. Refusal: environment_invalid. */
+import { resolve } from 'node:path';
+import { DateTime } from 'luxon';
+import { refuse } from '../errors/refusals.ts';
+
+export type EnvironmentName = 'sandbox' | 'production';
+
+/** What the process environment says. Secrets come from here only and are never written anywhere. */
+export interface Environment {
+  readonly name: EnvironmentName;
+  /** RECKONER_HOME as an absolute path. */
+  readonly home: string;
+  /** DATABASE_URL, or undefined for the embedded PostgreSQL server under the home. */
+  readonly databaseUrl: string | undefined;
+  /** DATABASE_URL_READ: a streaming replica, for the commands that only read; undefined where there is none. */
+  readonly databaseReadUrl?: string | undefined;
+  /** SMTP_URL, or undefined for the outbox under the home. */
+  readonly smtpUrl: string | undefined;
+  /** STRIPE_SECRET_KEY, of the mode that fits this environment: a test key in sandbox, a live one in production. */
+  readonly stripeKey: string | undefined;
+  /** STRIPE_SECRET_KEY_<account>: by connected account, the key to read it with. */
+  readonly connectedKeys: ReadonlyMap<string, string>;
+  /** STRIPE_API_BASE: a stand-in in Stripe's place, in sandbox only. */
+  readonly stripeBase: string | undefined;
+  /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
+  readonly linkSecret: string | undefined;
+  /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
+  readonly webhookSecrets: readonly string[];
+  /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
+  readonly now: () => DateTime<true>;
+}
+
+const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
+
+export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+  const name = variables['RECKONER_ENVIRONMENT'] || 'sandbox';
+  if (name !== 'sandbox' && name !== 'production') {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_ENVIRONMENT',
+      reason: `is '${name}' but must be sandbox or production`,
+    });
+  }
+  return {
+    name,
+    home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
+    databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseReadUrl: url(variables, 'DATABASE_URL_READ', ['postgres:', 'postgresql:']),
+    smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
+    stripeKey: stripeKey(name, 'STRIPE_SECRET_KEY', variables['STRIPE_SECRET_KEY']),
+    connectedKeys: connectedKeys(name, variables),
+    stripeBase: stripeBase(name, variables),
+    linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
+    webhookSecrets: (variables['STRIPE_WEBHOOK_SECRET'] ?? '').split(',').filter((secret) => secret.trim() !== ''),
+    now: clock(name, variables['RECKONER_NOW']),
+  };
+}
+
+function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
+  const value = variables[variable];
+  if (!value) return undefined;
+  // The value may hold a password: it is never repeated.
+  const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
+  if (protocol !== undefined && protocols.includes(protocol)) return value;
+  throw refuse('environment_invalid', {
+    variable,
+    reason: `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`,
+  });
+}
+
+/** Test money in production and real money in a sandbox are both refused before anything else happens. */
+function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
+  if (!key) return undefined;
+  const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
+  const wanted = environment === 'production' ? 'live' : 'test';
+  if (mode === wanted) return key;
+  const reason =
+    mode === undefined
+      ? `must be a secret or restricted key of Stripe, such as sk_${wanted}_…`
+      : `is a ${mode} key, and this is ${environment}: it needs a ${wanted} key (sk_${wanted}_… or rk_${wanted}_…)`;
+  throw refuse('environment_invalid', { variable, reason });
+}
+
+/** STRIPE_SECRET_KEY_acct_1 is the key of the account acct_1. */
+function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
+  const prefix = 'STRIPE_SECRET_KEY_';
+  return new Map(
+    Object.entries(variables).flatMap(([variable, value]): [string, string][] => {
+      const key = variable.startsWith(prefix) ? stripeKey(environment, variable, value) : undefined;
+      return key === undefined ? [] : [[variable.slice(prefix.length), key]];
+    }),
+  );
+}
+
+function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
+  const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
+  if (base !== undefined && environment === 'production') {
+    const reason = "puts a stand-in in Stripe's place, in sandbox only, and this is production";
+    throw refuse('environment_invalid', { variable: 'STRIPE_API_BASE', reason });
+  }
+  return base;
+}
+
+/** HMAC-SHA256 takes any key; a short one can be guessed from one signed URL. */
+const SHORTEST_SECRET = 32;
+
+function linkSecret(secret: string | undefined): string | undefined {
+  if (!secret || secret.length >= SHORTEST_SECRET) return secret || undefined;
+  const reason = `must have at least ${SHORTEST_SECRET} characters: 'openssl rand -hex 32' makes one`;
+  throw refuse('environment_invalid', { variable: 'PAYMENT_LINK_SECRET', reason });
+}
+
+function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
+  if (!text) return () => DateTime.utc();
+  if (environment === 'production') {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_NOW',
+      reason: 'sets the clock in sandbox only, and this is production',
+    });
+  }
+  const instant = RECKONER_NOW.test(text) ? DateTime.fromISO(text, { zone: 'utc' }) : undefined;
+  if (!instant?.isValid) {
+    throw refuse('environment_invalid', {
+      variable: 'RECKONER_NOW',
+      reason: `is '${text}' but must be a time such as 2026-11-01T06:00:00Z`,
+    });
+  }
+  return () => instant;
+}

@@ -1,0 +1,97 @@
+/** How a partner pays: the bank details of the settings, by currency. */
+import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
+import { z } from 'zod';
+import { addressSchema, line } from './validation.ts';
+
+/** ABA routing number: nine digits, weights 3-7-1 to a multiple of ten, a Federal Reserve prefix, not all zeros. */
+export function isRoutingNumber(text: string): boolean {
+  if (!/^\d{9}$/.test(text) || text === '000000000') return false;
+  const prefix = Number(text.slice(0, 2));
+  if (!(prefix <= 12 || (prefix >= 21 && prefix <= 32) || (prefix >= 61 && prefix <= 72) || prefix === 80))
+    return false;
+  const weights = [3, 7, 1];
+  const sum = [...text].reduce((total, digit, index) => total + Number(digit) * (weights[index % 3] as number), 0);
+  return sum % 10 === 0;
+}
+
+const routingNumber = z.string().refine(isRoutingNumber, 'is not a valid ABA routing number (nine digits, checksum)');
+const bic = z.string().refine(isValidBIC, 'is not a valid BIC (ISO 9362)');
+const iban = z
+  .string()
+  .refine((text) => isValidIBAN(electronicFormatIBAN(text) ?? ''), 'is not a valid IBAN (ISO 13616, checksum)');
+const accountNumber = line(40).min(1, 'must not be empty');
+const named = line().min(1, 'must not be empty');
+
+/** Town and country apart, and both there: since November 2026 a cross-border wire without them is refused. */
+const bankAddressSchema = addressSchema.check(({ value, issues }) => {
+  for (const field of ['city', 'country'] as const) {
+    if (value[field].trim() === '') {
+      issues.push({ code: 'custom', path: [field], message: 'is required: banks refuse a wire without it', input: '' });
+    }
+  }
+});
+
+const achSchema = z.strictObject({
+  account_holder: named,
+  account_holder_address: bankAddressSchema,
+  bank_name: named,
+  bank_address: bankAddressSchema,
+  routing_number: routingNumber,
+  account_number: accountNumber,
+  account_type: z.enum(['checking', 'savings']),
+});
+export type AchInstructions = z.output<typeof achSchema>;
+
+const wireSchema = z
+  .strictObject({
+    account_holder: named,
+    account_holder_address: bankAddressSchema,
+    bank_name: named,
+    bank_address: bankAddressSchema,
+    routing_number: routingNumber.optional(),
+    account_number: accountNumber.optional(),
+    iban: iban.optional(),
+    bic: bic.optional(),
+    intermediary: z.strictObject({ bank_name: named, bank_address: bankAddressSchema.optional(), bic }).optional(),
+  })
+  .refine(
+    (wire) => wire.iban !== undefined || wire.account_number !== undefined,
+    'needs an iban or an account_number to pay into',
+  )
+  .refine(
+    (wire) => wire.routing_number !== undefined || wire.bic !== undefined,
+    'needs a routing_number (domestic) or a bic (international)',
+  )
+  .refine(
+    (wire) => wire.routing_number === undefined || wire.account_number !== undefined,
+    'needs an account_number beside its routing_number: a domestic wire knows no IBAN',
+  );
+export type WireInstructions = z.output<typeof wireSchema>;
+
+// An empty object is a section still to be filled in, as `init` leaves it in production. It aborts on anything else, so
+// that the complaints about a section are those of the section's own schema.
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
+export const instructionsSchema = z.strictObject({
+  ach: z.union([unfilled, achSchema]).optional(),
+  wire: z.union([unfilled, wireSchema]).optional(),
+});
+
+/** How to pay in one currency; undefined sections are not offered. */
+export interface Instructions {
+  readonly ach?: AchInstructions | undefined;
+  readonly wire?: WireInstructions | undefined;
+}
+
+/** How to pay in a currency: its own instructions, else those for any currency, else none. */
+export function instructionsFor(
+  settings: { readonly instructions: Readonly<Record<string, Instructions>> },
+  currency: string,
+): Instructions | undefined {
+  const found = [settings.instructions[currency], settings.instructions['*']].find((each) => each?.ach || each?.wire);
+  if (found === undefined) return undefined;
+  // ACH is a United States network and settles in US dollars only.
+  const usable = { ach: currency === 'USD' ? found.ach : undefined, wire: found.wire };
+  return usable.ach || usable.wire ? usable : undefined;
+}

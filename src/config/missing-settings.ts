@@ -1,0 +1,44 @@
+/** What the settings need before production may issue documents. */
+import { firstSettings } from './first-settings.ts';
+import { printsOwnPage } from './payment-link.ts';
+import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
+
+/** A setting that production lacks: empty, or still the sandbox's fictitious one. */
+export interface MissingSetting {
+  readonly path: string;
+  readonly lacks: string;
+}
+
+/** What the issuer's own settings lack for a close in production. */
+export function missingSettings(settings: Settings): MissingSetting[] {
+  const fictitious = settingsSchema.parse(firstSettings('sandbox'));
+  const values = (
+    of: Pick<Settings, 'issuer' | 'public_url' | 'mail_from' | 'payment_link'> | WrittenSettings,
+  ): ReadonlyArray<readonly [path: string, value: string]> => [
+    ['issuer.legal_name', of.issuer.legal_name],
+    ['issuer.address.line1', of.issuer.address.line1],
+    ['issuer.address.city', of.issuer.address.city],
+    ['issuer.address.country', of.issuer.address.country],
+    ['issuer.email', of.issuer.email],
+    ...(printsOwnPage(of.payment_link) ? ([['public_url', of.public_url]] as const) : []),
+    ['mail_from', of.mail_from],
+  ];
+  const known = new Map(values(fictitious));
+  const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
+    if (value === '') return [{ path, lacks: 'a value' }];
+    // Real issuers have countries in common with the fictitious one, and streets too, but not their whole identity.
+    const identity = !path.startsWith('issuer.address.');
+    return identity && value === known.get(path) ? [{ path, lacks: 'a value of its own: it is the sandbox’s' }] : [];
+  });
+  const invented = JSON.stringify(Object.values(fictitious.instructions));
+  for (const [currency, instructions] of Object.entries(settings.instructions)) {
+    for (const kind of ['ach', 'wire'] as const) {
+      const written = instructions[kind];
+      if (written !== undefined && invented.includes(JSON.stringify(written))) {
+        const path = `instructions.${currency}.${kind}`;
+        missing.push({ path, lacks: 'a real bank account: it is the sandbox’s' });
+      }
+    }
+  }
+  return missing;
+}

@@ -1,0 +1,139 @@
+/** settings.json, read once and checked whole. Refusals: settings_missing, settings_invalid. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { repeatedName } from '../json.ts';
+import { amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { isTimeZone } from '../month.ts';
+import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
+import type { Environment } from './environment.ts';
+import { instructionsSchema } from './instructions.ts';
+import { type Logo, readLogo } from './logo.ts';
+import { paymentLinkSchema } from './payment-link.ts';
+import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
+
+/** Up to how much of an invoice may be written to bank charges when a payment comes up short, by currency. */
+const smallDifferenceSchema = z
+  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
+  .superRefine((amounts, context) => {
+    for (const [currency, amount] of Object.entries(amounts)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
+    }
+  });
+/** `203.0.113.7` or `203.0.113.0/24`, of either family. */
+const network = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+  'must be an address or a network such as 10.0.0.0/8',
+);
+
+const httpSchema = z.strictObject({
+  /** Who may call /api; empty for everybody (service.md 5.7). */
+  allow: z.array(network).default([]),
+  /** Proxies whose X-Forwarded-For is believed; empty for none. */
+  trust_proxy: z.array(network).default([]),
+  /** Of one client's calls, and of one address without a token. */
+  requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
+  /** Who may read /metrics. */
+  metrics_allow: z
+    .array(network)
+    .default(['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']),
+});
+
+export const settingsSchema = z.strictObject({
+  issuer: z.strictObject({
+    legal_name: line().default(''),
+    address: addressSchema.prefault({}),
+    email: optional(emailAddress).default(''),
+    phone: line(40).default(''),
+    tax_id: line(60).default(''),
+    /** The path of a PNG or JPEG file, from RECKONER_HOME on. */
+    logo: line(1000).default(''),
+  }),
+  time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
+  payment_terms_days: z.int().min(0).max(365).default(30),
+  public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
+  mail_from: optional(emailAddress).default(''),
+  reply_to: optional(emailAddress).default(''),
+  finance_email: optional(emailAddress).default(''),
+  auditor_email: optional(emailAddress).default(''),
+  operations_email: optional(emailAddress).default(''),
+  sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
+  instructions: z
+    .record(
+      z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
+      instructionsSchema,
+    )
+    .check(({ value, issues }) => {
+      for (const [currency, { ach }] of Object.entries(value)) {
+        if (ach === undefined || currency === 'USD' || currency === '*') continue;
+        const message = 'ACH moves US dollars only: leave it out here';
+        issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
+      }
+    }),
+  payment_link: paymentLinkSchema.default({ provider: 'page' }),
+  bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
+  small_difference: smallDifferenceSchema.default({}),
+  /** Words in a bank line by which the processor's payouts are known: they are no payments. */
+  payout_names: z.array(z.string().min(3).max(60)).default(['STRIPE']),
+  /** Days after the due date (before it, where negative) on which a partner is reminded; none: never. */
+  reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
+  partner_id_header: z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+    .default('X-Service-Partner-Id'),
+  http: httpSchema.prefault({}),
+});
+
+export type WrittenSettings = z.output<typeof settingsSchema>;
+/** The shape of settings.json as a person writes it. */
+export type SettingsFile = z.input<typeof settingsSchema>;
+
+/** Who issues the documents, with the content of the logo that the settings name. */
+export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
+  readonly logo: Logo | null;
+}
+export interface Settings extends Omit<WrittenSettings, 'issuer'> {
+  readonly issuer: Issuer;
+}
+
+export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');
+
+export function readSettings(environment: Environment): Settings {
+  const file = settingsFile(environment);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw refuse('settings_missing', { file });
+    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw refuse('settings_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+  }
+  const twice = repeatedName(text);
+  if (twice !== undefined) {
+    throw refuse('settings_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
+  }
+  const parsed = settingsSchema.safeParse(json);
+  if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });
+  return withLogo(parsed.data, environment, file);
+}
+
+/** The settings with the logo's content, checked with the rest: a document must not find out that it can't be drawn. */
+function withLogo(settings: WrittenSettings, { home }: Environment, file: string): Settings {
+  const { issuer } = settings;
+  const logo = issuer.logo === '' ? null : readLogo(resolve(home, issuer.logo));
+  if (logo !== null && 'problem' in logo) {
+    throw refuse('settings_invalid', {
+      file,
+      problems: [{ path: 'issuer.logo', reason: `is no logo: ${logo.problem}` }],
+    });
+  }
+  return { ...settings, issuer: { ...issuer, logo } };
+}

@@ -1,0 +1,50 @@
+/** Fields that the settings, the partner file and HTTP requests validate alike, and how a validator's problems read. */
+import { z } from 'zod';
+import type { FieldProblem } from '../errors/refusals.ts';
+
+/** One line of text: no line breaks, control characters, half characters or turns of the writing direction. */
+export const line = (max = 200) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u, 'must be one line without control characters');
+
+export const emailAddress = z
+  .string()
+  .max(254)
+  .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
+export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
+
+/** A postal address, town and country apart: unstructured ones are refused on cross-border wires. */
+export const addressSchema = z.strictObject({
+  line1: line().default(''),
+  line2: line().default(''),
+  city: line().default(''),
+  region: line().default(''),
+  postal_code: line(20).default(''),
+  country: z.union([z.literal(''), z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as US')]).default(''),
+});
+export type Address = z.output<typeof addressSchema>;
+
+/**
+ * A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest, or its own
+ * where it has one and no alternative got into the value.
+ */
+export function fieldProblems(error: z.ZodError): FieldProblem[] {
+  const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
+    issues.flatMap((issue) => {
+      const path = [...base, ...issue.path];
+      if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+        const deepest = issue.errors.at(-1) as readonly z.core.$ZodIssue[];
+        const own = issue.message !== 'Invalid input' && deepest.every((each) => each.path.length === 0);
+        if (deepest.length > 0 && !own) return flatten(deepest as z.core.$ZodIssue[], path);
+      }
+      // A key that may not stand in a record: what is wrong with it is told one level below.
+      const reason =
+        issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
+      // A number that was read by its text is a number to whoever wrote it.
+
+      return [{ path: path.map(String).join('.'), reason: reason.replace('ExactNumber', 'number') }];
+    });
+  return flatten(error.issues, []);
+}
