@@ -23,7 +23,7 @@ import { type SendOutcome, sandboxAllows, type Transport } from '../mail/transpo
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
 import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
-import { type Settler, settleLink } from './links/settle.ts';
+import { type Settler, settleLink } from './links/sync.ts';
 import {
   type DrawingFacts,
   holdSending,

@@ -1,14 +1,14 @@
 /**
  * The port to payment link providers. A document prints one URL for good: that of our own page, which never goes stale,
- * or the provider's. What stands behind it may change with the balance; `links/settle.ts` sees to that.
+ * or the provider's. What stands behind it may change with the balance; `links/sync.ts` sees to that.
  */
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import { type PaymentLinkSettings, printsOwnPage } from '../config/payment-link.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Amount } from '../money.ts';
-import { openStripeLinks, type StripeLinks } from './links/stripe.ts';
-import { signedUrl } from './links/template.ts';
+import { signedUrl } from '../processors/links/template.ts';
+import { openStripeLinks, type StripeLinks } from '../processors/stripe/payment-links.ts';
 
 export interface PaymentLink {
   readonly provider: string;

@@ -86,7 +86,7 @@ const requoteAnswer = z.object({
   requoted_at: instant,
 });
 
-/** As src/splits/plan.ts plans it, and `split plan` prints it. */
+/** As src/processors/stripe/split-plan.ts plans it, and `split plan` prints it. */
 const split = z
   .object({
     split: z.enum(['real_time', 'sequential']),

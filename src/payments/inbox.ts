@@ -9,6 +9,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
+import { type Fact, readEvent } from '../processors/stripe/events.ts';
 import { applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { processorIdentity } from './import.ts';
 import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
@@ -23,7 +24,6 @@ import {
 } from './queries.ts';
 import { reinstate, reverseAll } from './reverse.ts';
 import { sameReference } from './same.ts';
-import { type Fact, readEvent } from './stripe.ts';
 
 const eventSchema = z.object({
   id: z.string().min(1).max(255),

@@ -5,12 +5,12 @@ import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { methodsFor, stripeAmount, stripeLimits } from '../delivery/links/stripe-amounts.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { loadTemplates } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';
+import { methodsFor, stripeAmount, stripeLimits } from '../processors/stripe/amounts.ts';
 import { readAccountCursors } from '../splits/queries.ts';
 
 export interface Gap {

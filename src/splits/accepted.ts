@@ -5,8 +5,15 @@
 import type { Send, Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
+import {
+  type Accepted,
+  type PlanOptions,
+  planSplit,
+  type Routing,
+  SplitImpossible,
+  type SplitPlan,
+} from '../processors/stripe/split-plan.ts';
 import type { Accepted as Acceptance } from '../quotes/accept.ts';
-import { type Accepted, type PlanOptions, planSplit, type Routing, SplitImpossible, type SplitPlan } from './plan.ts';
 import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './queries.ts';
 
 export interface QuotePlan extends Routing {

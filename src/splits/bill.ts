@@ -11,8 +11,8 @@ import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { reconcileMonth } from './month.ts';
 import { insertMissingShares, lockProcessor } from './queries.ts';
+import { reconcileMonth } from './reconcile-month.ts';
 
 /** Bills what is open of a closed month, and gives the invoices' numbers. Billed once, it is not open any more. */
 export async function billMissingShares(tx: Transaction, issuing: Issuing, month: Month): Promise<string[]> {

@@ -6,8 +6,8 @@ import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
-import { beginTaking } from './intake.ts';
-import { payWhatWasBilled } from './meanwhile.ts';
+import { beginTaking } from './import.ts';
+import { payWhatWasBilled } from './late-transfers.ts';
 import { insertShareByPerson, type MovementState, readAcceptances, readMovements, readShareOf } from './queries.ts';
 
 export interface MatchRequest {

@@ -14,8 +14,8 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
-import { beginTaking, findShares, type Intake, keepMovements } from './intake.ts';
-import { type Movement, readMovement } from './movement.ts';
+import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
+import { beginTaking, findShares, type Intake, keepMovements } from './import.ts';
 import {
   insertPayoutContents,
   insertReading,

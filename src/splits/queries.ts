@@ -2,7 +2,7 @@
 import { type Issue, OPEN_CREDIT } from '../close/queries.ts';
 import { execute, query, queryOne, type Send, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { Movement } from './movement.ts';
+import type { Movement } from '../processors/stripe/balance-transactions.ts';
 import type { SettlementLine } from './settlement.ts';
 
 export interface AcceptedRow {

@@ -1,7 +1,7 @@
 /** Connected accounts by the real program, as people and cron see them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { importMovements } from '../../src/splits/intake.ts';
-import { accountFee, ndjson, payout, share } from '../splits/movements.ts';
+import { importMovements } from '../../src/splits/import.ts';
+import { accountFee, ndjson, payout, share } from '../splits/balance-transactions.ts';
 import { sellThroughProcessor } from '../splits/processor-world.ts';
 import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, type World } from '../support/world.ts';

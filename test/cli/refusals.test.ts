@@ -14,8 +14,8 @@ import {
   Refusal,
   type RefusalCode,
 } from '../../src/errors/refusals.ts';
-import { importMovements } from '../../src/splits/intake.ts';
-import { ndjson, share } from '../splits/movements.ts';
+import { importMovements } from '../../src/splits/import.ts';
+import { ndjson, share } from '../splits/balance-transactions.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { command, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
-import { ndjson, payout, pulledBack, share } from '../splits/movements.ts';
+import { ndjson, payout, pulledBack, share } from '../splits/balance-transactions.ts';
 import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { tally } from '../support/tally.ts';

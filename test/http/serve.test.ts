@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/inbox.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
-import { share } from '../splits/movements.ts';
+import { share } from '../splits/balance-transactions.ts';
 import { job, reckoner } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';

@@ -1,6 +1,6 @@
 /** The processor's events: repeated, reordered, of the other mode, not understood; the books end the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { amountOfUnits } from '../../src/payments/stripe.ts';
+import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
 

@@ -2,8 +2,8 @@
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
-import { importMovements } from '../../src/splits/intake.ts';
-import { ndjson, share } from '../splits/movements.ts';
+import { importMovements } from '../../src/splits/import.ts';
+import { ndjson, share } from '../splits/balance-transactions.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';

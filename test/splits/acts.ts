@@ -1,12 +1,12 @@
 /** What may happen on a connected account in a random history: shares come, are pulled back, matched, billed. */
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements } from '../../src/splits/intake.ts';
+import { importMovements } from '../../src/splits/import.ts';
 import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
 import { type ReversalReport, recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import type { Act, History } from '../property/acts.ts';
-import { ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
 import { payOut } from './processor-world.ts';
 
 const ACCOUNT = 'acct_1';

@@ -6,11 +6,11 @@ import { verify } from '../../src/audit/verify.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements } from '../../src/splits/intake.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
+import { importMovements } from '../../src/splits/import.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { misrouted, ndjson, pulledBack, share } from './movements.ts';
+import { misrouted, ndjson, pulledBack, share } from './balance-transactions.ts';
 
 let world: World;
 const july = '2026-07' as Month;

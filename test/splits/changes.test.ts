@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
-import { type Intake, importMovements, importSettlement } from '../../src/splits/intake.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
+import { type Intake, importMovements, importSettlement } from '../../src/splits/import.ts';
 import { readConnectedAccounts } from '../../src/splits/queries.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
 
 const AT = '2026-07-15T12:00:01Z';
 const HEADER = 'quote_id,transfer,payment,amount,moved_at';

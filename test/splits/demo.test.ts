@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
-import { importSettlement } from '../../src/splits/intake.ts';
-import { needsWork, reconcileMonth } from '../../src/splits/month.ts';
+import { importSettlement } from '../../src/splits/import.ts';
+import { needsWork, reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 const dataOf = (name: string) => readFileSync(join(packageRoot, 'src', 'demo', 'data', name), 'utf8');

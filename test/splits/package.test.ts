@@ -82,8 +82,8 @@ test('the module that it imports depends on nothing outside of itself', () => {
   const read = (file: string) => readFileSync(join(packageRoot, 'dist/src', file), 'utf8');
   const imports = (text: string) =>
     [...text.matchAll(/^(?:import|export) .*from '([^']+)'/gm)].map((match) => match[1]);
-  expect(imports(read('splits/plan.js'))).toEqual(['../smallest-unit.js']);
-  expect(imports(read('smallest-unit.js'))).toEqual([]);
-  expect(imports(read('splits/plan.d.ts'))).toEqual([]);
-  expect(imports(read('splits/execute.js'))).toEqual([]);
+  expect(imports(read('processors/stripe/split-plan.js'))).toEqual(['./smallest-unit.js']);
+  expect(imports(read('processors/stripe/smallest-unit.js'))).toEqual([]);
+  expect(imports(read('processors/stripe/split-plan.d.ts'))).toEqual([]);
+  expect(imports(read('processors/stripe/split-execute.js'))).toEqual([]);
 });

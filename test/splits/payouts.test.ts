@@ -5,14 +5,14 @@ import { readExceptions } from '../../src/payments/exceptions.ts';
 import { readPayouts } from '../../src/payments/lines.ts';
 import { settlePayout } from '../../src/payments/settle.ts';
 import { readStatus } from '../../src/reports/status.ts';
-import { importMovements } from '../../src/splits/intake.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
+import { importMovements } from '../../src/splits/import.ts';
 import { accessTo, readAccount } from '../../src/splits/poll.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { startOver } from '../close/start-over.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-import { accountFee, ndjson, payout, payoutFailed, share, type Told } from './movements.ts';
+import { accountFee, ndjson, payout, payoutFailed, share, type Told } from './balance-transactions.ts';
 
 const SOLD = '2026-07-15T12:00:00Z';
 const PAID_OUT = '2026-07-20T01:00:00Z';

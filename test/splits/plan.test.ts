@@ -1,7 +1,13 @@
 /** The request that a partner must make for each acceptance: exactly the share, to the right account, findable. */
 import type Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import { type Accepted, planRefund, planSplit, type Routing, SplitImpossible } from '../../src/splits/plan.ts';
+import {
+  type Accepted,
+  planRefund,
+  planSplit,
+  type Routing,
+  SplitImpossible,
+} from '../../src/processors/stripe/split-plan.ts';
 
 const quote: Accepted = {
   quote_id: 'q-1',

@@ -4,7 +4,7 @@ import { type AccountReading, accessTo, OVERLAP_HOURS, readAccount } from '../..
 import { refusalOf } from '../close/refusal.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-import { payout, share, type Told } from './movements.ts';
+import { payout, share, type Told } from './balance-transactions.ts';
 
 let world: World;
 let stripe: StripeStandIn;

@@ -2,12 +2,12 @@
 import type { Month } from '../../src/month.ts';
 import { settleWhatWasTold } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { beginTaking, importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { beginTaking, importMovements, importSettlement } from '../../src/splits/import.ts';
 import { insertPayoutContents, readMovements } from '../../src/splits/queries.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import { partner, quote, type World } from '../support/world.ts';
-import { ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
 
 /** An account pays out these movements, as the readings of it tell. */
 export async function payOut(world: World, account: string, out: Told, ids: readonly string[]): Promise<void> {

@@ -1,13 +1,13 @@
 /** What came against what was expected: one quote for each thing that can happen to a share, and each found as it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
-import { type Intake, importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { type Intake, importMovements, importSettlement } from '../../src/splits/import.ts';
 import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
-import { type Reconciliation, reconcileMonth } from '../../src/splits/month.ts';
+import { type Reconciliation, reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
-import { disputed, misrouted, ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+import { disputed, misrouted, ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
 
 let world: World;
 

@@ -6,15 +6,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
+import { planSplit, type Routing } from '../../src/processors/stripe/split-plan.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements, importSettlement } from '../../src/splits/intake.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
-import { planSplit, type Routing } from '../../src/splits/plan.ts';
+import { importMovements, importSettlement } from '../../src/splits/import.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { seeded } from '../support/random.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
-import { misrouted, ndjson, payout, pulledBack, share, type Told } from './movements.ts';
+import { misrouted, ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
 
 const QUOTES = Number(process.env['RECKONER_LONG'] ? 20_000 : 5000);
 const { seed, random } = seeded();

@@ -1,7 +1,7 @@
 /** `reckoner split plan`. */
 import { EXIT } from '../../errors/refusals.ts';
+import type { ProcessorRequest, SplitPlan } from '../../processors/stripe/split-plan.ts';
 import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
-import type { ProcessorRequest, SplitPlan } from '../../splits/plan.ts';
 import { withContext } from '../context.ts';
 import { type Output, printable } from '../output.ts';
 

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Environment, readEnvironment } from '../../../src/config/environment.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
-import { signedUrl } from '../../../src/delivery/links/template.ts';
 import { Amount } from '../../../src/money.ts';
+import { signedUrl } from '../../../src/processors/links/template.ts';
 import { startOver } from '../../close/start-over.ts';
 import { openWorld, partner, quote, type World } from '../../support/world.ts';
 

@@ -1,7 +1,7 @@
 /** Amounts as Stripe writes them: exactly, or not at all. */
 import { expect, test } from 'vitest';
-import { methodsFor, stripeAmount } from '../../../src/delivery/links/stripe-amounts.ts';
 import { Amount, currenciesByMinorDigits } from '../../../src/money.ts';
+import { methodsFor, stripeAmount } from '../../../src/processors/stripe/amounts.ts';
 
 const of = (text: string, currency: string) => stripeAmount(Amount.of(text, currency));
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Delivery } from '../../../src/delivery/document.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { readLinkVersions } from '../../../src/delivery/links/queries.ts';
-import { settleLink } from '../../../src/delivery/links/settle.ts';
+import { settleLink } from '../../../src/delivery/links/sync.ts';
 import { readStory } from '../../../src/documents/story.ts';
 import { readStatus } from '../../../src/reports/status.ts';
 import { startOver } from '../../close/start-over.ts';

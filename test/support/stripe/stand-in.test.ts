@@ -1,7 +1,7 @@
 /** The stand-in refuses what Stripe would refuse: without that, the tests that use it would prove nothing. */
 import Stripe from 'stripe';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { linkRequest } from '../../../src/delivery/links/stripe.ts';
+import { linkRequest } from '../../../src/processors/stripe/payment-links.ts';
 import { requestProblem, stripeVersion } from './schemas.ts';
 import { type StripeStandIn, startStripe } from './stand-in.ts';
 

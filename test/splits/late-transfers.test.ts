@@ -12,12 +12,12 @@ import { readPayments } from '../../src/payments/queries.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readBalances } from '../../src/reports/journal.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements, importSettlement } from '../../src/splits/intake.ts';
+import { importMovements, importSettlement } from '../../src/splits/import.ts';
 import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
 
 const july = '2026-07' as Month;
 const LATE = '2026-08-12T12:00:00Z';

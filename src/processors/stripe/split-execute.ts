@@ -10,7 +10,7 @@
  * it; what cannot go on is a SplitUnfinished, which says what is done. Asked for again, the rest is done.
  */
 import type Stripe from 'stripe';
-import type { ProcessorRequest } from './plan.ts';
+import type { ProcessorRequest } from './split-plan.ts';
 
 /** The part of the client that is used. */
 export type Processor = Pick<Stripe, 'paymentIntents' | 'transfers' | 'refunds' | 'charges'>;

@@ -1,9 +1,9 @@
 /**
- * Which amounts Stripe can be asked for: those that it can write exactly (src/smallest-unit.ts) and that are not too
+ * Which amounts Stripe can be asked for: those that it can write exactly (smallest-unit.ts) and that are not too
  * small to charge. Source: Stripe's «Supported currencies», read in 2026.
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
-import { MOST_DIGITS, processorDecimals, smallestUnit } from '../../smallest-unit.ts';
+import { MOST_DIGITS, processorDecimals, smallestUnit } from './smallest-unit.ts';
 
 /** The least that can be charged, where Stripe names it; elsewhere it depends on the day's exchange rate. */
 const LEAST: Readonly<Record<string, string>> = {

@@ -10,7 +10,7 @@ import {
   readPositions,
   readStatementMonths,
 } from './queries.ts';
-import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './reconcile.ts';
+import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
 
 /** Of the latest statements' months, so many are looked at: what comes late comes within them. */
 export const RECONCILED_MONTHS = 3;

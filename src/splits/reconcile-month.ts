@@ -34,7 +34,7 @@ import {
   type PayoutStatus,
   payoutNeedsWork,
   type QuoteStatus,
-} from './reconcile.ts';
+} from './verdicts.ts';
 
 /** Of one quote, or of a movement without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {

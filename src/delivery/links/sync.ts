@@ -8,7 +8,17 @@ import type { Environment } from '../../config/environment.ts';
 import type { Database } from '../../database/database.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
-import { Unavailable } from './pace.ts';
+import { Unavailable } from '../../processors/pace.ts';
+import { methodsFor, stripeAmount } from '../../processors/stripe/amounts.ts';
+import {
+  idempotencyKey,
+  KeySpent,
+  type LinkMark,
+  linkRequest,
+  type MadeLink,
+  RefusedByStripe,
+  type StripeLinks,
+} from '../../processors/stripe/payment-links.ts';
 import {
   type ClosingReason,
   clearWait,
@@ -22,16 +32,6 @@ import {
   recordObject,
   type WaitKind,
 } from './queries.ts';
-import {
-  idempotencyKey,
-  KeySpent,
-  type LinkMark,
-  linkRequest,
-  type MadeLink,
-  RefusedByStripe,
-  type StripeLinks,
-} from './stripe.ts';
-import { methodsFor, stripeAmount } from './stripe-amounts.ts';
 
 export interface Settler {
   readonly environment: Environment;

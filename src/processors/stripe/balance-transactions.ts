@@ -4,7 +4,7 @@
  * nothing to do with quotes (a payout, a fee).
  */
 import { z } from 'zod';
-import { amountOfUnits } from '../payments/stripe.ts';
+import { amountOfUnits } from './events.ts';
 
 /**
  * `share`: what a platform sent us. `misrouted`: a charge made on our own account, as 7.3.3 is documented, of which we

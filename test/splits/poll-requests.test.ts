@@ -1,7 +1,7 @@
 /** Hints that something moved: an account is read soon, once for many of them, and never two at a time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { whenHinted } from '../../src/splits/hints.ts';
+import { whenHinted } from '../../src/splits/poll-requests.ts';
 
 /** Reads that end when they are let. */
 function reader() {

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
-import { importMovements, importSettlement } from '../../src/splits/intake.ts';
-import { reconcileMonth } from '../../src/splits/month.ts';
+import { importMovements, importSettlement } from '../../src/splits/import.ts';
+import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './movements.ts';
+import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
 
 let world: World;
 beforeAll(async () => {

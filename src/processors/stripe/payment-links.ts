@@ -3,7 +3,7 @@
  * three things: done, refused for good (`RefusedByStripe`), or to be tried again (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
-import { Pace, Unavailable } from './pace.ts';
+import { Pace, Unavailable } from '../pace.ts';
 
 export interface MadeLink {
   readonly providerId: string;

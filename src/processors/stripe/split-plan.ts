@@ -6,7 +6,7 @@
  *
  * Amounts come in as decimal texts in major units and go out in the currency's smallest unit, exactly (7.2.1).
  */
-import { smallestUnit } from '../smallest-unit.ts';
+import { smallestUnit } from './smallest-unit.ts';
 
 /** What was accepted: of a quote its values, of a requote the incremental ones (7.2.2). */
 export interface Accepted {

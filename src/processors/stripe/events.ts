@@ -3,8 +3,8 @@
  * its object says by itself: paid, refunded so much in all, disputed. Pure.
  */
 import { z } from 'zod';
-import { Amount, isCurrency, minorDigits } from '../money.ts';
-import { fromSmallestUnit } from '../smallest-unit.ts';
+import { Amount, isCurrency, minorDigits } from '../../money.ts';
+import { fromSmallestUnit } from './smallest-unit.ts';
 
 export type Fact =
   | {

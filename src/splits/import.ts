@@ -15,8 +15,8 @@ import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { payWhatWasBilled } from './meanwhile.ts';
-import { type Movement, readMovement } from './movement.ts';
+import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
+import { payWhatWasBilled } from './late-transfers.ts';
 import {
   type ConnectedPartner,
   findChangedMovements,
