@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { BANK_FORMATS, METHODS, PAYMENT_STATUSES, REVERSAL_KINDS } from '../payments/words.ts';
+import { BANK_FORMATS, METHODS, PAYMENT_STATUSES, REVERSAL_KINDS } from '../payments/enums.ts';
 import {
   choiceArgument,
   dateArgument,

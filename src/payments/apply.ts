@@ -7,8 +7,8 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { Evidence } from './match.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
 import {
   insertApplications,
   insertAssignments,
@@ -29,21 +29,21 @@ export interface ApplyRequest {
   readonly amount?: string | undefined;
 }
 
-export async function applyPayment(tx: Transaction, acting: Acting, request: ApplyRequest): Promise<void> {
+export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
   const document = await payableFor(tx, state, request.number);
   const amount = amountToApply(state, document, request.amount);
   const suggested = await suggestionOf(tx, request);
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.apply',
     subject: String(request.paymentId),
     details: { number: request.number, amount: amount.toString() },
   });
   const evidence: Evidence = suggested ?? { rule: 'person', why: 'a person said so' };
   const whole = request.amount === undefined;
-  await applyTo(posting, acting.settings, state, document, { amount, whole, evidence, appliedOn: posting.today });
-  await lookAgainAt(posting, [document.document_id]);
+  await applyTo(context, caller.settings, state, document, { amount, whole, evidence, appliedOn: context.today });
+  await enqueueDeliveries(context, [document.document_id]);
 }
 
 /** The suggestion that a person accepts by applying, as evidence of what it saw. */
@@ -65,14 +65,14 @@ export interface Application {
 
 /** Applies what has been judged; a payer that was to be found out becomes the document's partner. */
 export async function applyTo(
-  posting: Posting,
+  context: PaymentContext,
   settings: Settings,
   state: PaymentState,
   document: PayableRow,
   { amount, whole, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
   if (state.partner_id !== document.partner_id) {
-    await insertAssignments(posting, [
+    await insertAssignments(context, [
       {
         payment_id: state.payment_id,
         from_partner_id: state.partner_id,
@@ -93,7 +93,7 @@ export async function applyTo(
     evidence,
     small_difference: difference?.toString() ?? null,
   };
-  await insertApplications(posting, [row]);
+  await insertApplications(context, [row]);
 }
 
 /** What is left of a document, where the settings let so much be written to bank charges. */
@@ -177,7 +177,7 @@ export function positiveAmount(value: string, currency: string): Amount {
 /** Undoes what of a payment is applied: all of it, or to one document. It is unapplied cash again. */
 export async function unapplyPayment(
   tx: Transaction,
-  acting: Acting,
+  caller: Caller,
   request: { paymentId: number; number?: string | undefined },
 ): Promise<void> {
   await lockPayments(tx);
@@ -187,21 +187,21 @@ export async function unapplyPayment(
     (each) => number === undefined || each.number === number,
   );
   if (live.length === 0) throw refuse('payment_nothing_applied', { payment_id: paymentId });
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.unapply',
     subject: String(paymentId),
     details: { numbers: live.map((each) => each.number), amounts: live.map((each) => each.amount) },
   });
   await insertUnapplications(
-    posting,
+    context,
     live.map(({ payment_application_id }) => ({
       payment_application_id,
       payment_reversal_id: null,
-      unapplied_on: posting.today,
+      unapplied_on: context.today,
     })),
   );
-  await lookAgainAt(
-    posting,
+  await enqueueDeliveries(
+    context,
     live.map((each) => each.document_id),
   );
 }

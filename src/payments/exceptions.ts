@@ -5,7 +5,7 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Acting, beginPosting, lockPayments } from './posting.ts';
+import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 
 export type ExceptionKind = 'unknown_payer' | 'suggestion' | 'payout' | 'bank_line' | 'event' | 'waiting_event';
 
@@ -51,7 +51,7 @@ export async function countExceptions(tx: Transaction): Promise<Partial<Record<E
 /** Keeps that somebody has looked at a bank line or an event, and why nothing is to be done. */
 export async function closeException(
   tx: Transaction,
-  acting: Acting,
+  caller: Caller,
   { exception, reason }: { exception: string; reason: string },
 ): Promise<PaymentException> {
   await lockPayments(tx);
@@ -60,7 +60,7 @@ export async function closeException(
   if (open.kind !== 'bank_line' && open.kind !== 'event') {
     throw refuse('exception_needs_an_act', { exception, reason: open.reason, ends: ENDS[open.kind] });
   }
-  const { eventId, now } = await beginPosting(tx, acting, {
+  const { eventId, now } = await openPaymentContext(tx, caller, {
     action: 'payment.close_exception',
     subject: exception,
     details: { reason },

@@ -3,14 +3,19 @@
  * sighting of a payment that is known, a payout of the processor, a return, or nothing of ours; each with its reason.
  * Refusals: those of the readers in bank/read.ts.
  */
+
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
+import { todayOf } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from './bank/statement.ts';
+import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './duplicates.ts';
+import type { Method } from './enums.ts';
 import {
   type AccountPayout,
   insertBankFile,
@@ -27,16 +32,15 @@ import {
 } from './lines.ts';
 import { Book, CONFIDENCE, type Match, match, namePlausible, type Payable } from './match.ts';
 import { feesPlausible, leftOn, settle } from './payout.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
 import {
   type Candidate,
   insertApplications,
+  insertPaymentSources,
   insertPayments,
-  insertSightings,
   insertSuggestions,
   type NewPayment,
+  type NewPaymentSource,
   type NewReversal,
-  type NewSighting,
   type NewSuggestion,
   readCandidates,
   readPayables,
@@ -45,9 +49,7 @@ import {
 } from './queries.ts';
 import { findReferences } from './reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from './reverse.ts';
-import { DAYS, daysBetween, processorIds, referencesOf, sameReference, sharedReference } from './same.ts';
 import { settleToldPayouts } from './settle.ts';
-import type { Method } from './words.ts';
 
 /** A line as the report shows it. */
 export interface LineReport {
@@ -94,9 +96,9 @@ export interface BankImport {
   readonly new_lines: readonly LineReport[];
 }
 
-export async function importBankFile(tx: Transaction, acting: Acting, file: BankFile): Promise<BankImport> {
-  const { format, statements } = readBankFile(file, acting.settings.bank_csv);
-  refuseFuture(file, statements, todayOf(acting));
+export async function importBankFile(tx: Transaction, caller: Caller, file: BankFile): Promise<BankImport> {
+  const { format, statements } = readBankFile(file, caller.settings.bank_csv);
+  refuseFuture(file, statements, todayOf(caller));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
   const head = {
@@ -120,7 +122,7 @@ export async function importBankFile(tx: Transaction, acting: Acting, file: Bank
     const lines = { total, new: 0, known: total };
     return { ...head, already_imported: known.recorded_at, lines, outcomes: count([]), new_lines: [] };
   }
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
     subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
     details: { sha256, format, lines: total },
@@ -133,7 +135,7 @@ export async function importBankFile(tx: Transaction, acting: Acting, file: Bank
     for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
   }
   const newIds = await insertBankFile(
-    posting,
+    context,
     { sha256, name: file.name, format, bytes: file.bytes.length },
     statements.map((statement) => ({
       statement,
@@ -147,7 +149,7 @@ export async function importBankFile(tx: Transaction, acting: Acting, file: Bank
       return id === undefined ? [] : [{ id, account: statement.account, identity, line }];
     }),
   );
-  const reports = await recordLines(posting, acting, fresh);
+  const reports = await recordLines(context, caller, fresh);
   failpoint('payments.recorded');
   return {
     ...head,
@@ -208,29 +210,33 @@ interface Alike {
   readonly why: string;
 }
 
-async function recordLines(posting: Posting, acting: Acting, fresh: readonly FreshLine[]): Promise<LineReport[]> {
+async function recordLines(
+  context: PaymentContext,
+  caller: Caller,
+  fresh: readonly FreshLine[],
+): Promise<LineReport[]> {
   const credits = fresh.filter(({ line }) => line.direction === 'credit');
   const debits = fresh.filter(({ line }) => line.direction === 'debit');
-  const book = await openBook(posting.tx, acting, credits);
+  const book = await openBook(context.tx, caller, credits);
   const twins = await readTwins(
-    posting.tx,
+    context.tx,
     fresh.map((each) => each.id),
   );
   const decided = decideCredits(credits, book, {
-    candidates: await candidatesFor(posting.tx, credits),
+    candidates: await candidatesFor(context.tx, credits),
     twins,
-    payoutNames: acting.settings.payout_names,
+    payoutNames: caller.settings.payout_names,
   });
   const reports = new Map<FreshLine, LineReport>();
-  await recordCredits(posting, decided, reports);
+  await recordCredits(context, decided, reports);
   const told = [...reports].flatMap(([each, { outcome, payment_id }]) =>
     outcome === 'payment' ? [[payment_id as number, each] as const] : [],
   );
-  await recordDebits(posting, debits, { twins, told: new Map(told) }, reports);
+  await recordDebits(context, debits, { twins, told: new Map(told) }, reports);
   return fresh.map((each) => reports.get(each) as LineReport);
 }
 
-async function openBook(tx: Transaction, acting: Acting, credits: readonly FreshLine[]): Promise<Book> {
+async function openBook(tx: Transaction, caller: Caller, credits: readonly FreshLine[]): Promise<Book> {
   const numbers = credits.flatMap(({ line }) => findReferences(line.references).references.map((each) => each.number));
   const payables = (await readPayables(tx, [...new Set(numbers)])).map(
     (row): Payable => ({
@@ -244,7 +250,7 @@ async function openBook(tx: Transaction, acting: Acting, credits: readonly Fresh
       replaced_by: row.replaced_by,
     }),
   );
-  return new Book(payables, await readPayers(tx), await readPayerAccounts(tx), acting.settings.small_difference);
+  return new Book(payables, await readPayers(tx), await readPayerAccounts(tx), caller.settings.small_difference);
 }
 
 /** Payments that a line may be another sighting of. */
@@ -431,13 +437,13 @@ export const bankIdentity = (account: string, identity: string): string => `bank
 export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
 
 async function recordCredits(
-  posting: Posting,
+  context: PaymentContext,
   decisions: ReadonlyMap<FreshLine, Decision>,
   reports: Map<FreshLine, LineReport>,
 ): Promise<void> {
   const received = [...decisions].flatMap(([each, decision]) => ('match' in decision ? [{ each, decision }] : []));
   const ids = await insertPayments(
-    posting,
+    context,
     received.map(({ each, decision }) => newPayment(each, decision)),
   );
   const idOf = ({ each, decision }: (typeof received)[number]): number =>
@@ -447,7 +453,7 @@ async function recordCredits(
   const paymentIdOf = (of: Alike['of']): number =>
     typeof of === 'number' ? of : (ids.get(bankIdentity(of.account, of.identity)) as number);
 
-  const sightings: NewSighting[] = [];
+  const sightings: NewPaymentSource[] = [];
   const outcomes: NewOutcome[] = [];
   for (const found of received) {
     const { each, decision } = found;
@@ -478,9 +484,9 @@ async function recordCredits(
       reports.set(each, { ...plainReport(each, 'ignored', decision.why), needs_review: decision.needsPerson });
     }
   }
-  await insertSightings(posting, sightings);
+  await insertPaymentSources(context, sightings);
   await insertApplications(
-    posting,
+    context,
     received.flatMap((found) =>
       found.decision.match.applied.map((applied) => ({
         payment_id: idOf(found),
@@ -494,7 +500,7 @@ async function recordCredits(
     ),
   );
   await insertSuggestions(
-    posting,
+    context,
     received.flatMap((found): NewSuggestion[] => [
       ...alikeOf(found.decision).map(({ of, why }) => ({
         payment_id: idOf(found),
@@ -515,15 +521,15 @@ async function recordCredits(
     ]),
   );
   await recordPayouts(
-    posting,
+    context,
     decisions,
     (each) => ids.get(bankIdentity(each.account, each.identity)),
     outcomes,
     reports,
   );
-  await insertOutcomes(posting, outcomes);
-  await lookAgainAt(
-    posting,
+  await insertOutcomes(context, outcomes);
+  await enqueueDeliveries(
+    context,
     received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
   );
 }
@@ -556,7 +562,7 @@ function methodOf({ type, text }: BankLine): Method {
   return 'other';
 }
 
-const bankSighting = (each: FreshLine, paymentId: number): NewSighting => ({
+const bankSighting = (each: FreshLine, paymentId: number): NewPaymentSource => ({
   identity: bankIdentity(each.account, each.identity),
   payment_id: paymentId,
   source: 'bank',
@@ -583,7 +589,7 @@ function outcome(
 }
 
 async function recordPayouts(
-  posting: Posting,
+  context: PaymentContext,
   decisions: ReadonlyMap<FreshLine, Decision>,
   paymentOf: (each: FreshLine) => number | undefined,
   outcomes: NewOutcome[],
@@ -593,7 +599,7 @@ async function recordPayouts(
     decision.kind === 'payout' || decision.kind === 'link_payment' ? [{ each, decision }] : [],
   );
   const payoutIds = await insertPayouts(
-    posting,
+    context,
     found.map(({ each }) => each.id),
   );
   const settlements: NewSettlement[] = [];
@@ -621,11 +627,11 @@ async function recordPayouts(
     }
     outcomes.push(outcome(each, 'payout', why, { payout_id: payoutId }));
   }
-  await insertSettlements(posting, settlements);
-  const told = open.size > 0 ? await settleToldPayouts(posting) : [];
+  await insertSettlements(context, settlements);
+  const told = open.size > 0 ? await settleToldPayouts(context) : [];
   for (const [each, payoutId] of open) {
     const ofAccounts = told.filter((one) => one.payout_id === payoutId);
-    const why = ofAccounts.length > 0 ? settledAs(ofAccounts) : await settleWithOldest(posting, payoutId, each.line);
+    const why = ofAccounts.length > 0 ? settledAs(ofAccounts) : await settleWithOldest(context, payoutId, each.line);
     const report = reports.get(each) as LineReport;
     reports.set(each, { ...report, why: `${report.why}; ${why.text}`, needs_review: !why.settled });
   }
@@ -641,17 +647,17 @@ function settledAs(payouts: readonly AccountPayout[]): { settled: boolean; text:
 
 /** A payout that names no payment is settled with the oldest that it can be; each takes them from the next. */
 async function settleWithOldest(
-  posting: Posting,
+  context: PaymentContext,
   payoutId: number,
   line: BankLine,
 ): Promise<{ settled: boolean; text: string }> {
-  const waiting = await readWithProcessor(posting.tx, line.amount.currency, line.booked_on);
+  const waiting = await readWithProcessor(context.tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) {
     return { settled: false, text: `which payments it brings can't be told: ${WHO_SETTLES}` };
   }
   const text = `the oldest ${found.payments.length} link payment(s), less ${found.fees.forPeople()} of fees`;
-  await insertSettlements(posting, [
+  await insertSettlements(context, [
     {
       payout_id: payoutId,
       gross: found.gross.toString(),
@@ -669,14 +675,14 @@ async function settleWithOldest(
 const RETURNED_WITHIN_DAYS = 90;
 
 async function recordDebits(
-  posting: Posting,
+  context: PaymentContext,
   debits: readonly FreshLine[],
   /** `told`: the payments that lines of the same file told of first. */
   { twins, told }: { twins: readonly TwinRow[]; told: ReadonlyMap<number, FreshLine> },
   reports: Map<FreshLine, LineReport>,
 ): Promise<void> {
   const candidates = await candidatesFor(
-    posting.tx,
+    context.tx,
     debits.filter(({ line }) => line.reversal || line.return_code),
   );
   const free = new Map(candidates.map((each) => [each.payment_id, each]));
@@ -724,7 +730,7 @@ async function recordDebits(
     });
   }
   const done = await reverseAll(
-    posting,
+    context,
     reversals.map(({ reversal }) => reversal),
   );
   for (const { each, reversal } of reversals) {
@@ -737,7 +743,7 @@ async function recordDebits(
     // An invoice that was paid is open again: finance should know.
     reports.set(each, { ...plainReport(each, 'return', why), payment_id: reversal.payment_id, needs_review: true });
   }
-  await insertOutcomes(posting, outcomes);
+  await insertOutcomes(context, outcomes);
 }
 
 /** The one payment that a return can be of: its amount, and a reference of it or a document that it pays. */

@@ -11,11 +11,12 @@ import { parseExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import { type Fact, readEvent } from '../processors/stripe/events.ts';
 import { applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
+import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { sameReference } from './duplicates.ts';
 import { processorIdentity } from './import.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting } from './posting.ts';
 import {
+  insertPaymentSources,
   insertPayments,
-  insertSightings,
   insertSuggestions,
   type PaymentState,
   readCandidates,
@@ -23,7 +24,6 @@ import {
   readStates,
 } from './queries.ts';
 import { reinstate, reverseAll } from './reverse.ts';
-import { sameReference } from './same.ts';
 
 const eventSchema = z.object({
   id: z.string().min(1).max(255),
@@ -48,11 +48,11 @@ export interface StoredEvents {
  */
 export async function storeEvents(
   tx: Transaction,
-  acting: Pick<Acting, 'environment'>,
+  caller: Pick<Caller, 'environment'>,
   file: { name: string; text: string; account?: string | undefined },
 ): Promise<StoredEvents> {
   const problems: FieldProblem[] = [];
-  const latest = acting.environment.now().plus({ days: 1 });
+  const latest = caller.environment.now().plus({ days: 1 });
   const rows = storable(file.text)
     .split('\n')
     .flatMap((line, index) => {
@@ -90,13 +90,13 @@ export async function storeEvents(
     });
   if (problems.length > 0)
     throw refuse('processor_events_invalid', { file: file.name, problems: problems.slice(0, 20) });
-  const live = acting.environment.name === 'production';
+  const live = caller.environment.name === 'production';
   const stranger = rows.find((row) => row.livemode !== live);
   if (stranger !== undefined) {
     throw refuse('processor_environment', {
       event: stranger.id,
       livemode: stranger.livemode,
-      environment: acting.environment.name,
+      environment: caller.environment.name,
     });
   }
   const stored = await query<{ account: string }>(
@@ -108,7 +108,7 @@ export async function storeEvents(
      ORDER BY r.place
      ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
      RETURNING account`,
-    { rows: JSON.stringify(rows), now: acting.environment.now().toISO() },
+    { rows: JSON.stringify(rows), now: caller.environment.now().toISO() },
   );
   const accounts = [...new Set(stored.map(({ account }) => account))].filter((account) => account !== '').sort();
   return { stored: stored.length, known: rows.length - stored.length, accounts };
@@ -143,16 +143,16 @@ export interface InboxReport {
 }
 
 /** Works off what waits, round after round, until no event brings another one on. */
-export async function processEvents(tx: Transaction, acting: Acting): Promise<InboxReport> {
+export async function processEvents(tx: Transaction, caller: Caller): Promise<InboxReport> {
   await lockPayments(tx);
   let waiting = await readWaiting(tx);
   const report = { effects: 0, without_effect: 0, for_person: [] as { id: string; type: string; reason: string }[] };
   if (waiting.length === 0) return { ...report, waiting: [], for_person: await readForPerson(tx) };
   // Begun by the first event that does not wait: where all do, nothing changes and nothing is to be told of.
   const details = { waiting: waiting.length };
-  let begun: Promise<Posting> | undefined;
+  let begun: Promise<PaymentContext> | undefined;
   const begin: Begin = () => {
-    begun ??= beginPosting(tx, acting, { action: 'payment.events', subject: 'inbox', details });
+    begun ??= openPaymentContext(tx, caller, { action: 'payment.events', subject: 'inbox', details });
     return begun;
   };
   const { installation_id: installation } = (
@@ -165,7 +165,7 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
     const still: WaitingEvent[] = [];
     // One after the other: each is judged by what those before it recorded.
     for (const event of waiting) {
-      const outcome = await processEvent(tx, begin, acting, installation, event);
+      const outcome = await processEvent(tx, begin, caller, installation, event);
       if ('waits' in outcome) {
         still.push(event);
         reasons.set(event.processor_event_id, outcome.waits);
@@ -189,7 +189,7 @@ export async function processEvents(tx: Transaction, acting: Acting): Promise<In
   };
 }
 
-type Begin = () => Promise<Posting>;
+type Begin = () => Promise<PaymentContext>;
 
 function readWaiting(tx: Transaction): Promise<WaitingEvent[]> {
   return query(
@@ -212,22 +212,22 @@ function readForPerson(tx: Transaction): Promise<{ id: string; type: string; rea
 }
 
 async function insertOutcome(
-  posting: Posting,
+  context: PaymentContext,
   event: WaitingEvent,
   outcome: Exclude<Outcome, { waits: string }>,
 ): Promise<void> {
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
      VALUES (:id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`,
-    { id: event.processor_event_id, ...outcome, now: posting.now, eventId: posting.eventId },
+    { id: event.processor_event_id, ...outcome, now: context.now, eventId: context.eventId },
   );
 }
 
 async function processEvent(
   tx: Transaction,
   begin: Begin,
-  acting: Acting,
+  caller: Caller,
   installation: string,
   event: WaitingEvent,
 ): Promise<Outcome> {
@@ -238,14 +238,14 @@ async function processEvent(
   const reading = readEvent(event.type, payload.data.object);
   if ('nothing' in reading) return nothing(reading.nothing);
   if ('person' in reading) return { outcome: 'person', payment_id: null, reason: reading.person };
-  const on = DateTime.fromISO(event.created).setZone(acting.settings.time_zone).toFormat('yyyy-MM-dd');
+  const on = DateTime.fromISO(event.created).setZone(caller.settings.time_zone).toFormat('yyyy-MM-dd');
   let changed: Outcome | undefined;
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     if (fact.kind === 'received' && fact.installation !== undefined && fact.installation !== installation) {
       return nothing(`of another installation, ${fact.installation}`);
     }
-    const found = await takeFact(tx, begin, acting, event.account, fact, on);
+    const found = await takeFact(tx, begin, caller, event.account, fact, on);
     if ('waits' in found) return found;
     paymentId = found.payment_id ?? paymentId;
     if (found.outcome !== 'nothing') changed = found;
@@ -256,14 +256,14 @@ async function processEvent(
 async function takeFact(
   tx: Transaction,
   begin: Begin,
-  acting: Acting,
+  caller: Caller,
   account: string,
   fact: Fact,
   on: string,
 ): Promise<Outcome> {
   switch (fact.kind) {
     case 'received':
-      return takeReceipt(await begin(), acting, account, fact, on);
+      return takeReceipt(await begin(), caller, account, fact, on);
     case 'refunded':
       return takeRefund(tx, begin, account, fact, on);
     case 'disputed':
@@ -286,13 +286,13 @@ async function paymentKnownAs(
 }
 
 async function takeReceipt(
-  posting: Posting,
-  acting: Acting,
+  context: PaymentContext,
+  caller: Caller,
   account: string,
   fact: Extract<Fact, { kind: 'received' }>,
   on: string,
 ): Promise<Outcome> {
-  const { tx } = posting;
+  const { tx } = context;
   const known = (await paymentKnownAs(tx, account, fact.ids)) ?? (await toldByOthers(tx, fact));
   if (
     known !== undefined &&
@@ -302,9 +302,9 @@ async function takeReceipt(
     return { outcome: 'person', payment_id: known.payment_id, reason };
   }
   const document = fact.invoice === undefined ? undefined : await readPayable(tx, fact.invoice);
-  const paymentId = known?.payment_id ?? (await receive(posting, account, fact, on, document?.partner_id ?? null));
-  await insertSightings(
-    posting,
+  const paymentId = known?.payment_id ?? (await receive(context, account, fact, on, document?.partner_id ?? null));
+  await insertPaymentSources(
+    context,
     fact.ids.map((id) => ({
       identity: processorIdentity(account, id),
       payment_id: paymentId,
@@ -313,7 +313,7 @@ async function takeReceipt(
       bank_line_id: null,
     })),
   );
-  const applied = document === undefined ? false : await applyOnce(posting, acting, paymentId, document.number, on);
+  const applied = document === undefined ? false : await applyOnce(context, caller, paymentId, document.number, on);
   if (known !== undefined && !applied)
     return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is known already` };
   const paid = applied
@@ -345,7 +345,7 @@ async function toldByOthers(
 }
 
 async function receive(
-  posting: Posting,
+  context: PaymentContext,
   account: string,
   fact: Extract<Fact, { kind: 'received' }>,
   on: string,
@@ -353,7 +353,7 @@ async function receive(
 ): Promise<number> {
   const reference = fact.ids[0] as string;
   const identity = processorIdentity(account, reference);
-  const ids = await insertPayments(posting, [
+  const ids = await insertPayments(context, [
     {
       identity,
       source: 'processor',
@@ -376,13 +376,13 @@ async function receive(
  * of a document that was replaced meanwhile pays for what replaced it only when a person says so.
  */
 async function applyOnce(
-  posting: Posting,
-  acting: Acting,
+  context: PaymentContext,
+  caller: Caller,
   paymentId: number,
   number: string,
   on: string,
 ): Promise<boolean> {
-  const { tx } = posting;
+  const { tx } = context;
   const [state] = await readStates(tx, [paymentId]);
   const document = await readPayable(tx, number);
   const touched = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, {
@@ -392,7 +392,7 @@ async function applyOnce(
   if (whyNotPayable(state, document) !== undefined) {
     const successor = document.replaced_by === null ? undefined : await readPayable(tx, document.replaced_by);
     if (successor !== undefined && whyTakesNoPayment(successor) === undefined) {
-      await insertSuggestions(posting, [
+      await insertSuggestions(context, [
         {
           payment_id: paymentId,
           document_id: successor.document_id,
@@ -407,7 +407,7 @@ async function applyOnce(
   }
   const unapplied = money(state.unapplied, state);
   const balance = money(document.balance, state);
-  await applyTo(posting, acting.settings, state, document, {
+  await applyTo(context, caller.settings, state, document, {
     amount: unapplied.minus(balance).isPositive() ? balance : unapplied,
     whole: true,
     evidence: {
@@ -418,7 +418,7 @@ async function applyOnce(
     appliedOn: on,
     confidence: '1',
   });
-  await lookAgainAt(posting, [document.document_id]);
+  await enqueueDeliveries(context, [document.document_id]);
   return true;
 }
 
@@ -502,16 +502,16 @@ async function takeDispute(
     reason,
   });
   if (before?.outcome) return outcome(`dispute ${fact.dispute} is ${before.outcome}`, 'nothing');
-  const posting = await begin();
-  const disputeId = before?.dispute_id ?? (await openDispute(posting, identity, state.payment_id, fact, on));
+  const context = await begin();
+  const disputeId = before?.dispute_id ?? (await openDispute(context, identity, state.payment_id, fact, on));
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed';
   // Money goes with an open dispute, or is gone with a lost one; an inquiry takes none.
   const takes = (fact.state === 'open' || fact.state === 'lost') && before?.payment_reversal_id == null;
-  if (takes) await withdraw(posting, identity, state, fact, on);
+  if (takes) await withdraw(context, identity, state, fact, on);
   if (decided) {
-    await decideDispute(posting, disputeId, fact.state as 'won' | 'lost' | 'closed', on);
+    await decideDispute(context, disputeId, fact.state as 'won' | 'lost' | 'closed', on);
     if (fact.state !== 'lost' && before?.payment_reversal_id != null && !before.reinstated) {
-      await reinstate(posting, before.payment_reversal_id, on);
+      await reinstate(context, before.payment_reversal_id, on);
     }
   }
   if (before !== undefined && !takes && !decided) return outcome(`dispute ${fact.dispute} is known`, 'nothing');
@@ -532,14 +532,14 @@ async function readDispute(tx: Transaction, identity: string): Promise<DisputeSt
 }
 
 async function openDispute(
-  posting: Posting,
+  context: PaymentContext,
   identity: string,
   paymentId: number,
   fact: Extract<Fact, { kind: 'disputed' }>,
   on: string,
 ): Promise<number> {
   const rows = await query<{ dispute_id: number }>(
-    posting.tx,
+    context.tx,
     `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, recorded_at, event_id)
      VALUES (:identity, :paymentId, :amount::numeric, :reason, :on::date, :now::timestamptz,
              :eventId::bigint)
@@ -550,31 +550,31 @@ async function openDispute(
       amount: fact.amount.toString(),
       reason: fact.reason,
       on,
-      now: posting.now,
-      eventId: posting.eventId,
+      now: context.now,
+      eventId: context.eventId,
     },
   );
   return (rows[0] as { dispute_id: number }).dispute_id;
 }
 
 async function decideDispute(
-  posting: Posting,
+  context: PaymentContext,
   disputeId: number,
   outcome: 'won' | 'lost' | 'closed',
   on: string,
 ): Promise<void> {
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
      SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
      FROM disputes d WHERE d.dispute_id = :disputeId`,
-    { disputeId, outcome, on, now: posting.now, eventId: posting.eventId },
+    { disputeId, outcome, on, now: context.now, eventId: context.eventId },
   );
 }
 
 /** No more than is left: what was refunded before can't be disputed away again. */
 async function withdraw(
-  posting: Posting,
+  context: PaymentContext,
   identity: string,
   state: PaymentState,
   fact: Extract<Fact, { kind: 'disputed' }>,
@@ -583,7 +583,7 @@ async function withdraw(
   const left = money(state.amount, state).minus(money(state.reversed, state));
   const amount = fact.amount.minus(left).isPositive() ? left : fact.amount;
   if (!amount.isPositive()) return;
-  await reverseAll(posting, [
+  await reverseAll(context, [
     {
       identity,
       payment_id: state.payment_id,

@@ -1,10 +1,10 @@
 /** SQL over bank files and their lines. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BankLine, BankStatement } from './bank/statement.ts';
+import type { PaymentContext } from './context.ts';
+import type { BankFormat } from './enums.ts';
 import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
-import type { Posting } from './posting.ts';
 import { TAKEN_BACK } from './queries.ts';
-import type { BankFormat } from './words.ts';
 
 export async function readKnownFile(
   tx: Transaction,
@@ -23,11 +23,11 @@ export async function readKnownFile(
  * identity; a line that another file brought is the same line, on one more statement.
  */
 export async function insertBankFile(
-  posting: Posting,
+  context: PaymentContext,
   file: { sha256: string; name: string; format: BankFormat; bytes: number },
   statements: readonly { statement: BankStatement; identities: readonly string[] }[],
 ): Promise<Map<string, number>> {
-  const { tx, now, eventId } = posting;
+  const { tx, now, eventId } = context;
   const recorded = { now, eventId };
   await execute(
     tx,
@@ -154,10 +154,10 @@ export interface NewOutcome {
   readonly reason: string;
 }
 
-export async function insertOutcomes(posting: Posting, rows: readonly NewOutcome[]): Promise<void> {
+export async function insertOutcomes(context: PaymentContext, rows: readonly NewOutcome[]): Promise<void> {
   if (rows.length === 0) return;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO bank_line_outcomes (
        bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason, recorded_at, event_id)
      SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason,
@@ -165,24 +165,24 @@ export async function insertOutcomes(posting: Posting, rows: readonly NewOutcome
      FROM json_to_recordset(:rows::json) AS r (
        bank_line_id bigint, outcome text, payment_id bigint, payout_id bigint, payment_reversal_id bigint,
        needs_review boolean, reason text)`,
-    { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
+    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
   );
 }
 
 // --- Payouts ----------------------------------------------------------------------------------------------------------
 
 /** Gives the ids of the payouts by the ids of their lines. */
-export async function insertPayouts(posting: Posting, lineIds: readonly number[]): Promise<Map<number, number>> {
+export async function insertPayouts(context: PaymentContext, lineIds: readonly number[]): Promise<Map<number, number>> {
   if (lineIds.length === 0) return new Map();
   const rows = await query<{ payout_id: number; bank_line_id: number }>(
-    posting.tx,
+    context.tx,
     `INSERT INTO payouts (
        bank_line_id, account, currency, amount, direction, received_on, entry_on, recorded_at, event_id)
      SELECT bank_line_id, account, currency, amount, direction, bank_booked_on,
             greatest(bank_booked_on, :earliest::date), :now::timestamptz, :eventId::bigint
      FROM bank_lines WHERE bank_line_id = ANY (:lineIds::bigint[]) ORDER BY bank_booked_on, bank_line_id
      RETURNING payout_id, bank_line_id`,
-    { lineIds, earliest: posting.earliest, now: posting.now, eventId: posting.eventId },
+    { lineIds, earliest: context.earliest, now: context.now, eventId: context.eventId },
   );
   return new Map(rows.map((row) => [row.bank_line_id, row.payout_id]));
 }
@@ -195,16 +195,16 @@ export interface NewSettlement {
   readonly payments: readonly { readonly payment_id: number; readonly amount: string }[];
 }
 
-export async function insertSettlements(posting: Posting, settlements: readonly NewSettlement[]): Promise<void> {
+export async function insertSettlements(context: PaymentContext, settlements: readonly NewSettlement[]): Promise<void> {
   if (settlements.length === 0) return;
   const bindings = {
     rows: JSON.stringify(settlements),
-    earliest: posting.earliest,
-    now: posting.now,
-    eventId: posting.eventId,
+    earliest: context.earliest,
+    now: context.now,
+    eventId: context.eventId,
   };
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payout_settlements (payout_id, gross, fees, entry_on, evidence, recorded_at, event_id)
      SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, :earliest::date), jsonb_build_object('why', r.why),
             :now::timestamptz, :eventId::bigint
@@ -213,7 +213,7 @@ export async function insertSettlements(posting: Posting, settlements: readonly 
     bindings,
   );
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payout_payments (payment_id, payout_id, amount)
      SELECT p.payment_id, r.payout_id, p.amount
      FROM json_to_recordset(:rows::json) AS r (payout_id bigint, payments json)
@@ -280,17 +280,17 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
 
 /** Says of payouts that were settled a moment ago of which account they are, and which of its payouts. */
 export async function insertAccountPayouts(
-  posting: Posting,
+  context: PaymentContext,
   rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
      SELECT payout_id, account, currency, balance_transaction_id, :now::timestamptz, :eventId::bigint
      FROM json_to_recordset(:rows::json) AS r (
        payout_id bigint, account text, currency text, balance_transaction_id bigint)`,
-    { rows: JSON.stringify(rows), now: posting.now, eventId: posting.eventId },
+    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
   );
 }
 

@@ -3,7 +3,7 @@
  * was paid, so a payout is the oldest payments up to one of them, less a fee that is plausible. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
-import type { ReversalKind } from './words.ts';
+import type { ReversalKind } from './enums.ts';
 
 /** What was taken back of a payment, and given back of that. */
 export interface TakenBack {

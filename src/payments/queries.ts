@@ -1,12 +1,12 @@
 /** SQL over payments: what is recorded, each in one statement however many there are, and what is read back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { freedOfInvoice } from '../documents/queries.ts';
+import type { PaymentContext } from './context.ts';
+import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
 import type { TakenBack } from './payout.ts';
-import type { Posting } from './posting.ts';
-import type { Method, PaymentStatus, ReversalKind, Source } from './words.ts';
 
-const common = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
+const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, earliest });
 
 /** The date of the journal's entry: the true one, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
@@ -38,9 +38,12 @@ export interface NewPayment {
 }
 
 /** Gives the ids by identity. */
-export async function insertPayments(posting: Posting, rows: readonly NewPayment[]): Promise<Map<string, number>> {
+export async function insertPayments(
+  context: PaymentContext,
+  rows: readonly NewPayment[],
+): Promise<Map<string, number>> {
   const inserted = await query<{ payment_id: number; identity: string }>(
-    posting.tx,
+    context.tx,
     `INSERT INTO payments (
        identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, payer_name,
        payer_account, recorded_at, event_id)
@@ -51,12 +54,12 @@ export async function insertPayments(posting: Posting, rows: readonly NewPayment
        received_on date, reference text, payer_name text, payer_account text, place bigint)
      ORDER BY place
      RETURNING payment_id, identity`,
-    { rows: JSON.stringify(placed(rows)), ...common(posting) },
+    { rows: JSON.stringify(placed(rows)), ...common(context) },
   );
   return new Map(inserted.map((row) => [row.identity, row.payment_id]));
 }
 
-export interface NewSighting {
+export interface NewPaymentSource {
   readonly identity: string;
   readonly payment_id: number;
   readonly source: Source;
@@ -65,15 +68,15 @@ export interface NewSighting {
 }
 
 /** A sighting that is known already is the same sighting. */
-export async function insertSightings(posting: Posting, rows: readonly NewSighting[]): Promise<void> {
+export async function insertPaymentSources(context: PaymentContext, rows: readonly NewPaymentSource[]): Promise<void> {
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
      SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
      FROM json_to_recordset(:rows::json) AS r (
        identity text, payment_id bigint, source text, reference text, bank_line_id bigint)
      ON CONFLICT (identity) DO NOTHING`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(rows), ...common(context) },
   );
 }
 
@@ -84,10 +87,10 @@ export interface NewAssignment {
   readonly amount: string;
 }
 
-export async function insertAssignments(posting: Posting, rows: readonly NewAssignment[]): Promise<void> {
+export async function insertAssignments(context: PaymentContext, rows: readonly NewAssignment[]): Promise<void> {
   if (rows.length === 0) return;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_assignments (
        payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
      SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
@@ -95,7 +98,7 @@ export async function insertAssignments(posting: Posting, rows: readonly NewAssi
      FROM json_to_recordset(:rows::json) AS r (
        payment_id bigint, from_partner_id text, partner_id text, amount numeric)
      JOIN payments p USING (payment_id)`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(rows), ...common(context) },
   );
 }
 
@@ -110,14 +113,14 @@ export interface NewApplication {
   readonly small_difference: string | null;
 }
 
-export async function insertApplications(posting: Posting, rows: readonly NewApplication[]): Promise<void> {
+export async function insertApplications(context: PaymentContext, rows: readonly NewApplication[]): Promise<void> {
   if (rows.length === 0) return;
-  const bindings = { rows: JSON.stringify(placed(rows)), ...common(posting) };
+  const bindings = { rows: JSON.stringify(placed(rows)), ...common(context) };
   const recordset = `json_to_recordset(:rows::json) AS r (
        payment_id bigint, document_id bigint, amount numeric, applied_on date, confidence numeric, evidence jsonb,
        small_difference numeric, place bigint)`;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_applications (
        payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at, event_id)
      SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
@@ -129,7 +132,7 @@ export async function insertApplications(posting: Posting, rows: readonly NewApp
     bindings,
   );
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO small_differences (
        payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id)
      SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
@@ -151,17 +154,17 @@ export interface NewSuggestion {
   readonly evidence: { readonly why: string };
 }
 
-export async function insertSuggestions(posting: Posting, rows: readonly NewSuggestion[]): Promise<void> {
+export async function insertSuggestions(context: PaymentContext, rows: readonly NewSuggestion[]): Promise<void> {
   if (rows.length === 0) return;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_suggestions (
        payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
      SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
      FROM json_to_recordset(:rows::json) AS r (
        payment_id bigint, document_id bigint, same_as bigint, amount numeric, confidence numeric, evidence jsonb)
      ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(rows), ...common(context) },
   );
 }
 
@@ -178,9 +181,12 @@ export interface NewReversal {
 }
 
 /** Gives the ids by identity. What comes out of it has been unapplied before. */
-export async function insertReversals(posting: Posting, rows: readonly NewReversal[]): Promise<Map<string, number>> {
+export async function insertReversals(
+  context: PaymentContext,
+  rows: readonly NewReversal[],
+): Promise<Map<string, number>> {
   const inserted = await query<{ payment_reversal_id: number; identity: string }>(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_reversals (
        identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, reversed_on,
        entry_on, recorded_at, event_id)
@@ -193,19 +199,19 @@ export async function insertReversals(posting: Posting, rows: readonly NewRevers
        duplicate_of bigint, reversed_on date)
      JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
      RETURNING payment_reversal_id, identity`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(rows), ...common(context) },
   );
   return new Map(inserted.map((row) => [row.identity, row.payment_reversal_id]));
 }
 
 /** Undoes applications, from a day on that is not before they were made. */
 export async function insertUnapplications(
-  posting: Posting,
+  context: PaymentContext,
   rows: readonly { payment_application_id: number; payment_reversal_id: number | null; unapplied_on: string }[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_unapplications (
        payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
      SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
@@ -213,20 +219,24 @@ export async function insertUnapplications(
      FROM json_to_recordset(:rows::json) AS r (
        payment_application_id bigint, payment_reversal_id bigint, unapplied_on date)
      JOIN payment_applications a USING (payment_application_id)`,
-    { rows: JSON.stringify(rows), ...common(posting) },
+    { rows: JSON.stringify(rows), ...common(context) },
   );
 }
 
-export async function insertReinstatement(posting: Posting, reversalId: number, reinstatedOn: string): Promise<void> {
+export async function insertReinstatement(
+  context: PaymentContext,
+  reversalId: number,
+  reinstatedOn: string,
+): Promise<void> {
   await execute(
-    posting.tx,
+    context.tx,
     `INSERT INTO payment_reinstatements (
        payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
      SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
             greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
      FROM payment_reversals r JOIN payment_balances b USING (payment_id)
      WHERE r.payment_reversal_id = :reversalId`,
-    { reversalId, reinstatedOn, ...common(posting) },
+    { reversalId, reinstatedOn, ...common(context) },
   );
 }
 

@@ -3,25 +3,14 @@
  * person, the bank or the processor told of it before; a likeness in less than that is a suggestion.
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
+import { todayOf } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { squeezed } from './bank/statement.ts';
-import { CONFIDENCE } from './match.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
-import {
-  type Candidate,
-  insertAssignments,
-  insertPayments,
-  insertSightings,
-  insertSuggestions,
-  type PayableRow,
-  readCandidates,
-  readPayable,
-  readStates,
-} from './queries.ts';
+import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import {
   DAYS,
   DAYS_OF_A_NUMBER,
@@ -30,8 +19,20 @@ import {
   isTelling,
   processorIds,
   sameReference,
-} from './same.ts';
-import type { Method } from './words.ts';
+} from './duplicates.ts';
+import type { Method } from './enums.ts';
+import { CONFIDENCE } from './match.ts';
+import {
+  type Candidate,
+  insertAssignments,
+  insertPaymentSources,
+  insertPayments,
+  insertSuggestions,
+  type PayableRow,
+  readCandidates,
+  readPayable,
+  readStates,
+} from './queries.ts';
 
 export interface RecordRequest {
   readonly amount: string;
@@ -55,7 +56,7 @@ export interface Recorded {
   readonly kept?: string;
 }
 
-export async function recordPayment(tx: Transaction, acting: Acting, request: RecordRequest): Promise<Recorded> {
+export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<Recorded> {
   const amount = positiveAmount(request.amount, request.currency);
   const { receivedOn } = request;
   const reference = request.reference.trim();
@@ -66,7 +67,7 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
       reason: 'must be 1 to 140 characters, a letter or digit among them',
     });
   }
-  const today = todayOf(acting);
+  const today = todayOf(caller);
   if (receivedOn > today) {
     throw refuse('argument_invalid', {
       argument: '--received-on',
@@ -91,13 +92,13 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
   // Money that came for a paid invoice came all the same: it is unapplied cash.
   if (same === undefined && document !== undefined) refuseUnpayable(document);
 
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.record',
     subject: request.number ?? partnerId,
     details: { amount: amount.toString(), currency: amount.currency, reference, same_as: same?.payment_id ?? null },
   });
   if (same !== undefined) {
-    await seeAgain(posting, acting, same, { reference, receivedOn, partnerId, document });
+    await seeAgain(context, caller, same, { reference, receivedOn, partnerId, document });
     return { paymentId: same.payment_id, duplicate: true, alike: [] };
   }
   const identity = await freeIdentity(tx, [
@@ -107,7 +108,7 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
     squeezed(reference),
     document === undefined ? receivedOn : '',
   ]);
-  const ids = await insertPayments(posting, [
+  const ids = await insertPayments(context, [
     {
       identity,
       source: 'hand',
@@ -123,10 +124,12 @@ export async function recordPayment(tx: Transaction, acting: Acting, request: Re
     },
   ]);
   const paymentId = ids.get(identity) as number;
-  await insertSightings(posting, [{ identity, payment_id: paymentId, source: 'hand', reference, bank_line_id: null }]);
-  if (document !== undefined) await applyByHand(posting, acting, paymentId, document, receivedOn);
+  await insertPaymentSources(context, [
+    { identity, payment_id: paymentId, source: 'hand', reference, bank_line_id: null },
+  ]);
+  if (document !== undefined) await applyByHand(context, caller, paymentId, document, receivedOn);
   const near = alike.filter((each) => isAlike(each, { reference, receivedOn, partnerId, document }));
-  await suggestLikeness(posting, paymentId, near, amount, reference);
+  await suggestLikeness(context, paymentId, near, amount, reference);
   const kept = document?.status === 'paid' ? { kept: `${document.number} is paid` } : {};
   return { paymentId, duplicate: false, alike: near.map((each) => each.payment_id), ...kept };
 }
@@ -189,40 +192,40 @@ function isAlike(candidate: Candidate, { reference, receivedOn, document }: Said
 }
 
 async function seeAgain(
-  posting: Posting,
-  acting: Acting,
+  context: PaymentContext,
+  caller: Caller,
   same: Candidate,
   { reference, receivedOn, partnerId, document }: Said,
 ): Promise<void> {
   const identity = ['hand', partnerId, same.payment_id, squeezed(reference)].join('|');
-  await insertSightings(posting, [
+  await insertPaymentSources(context, [
     { identity, payment_id: same.payment_id, source: 'hand', reference, bank_line_id: null },
   ]);
   const applicable = document !== undefined && whyTakesNoPayment(document) === undefined && same.documents.length === 0;
-  if (applicable) await applyByHand(posting, acting, same.payment_id, document, receivedOn);
+  if (applicable) await applyByHand(context, caller, same.payment_id, document, receivedOn);
   // Whose it is was to be found out, and a person has said it.
-  const [state] = await readStates(posting.tx, [same.payment_id]);
+  const [state] = await readStates(context.tx, [same.payment_id]);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
-  await insertAssignments(posting, [
+  await insertAssignments(context, [
     { payment_id: same.payment_id, from_partner_id: null, partner_id: partnerId, amount: state.unapplied },
   ]);
 }
 
 async function applyByHand(
-  posting: Posting,
-  acting: Acting,
+  context: PaymentContext,
+  caller: Caller,
   paymentId: number,
   document: PayableRow,
   receivedOn: string,
 ): Promise<void> {
-  const [state] = await readStates(posting.tx, [paymentId]);
+  const [state] = await readStates(context.tx, [paymentId]);
   if (state === undefined || whyNotPayable(state, document) !== undefined) return;
   const unapplied = money(state.unapplied, state);
   const balance = money(document.balance, state);
   const amount = unapplied.minus(balance).isPositive() ? balance : unapplied;
   const evidence = { rule: 'person' as const, why: 'a person recorded it for this document' };
-  await applyTo(posting, acting.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
-  await lookAgainAt(posting, [document.document_id]);
+  await applyTo(context, caller.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
+  await enqueueDeliveries(context, [document.document_id]);
 }
 
 /** After a payment was taken back, the same may be recorded again: a count makes it another one. */
@@ -237,14 +240,14 @@ async function freeIdentity(tx: Transaction, parts: readonly string[]): Promise<
 }
 
 async function suggestLikeness(
-  posting: Posting,
+  context: PaymentContext,
   paymentId: number,
   alike: readonly Candidate[],
   amount: Amount,
   reference: string,
 ): Promise<void> {
   await insertSuggestions(
-    posting,
+    context,
     alike.map((each) => {
       const equal = each.references.some((known) => squeezed(known) === squeezed(reference));
       return {

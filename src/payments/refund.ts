@@ -2,10 +2,11 @@
  * Paying out a credit note's open credit, and taking that back where the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
+import { todayOf } from '../close/issue.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { type Acting, beginPosting, lockPayments, type Posting, todayOf } from './posting.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './queries.ts';
 
 export interface RefundRequest {
@@ -26,8 +27,8 @@ export interface Refund {
 }
 
 /** Pays out all that is open of a credit note. */
-export async function refundCredit(tx: Transaction, acting: Acting, request: RefundRequest): Promise<Refund> {
-  const on = dayOf(acting, request.on);
+export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
+  const on = dayOf(caller, request.on);
   await lockPayments(tx);
   const note = await creditNote(tx, request.number);
   if (note.status !== 'open') {
@@ -36,7 +37,7 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
   }
   const { partner_id, currency } = note;
   const amount = Amount.of(note.balance, currency).toString();
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund',
     subject: request.number,
     details: { amount, currency, reference: request.reference },
@@ -57,7 +58,7 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
      WHERE d.document_id = :documentId
      RETURNING refunded_on`,
     {
-      ...facts(posting),
+      ...facts(context),
       documentId: note.document_id,
       amount,
       method: request.method,
@@ -71,10 +72,10 @@ export async function refundCredit(tx: Transaction, acting: Acting, request: Ref
 /** The latest refund of a credit note came back: its credit is open again. */
 export async function returnRefund(
   tx: Transaction,
-  acting: Acting,
+  caller: Caller,
   request: { number: string; reason: string; on?: string | undefined },
 ): Promise<Refund> {
-  const on = dayOf(acting, request.on);
+  const on = dayOf(caller, request.on);
   await lockPayments(tx);
   const note = await creditNote(tx, request.number);
   const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
@@ -91,7 +92,7 @@ export async function returnRefund(
       reason: 'nothing of it was refunded that could come back',
     });
   }
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
     subject: request.number,
     details: { amount: refund.amount, currency: note.currency, reason: request.reason },
@@ -102,17 +103,17 @@ export async function returnRefund(
      SELECT f.credit_refund_id, :reason, greatest(:on::date, f.refunded_on),
             greatest(:on::date, f.entry_on, :earliest::date), :now::timestamptz, :eventId::bigint
      FROM credit_refunds f WHERE f.credit_refund_id = :id`,
-    { ...facts(posting), id: refund.credit_refund_id, reason: request.reason, on },
+    { ...facts(context), id: refund.credit_refund_id, reason: request.reason, on },
   );
   const { partner_id, currency } = note;
   const amount = Amount.of(refund.amount, currency).toString();
   return { number: request.number, partner_id, currency, amount, refunded_on: refund.refunded_on };
 }
 
-const facts = ({ now, eventId, earliest }: Posting) => ({ now, eventId, earliest });
+const facts = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, earliest });
 
-function dayOf(acting: Acting, on: string | undefined): string {
-  const today = todayOf(acting);
+function dayOf(caller: Caller, on: string | undefined): string {
+  const today = todayOf(caller);
   if (on !== undefined && on > today) {
     throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
   }

@@ -6,7 +6,7 @@
  * waits for a person may be for, and what was never sent.
  */
 
-import { mailDomain } from '../close/issue.ts';
+import { mailDomain, todayOf } from '../close/issue.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
@@ -17,7 +17,7 @@ import { addressLine, oneLine, type TemplateFolder } from '../mail/document-emai
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
-import { daysBetween } from './same.ts';
+import { daysBetween } from './duplicates.ts';
 
 export interface Reminding {
   readonly environment: Environment;
@@ -54,9 +54,6 @@ export interface ReminderPlan {
 
 /** One at a time, so that a run sees what the one before recorded. */
 const REMINDERS = '7310::integer, 61::integer';
-
-const todayOf = ({ environment, settings }: Pick<Reminding, 'environment' | 'settings'>): string =>
-  environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 
 /** What is due to be said today; records nothing. */
 export async function planReminders(tx: Transaction, reminding: Reminding): Promise<ReminderPlan> {

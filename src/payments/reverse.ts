@@ -3,11 +3,13 @@
  * is unapplied, so that the invoices are open again; a reversal that is given back applies to the same invoices again.
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
+import { todayOf } from '../close/issue.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { money, paymentState, positiveAmount } from './apply.ts';
-import { type Acting, beginPosting, lockPayments, lookAgainAt, type Posting, todayOf } from './posting.ts';
+import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import type { ReversalKind } from './enums.ts';
 import {
   insertApplications,
   insertReinstatement,
@@ -20,7 +22,6 @@ import {
   readPayable,
   readStates,
 } from './queries.ts';
-import type { ReversalKind } from './words.ts';
 
 /** Why a debit came back: NACHA's codes, and the reasons of ISO 20022 that say the same. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {
@@ -65,12 +66,12 @@ export interface ReverseRequest {
 /** What a person takes back; gives how much that is, and the numbers of the invoices that it had paid. */
 export async function reversePayment(
   tx: Transaction,
-  acting: Acting,
+  caller: Caller,
   request: ReverseRequest,
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  const today = todayOf(acting);
+  const today = todayOf(caller);
   const on = request.on ?? today;
   if (on > today) {
     throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
@@ -99,14 +100,14 @@ export async function reversePayment(
       what: `left of payment ${state.payment_id}`,
     });
   }
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.reverse',
     subject: String(state.payment_id),
     details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
   });
   // A person's act is known by its event.
-  const identity = `hand|${posting.eventId}`;
-  const reversed = await reverseAll(posting, [
+  const identity = `hand|${context.eventId}`;
+  const reversed = await reverseAll(context, [
     {
       identity,
       payment_id: state.payment_id,
@@ -144,13 +145,16 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
  * first, then out of what was applied last; what an application loses only in part is applied again. Gives what became
  * of each by its identity.
  */
-export async function reverseAll(posting: Posting, reversals: readonly NewReversal[]): Promise<Map<string, Reversed>> {
+export async function reverseAll(
+  context: PaymentContext,
+  reversals: readonly NewReversal[],
+): Promise<Map<string, Reversed>> {
   if (reversals.length === 0) return new Map();
-  const { tx } = posting;
+  const { tx } = context;
   const paymentIds = reversals.map((each) => each.payment_id);
   const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
   const live = await readLiveApplications(tx, paymentIds);
-  const ids = await insertReversals(posting, reversals);
+  const ids = await insertReversals(context, reversals);
   const plans = reversals.map((reversal) => ({
     reversal,
     plan: planUnapplying(
@@ -160,7 +164,7 @@ export async function reverseAll(posting: Posting, reversals: readonly NewRevers
     ),
   }));
   await insertUnapplications(
-    posting,
+    context,
     plans.flatMap(({ reversal, plan }) =>
       plan.undone.map(({ payment_application_id }) => ({
         payment_application_id,
@@ -170,7 +174,7 @@ export async function reverseAll(posting: Posting, reversals: readonly NewRevers
     ),
   );
   await insertApplications(
-    posting,
+    context,
     plans.flatMap(({ reversal, plan: { kept } }) =>
       kept === undefined
         ? []
@@ -190,8 +194,8 @@ export async function reverseAll(posting: Posting, reversals: readonly NewRevers
           ],
     ),
   );
-  await lookAgainAt(
-    posting,
+  await enqueueDeliveries(
+    context,
     plans.flatMap(({ plan }) => plan.undone.map((each) => each.document_id)),
   );
   return new Map(
@@ -243,8 +247,8 @@ export function planUnapplying(
 }
 
 /** Gives a reversal back: the money is there again, and pays what it paid before, as far as that is still open. */
-export async function reinstate(posting: Posting, reversalId: number, on: string): Promise<void> {
-  const { tx } = posting;
+export async function reinstate(context: PaymentContext, reversalId: number, on: string): Promise<void> {
+  const { tx } = context;
   const undone = await query<{ payment_id: number; number: string; amount: string }>(
     tx,
     `SELECT a.payment_id, d.number, a.amount
@@ -253,7 +257,7 @@ export async function reinstate(posting: Posting, reversalId: number, on: string
      WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
     { reversalId },
   );
-  await insertReinstatement(posting, reversalId, on);
+  await insertReinstatement(context, reversalId, on);
   const first = undone[0];
   if (first === undefined) return;
   const [state] = await readStates(tx, [first.payment_id]);
@@ -270,7 +274,7 @@ export async function reinstate(posting: Posting, reversalId: number, on: string
     if (!part.isPositive()) continue;
     left = left.minus(part);
     touched.push(document.document_id);
-    await insertApplications(posting, [
+    await insertApplications(context, [
       {
         payment_id: state.payment_id,
         document_id: document.document_id,
@@ -282,5 +286,5 @@ export async function reinstate(posting: Posting, reversalId: number, on: string
       },
     ]);
   }
-  await lookAgainAt(posting, touched);
+  await enqueueDeliveries(context, touched);
 }

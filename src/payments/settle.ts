@@ -5,6 +5,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import {
   type AccountPayout,
   insertAccountPayouts,
@@ -14,7 +15,6 @@ import {
   readPayouts,
   readWithProcessor,
 } from './lines.ts';
-import { type Acting, beginPosting, lockPayments, type Posting } from './posting.ts';
 
 export interface SettleRequest {
   readonly payoutId: number;
@@ -25,7 +25,7 @@ export interface SettleRequest {
   readonly payout?: string | undefined;
 }
 
-export async function settlePayout(tx: Transaction, acting: Acting, request: SettleRequest): Promise<void> {
+export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest): Promise<void> {
   await lockPayments(tx);
   const { payoutId } = request;
   const refuseIt = (reason: string) => refuse('payout_not_settled', { payout_id: payoutId, reason });
@@ -36,7 +36,7 @@ export async function settlePayout(tx: Transaction, acting: Acting, request: Set
   if (account !== undefined) {
     if (paymentIds.length > 0) throw refuseIt('it brought either payments or what a connected account paid out');
     if (!(await isConnectedAccount(tx, account))) throw refuseIt(`no partner has or had the account ${account}`);
-    const told = (await readAccountPayouts(tx, acting.environment.now().toISO())).filter(
+    const told = (await readAccountPayouts(tx, caller.environment.now().toISO())).filter(
       (each) => each.payout_id === payoutId && each.account === account,
     );
     const ofThem = told.filter((each) => request.payout === undefined || each.payout === request.payout);
@@ -49,13 +49,13 @@ export async function settlePayout(tx: Transaction, acting: Acting, request: Set
       );
     }
     const [of] = ofThem;
-    const posting = await beginPosting(tx, acting, {
+    const context = await openPaymentContext(tx, caller, {
       action: 'payment.settle',
       subject: String(payoutId),
       details: { account, payout: of?.payout ?? null },
     });
     const { currency, amount } = payout;
-    await settleAs(posting, [
+    await settleAs(context, [
       {
         payout_id: payoutId,
         account,
@@ -84,12 +84,12 @@ export async function settlePayout(tx: Transaction, acting: Acting, request: Set
       `these payments are ${gross.forPeople()}, less than the ${payout.amount} ${payout.currency} that arrived`,
     );
   }
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, caller, {
     action: 'payment.settle',
     subject: String(payoutId),
     details: { payments: [...wanted], fees: fees.toString() },
   });
-  await insertSettlements(posting, [
+  await insertSettlements(context, [
     {
       payout_id: payoutId,
       gross: gross.toString(),
@@ -104,10 +104,10 @@ export async function settlePayout(tx: Transaction, acting: Acting, request: Set
  * Settles what certainly is a payout of a connected account, and gives all that the bank's payouts may be: what is not
  * certain is left for a person, and is no money of payment links.
  */
-export async function settleToldPayouts(posting: Posting): Promise<readonly AccountPayout[]> {
-  const told = await readAccountPayouts(posting.tx, posting.now);
+export async function settleToldPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
+  const told = await readAccountPayouts(context.tx, context.now);
   await settleAs(
-    posting,
+    context,
     told
       .filter(({ certain }) => certain)
       .map((each) => ({ ...each, why: `${each.payout ?? 'a payout'} of ${each.account}, of that amount and time` })),
@@ -116,12 +116,14 @@ export async function settleToldPayouts(posting: Posting): Promise<readonly Acco
 }
 
 /** The same for an act that takes in what moved at the processor. */
-export async function settleWhatWasTold(tx: Transaction, acting: Acting): Promise<void> {
-  const now = acting.environment.now().toISO();
+export async function settleWhatWasTold(tx: Transaction, caller: Caller): Promise<void> {
+  const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;
   await lockPayments(tx);
   const details = { by: 'the payouts that connected accounts told of' };
-  await settleToldPayouts(await beginPosting(tx, acting, { action: 'payment.settle', subject: 'payouts', details }));
+  await settleToldPayouts(
+    await openPaymentContext(tx, caller, { action: 'payment.settle', subject: 'payouts', details }),
+  );
 }
 
 interface SettledAs {
@@ -134,9 +136,9 @@ interface SettledAs {
   readonly why: string;
 }
 
-async function settleAs(posting: Posting, payouts: readonly SettledAs[]): Promise<void> {
+async function settleAs(context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
   await insertSettlements(
-    posting,
+    context,
     payouts.map(({ payout_id, currency, amount, fees, why }) => ({
       payout_id,
       gross: Amount.of(amount, currency).plus(Amount.of(fees, currency)).toString(),
@@ -146,7 +148,7 @@ async function settleAs(posting: Posting, payouts: readonly SettledAs[]): Promis
     })),
   );
   await insertAccountPayouts(
-    posting,
+    context,
     payouts.map(({ payout_id, account, currency, balance_transaction_id }) => ({
       payout_id,
       account,

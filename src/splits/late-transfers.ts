@@ -7,12 +7,12 @@ import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
+import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';
 import { processorIdentity } from '../payments/import.ts';
-import { beginPosting, lockPayments, lookAgainAt, type Posting } from '../payments/posting.ts';
 import {
   insertApplications,
+  insertPaymentSources,
   insertPayments,
-  insertSightings,
   type NewApplication,
   readPayables,
 } from '../payments/queries.ts';
@@ -35,14 +35,14 @@ export async function payWhatWasBilled(tx: Transaction, acting: Issuing, { event
   const parts = quotes.flatMap((quote) => partsOf(quote).map((part) => ({ ...part, quote })));
   const takesBack = quotes.some((quote) => Object.values(takenBackOf(quote)).some((each) => each.length > 0));
   if (parts.length === 0 && !takesBack) return;
-  const posting = await beginPosting(tx, acting, {
+  const context = await openPaymentContext(tx, acting, {
     action: 'shares.pay',
     subject: 'invoices for missing shares',
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
-  await receive(posting, parts);
+  await receive(context, parts);
   // Read again: what came a moment ago may be pulled back by the same act.
-  await takeBack(posting, await readBilledQuotes(tx, eventId));
+  await takeBack(context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
 
@@ -76,11 +76,14 @@ export function partsOf({ currency, owed, uncovered, shares }: BilledQuote): Par
 const atLeast = (amount: Amount, least: Amount): Amount => (amount.minus(least).isNegative() ? least : amount);
 const atMost = (amount: Amount, most: Amount): Amount => (amount.minus(most).isPositive() ? most : amount);
 
-async function receive(posting: Posting, parts: readonly (Part & { readonly quote: BilledQuote })[]): Promise<void> {
+async function receive(
+  context: PaymentContext,
+  parts: readonly (Part & { readonly quote: BilledQuote })[],
+): Promise<void> {
   if (parts.length === 0) return;
   const identityOf = ({ share }: Part) => processorIdentity(share.account, `share ${share.share_allocation_id}`);
   const ids = await insertPayments(
-    posting,
+    context,
     parts.map((part) => ({
       identity: identityOf(part),
       source: 'processor' as const,
@@ -96,8 +99,8 @@ async function receive(posting: Posting, parts: readonly (Part & { readonly quot
     })),
   );
   const idOf = (part: Part) => ids.get(identityOf(part)) as number;
-  await insertSightings(
-    posting,
+  await insertPaymentSources(
+    context,
     parts.map((part) => ({
       identity: identityOf(part),
       payment_id: idOf(part),
@@ -107,7 +110,7 @@ async function receive(posting: Posting, parts: readonly (Part & { readonly quot
     })),
   );
   await insertSharePayments(
-    posting,
+    context,
     parts.map((part) => ({
       share_allocation_id: part.share.share_allocation_id,
       payment_id: idOf(part),
@@ -117,18 +120,18 @@ async function receive(posting: Posting, parts: readonly (Part & { readonly quot
     })),
   );
   await apply(
-    posting,
+    context,
     parts.map((part) => ({ ...part, payment_id: idOf(part) })),
   );
 }
 
 /** To the invoices that billed the quotes, the oldest first, as far as they are open; the rest stays unapplied cash. */
 async function apply(
-  posting: Posting,
+  context: PaymentContext,
   parts: readonly (Part & { readonly quote: BilledQuote; readonly payment_id: number })[],
 ): Promise<void> {
   const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
-  const payable = new Map((await readPayables(posting.tx, numbers)).map((each) => [each.number, each]));
+  const payable = new Map((await readPayables(context.tx, numbers)).map((each) => [each.number, each]));
   const balances = new Map<string, Amount>();
   const applications: NewApplication[] = [];
   for (const { quote, share, amount, payment_id } of parts) {
@@ -156,9 +159,9 @@ async function apply(
       });
     }
   }
-  await insertApplications(posting, applications);
-  await lookAgainAt(
-    posting,
+  await insertApplications(context, applications);
+  await enqueueDeliveries(
+    context,
     applications.map((each) => each.document_id),
   );
 }
@@ -214,7 +217,7 @@ export function takenBackOf(quote: BilledQuote): {
   return { back, again };
 }
 
-async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promise<void> {
+async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[]): Promise<void> {
   const plans = quotes.map((quote) => ({ quote, ...takenBackOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
@@ -226,7 +229,7 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
     const identityOf = ({ share, payment }: TakingBack) =>
       processorIdentity(share.account, `share ${share.share_allocation_id}|${payment.payment_id}`);
     const ids = await reverseAll(
-      posting,
+      context,
       now.map((each) => ({
         identity: identityOf(each),
         payment_id: each.payment.payment_id,
@@ -255,7 +258,7 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
     for (const { share, payment } of again) {
       const taken = payment.taken_by.filter((each) => each.balance_transaction_id === share.balance_transaction_id);
       for (const { payment_reversal_id, amount } of taken) {
-        await reinstate(posting, payment_reversal_id, share.moved_on);
+        await reinstate(context, payment_reversal_id, share.moved_on);
         rows.push({
           share_allocation_id: share.share_allocation_id,
           payment_id: payment.payment_id,
@@ -266,5 +269,5 @@ async function takeBack(posting: Posting, quotes: readonly BilledQuote[]): Promi
       }
     }
   }
-  await insertSharePayments(posting, rows);
+  await insertSharePayments(context, rows);
 }

@@ -6,10 +6,10 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
+import type { Caller } from '../../src/payments/context.ts';
 import { type BankImport, importBankFile } from '../../src/payments/import.ts';
 import { processEvents, storeEvents } from '../../src/payments/inbox.ts';
 import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
-import type { Acting } from '../../src/payments/posting.ts';
 import { readPayments } from '../../src/payments/queries.ts';
 import { type Recorded, type RecordRequest, recordPayment } from '../../src/payments/record.ts';
 import { type ReverseRequest, reversePayment } from '../../src/payments/reverse.ts';
@@ -63,7 +63,7 @@ export const CSV_MAPS: Settings['bank_csv'] | object = {
 };
 
 export interface Books extends World {
-  readonly acting: Acting;
+  readonly acting: Caller;
   readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
   readonly apply: (paymentId: number, number: string, amount?: string) => Promise<void>;
   readonly unapply: (paymentId: number, number?: string) => Promise<void>;
@@ -121,7 +121,7 @@ export async function openBooks(settings: Partial<Settings> = {}): Promise<Books
 }
 
 export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
-  const acting: Acting = {
+  const acting: Caller = {
     environment: world.environment,
     settings: { ...world.settings, ...settings },
     actor: thisProcess('command', 'a bookkeeper'),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeOffInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import { beginPosting } from '../../src/payments/posting.ts';
+import { openPaymentContext } from '../../src/payments/context.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { reverseAll } from '../../src/payments/reverse.ts';
 import { quote, reversal } from '../support/world.ts';
@@ -210,12 +210,15 @@ describe('taken back by a line of tomorrow', () => {
     const { paymentId } = await own.record({ amount: '77.77', number: inv(9), reference: 'FT-TOMORROW' });
     await own.database.transaction(async (tx) => {
       const kind = 'returned' as const;
-      await reverseAll(await beginPosting(tx, own.acting, { action: 'payment.reverse', subject: '1', details: {} }), [
-        {
-          ...{ identity: 'tomorrow', payment_id: paymentId, amount: '77.77', kind, code: 'R01', reason: 'returned' },
-          ...{ bank_line_id: null, duplicate_of: null, reversed_on: '2026-10-16' },
-        },
-      ]);
+      await reverseAll(
+        await openPaymentContext(tx, own.acting, { action: 'payment.reverse', subject: '1', details: {} }),
+        [
+          {
+            ...{ identity: 'tomorrow', payment_id: paymentId, amount: '77.77', kind, code: 'R01', reason: 'returned' },
+            ...{ bank_line_id: null, duplicate_of: null, reversed_on: '2026-10-16' },
+          },
+        ],
+      );
     });
     await own.database.transaction((tx) => writeOffInvoice(tx, own, { number: inv(9), reason: 'gone' }));
     expect(await own.sql('SELECT written_off_on::text, entry_on::text FROM write_offs')).toEqual([

@@ -4,6 +4,7 @@ import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
+import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/enums.ts';
 import { closeException, ENDS, type PaymentException, readExceptions } from '../../payments/exceptions.ts';
 import { type BankImport, importBankFile, type LineReport } from '../../payments/import.ts';
 import { type InboxReport, processEvents, storeEvents } from '../../payments/inbox.ts';
@@ -14,7 +15,6 @@ import { recordPayment } from '../../payments/record.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { settlePayout } from '../../payments/settle.ts';
-import type { BankFormat, Method, PaymentStatus, ReversalKind } from '../../payments/words.ts';
 import { acting, type Context, withContext } from '../context.ts';
 import { type Output, printable, short, table, wrapped } from '../output.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { refuse } from '../../errors/refusals.ts';
-import type { BankFormat } from '../words.ts';
+import type { BankFormat } from '../enums.ts';
 import { readBai2 } from './bai2.ts';
 import { readCamt053 } from './camt053.ts';
 import { readBankCsv } from './csv.ts';

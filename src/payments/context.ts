@@ -4,20 +4,21 @@
  * Order of the locks, always: ledger (shared, so that no month closes and no document is issued or voided meanwhile), then
  * payments. A close holds the ledger's whole, so it never waits for an act that waits for it.
  */
+import { todayOf } from '../close/issue.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 
-export interface Acting {
+export interface Caller {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly actor: Actor;
 }
 
 /** What the facts of one act have in common. */
-export interface Posting {
+export interface PaymentContext {
   readonly tx: Transaction;
   /** ISO instant. */
   readonly now: string;
@@ -35,28 +36,25 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
 }
 
-export const todayOf = ({ environment, settings }: Pick<Acting, 'environment' | 'settings'>): string =>
-  environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-
 /** Records the event of an act; the caller holds the payments' lock, so that what it has looked at still holds. */
-export async function beginPosting(
+export async function openPaymentContext(
   tx: Transaction,
-  acting: Acting,
+  caller: Caller,
   event: { action: string; subject: string; details: Readonly<Record<string, unknown>> },
-): Promise<Posting> {
-  const now = acting.environment.now().toISO();
-  const eventId = await recordEvent(tx, acting.actor, { ...event, now });
+): Promise<PaymentContext> {
+  const now = caller.environment.now().toISO();
+  const eventId = await recordEvent(tx, caller.actor, { ...event, now });
   const { earliest } = await queryOne<{ earliest: string | null }>(
     tx,
     `SELECT (month_after(max(month)) || '-01')::date AS earliest FROM closed_months`,
   );
-  return { tx, now, today: todayOf(acting), eventId, earliest };
+  return { tx, now, today: todayOf(caller), eventId, earliest };
 }
 
 /** Delivery looks at these documents again: the payment link of a paid one is closed, that of a reopened one opened. */
-export async function lookAgainAt(posting: Posting, documentIds: Iterable<number>): Promise<void> {
+export async function enqueueDeliveries(context: PaymentContext, documentIds: Iterable<number>): Promise<void> {
   const ids = [...new Set(documentIds)];
   if (ids.length > 0) {
-    await execute(posting.tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids });
+    await execute(context.tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids });
   }
 }
