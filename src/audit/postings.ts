@@ -1,7 +1,7 @@
 /**
  * The checks of the journal, over one reading of its months: to group a million rows takes a second, and both need it.
  */
-import { quoteFacts } from '../splits/queries.ts';
+import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { prepared } from './ask.ts';
 import type { Finding } from './checks.ts';
 import { findingOf, inMonth } from './queries.ts';

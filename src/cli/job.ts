@@ -16,7 +16,7 @@ import { mailStatus } from '../reports/watch.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
-import { readStatementMonths } from '../splits/queries.ts';
+import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor.ts';

@@ -11,7 +11,7 @@ import { loadTemplates } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';
 import { methodsFor, stripeAmount, stripeLimits } from '../processors/stripe/amounts.ts';
-import { readAccountCursors } from '../splits/queries.ts';
+import { readAccountCursors } from '../splits/accounts.sql.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';

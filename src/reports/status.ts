@@ -9,7 +9,7 @@ import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
 import { readStanding, STALE_HOURS, type Standing } from '../splits/account-health.ts';
-import { WATCHED_DAYS } from '../splits/queries.ts';
+import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
 export const OVERDUE_HOURS = 24;

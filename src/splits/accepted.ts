@@ -14,7 +14,7 @@ import {
   type SplitPlan,
 } from '../processors/stripe/split-plan.ts';
 import type { Accepted as Acceptance } from '../quotes/accept.ts';
-import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './queries.ts';
+import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 
 export interface QuotePlan extends Routing {
   readonly quote_id: string;

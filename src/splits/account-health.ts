@@ -2,14 +2,10 @@
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import {
-  countUnknownMovements,
-  readAccountCursors,
-  readNotPaidOut,
-  readPayoutStates,
-  readPositions,
-  readStatementMonths,
-} from './queries.ts';
+import { readAccountCursors } from './accounts.sql.ts';
+import { countUnknownMovements } from './match.sql.ts';
+import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
+import { readPositions, readStatementMonths } from './reconcile.sql.ts';
 import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
 
 /** Of the latest statements' months, so many are looked at: what comes late comes within them. */

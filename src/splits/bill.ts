@@ -11,7 +11,8 @@ import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { insertMissingShares, lockProcessor } from './queries.ts';
+import { lockProcessor } from './accounts.sql.ts';
+import { insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
 /** Bills what is open of a closed month, and gives the invoices' numbers. Billed once, it is not open any more. */

@@ -16,21 +16,23 @@ import { readPartners } from '../partners/queries.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
-import { payWhatWasBilled } from './late-transfers.ts';
 import {
   type ConnectedPartner,
-  findChangedMovements,
-  findChangedSettlementLines,
-  insertFoundShares,
-  insertMovements,
-  insertSettlementFile,
-  insertSettlementLines,
-  insertToldMovements,
   lockProcessor,
   readAccountOwners,
   readConnectedPartner,
   type Taking,
-} from './queries.ts';
+} from './accounts.sql.ts';
+import {
+  findChangedMovements,
+  findChangedSettlementLines,
+  insertMovements,
+  insertSettlementFile,
+  insertSettlementLines,
+  insertToldMovements,
+} from './import.sql.ts';
+import { payWhatWasBilled } from './late-transfers.ts';
+import { insertFoundShares } from './match.sql.ts';
 import { readSettlement } from './settlement.ts';
 
 /** What a taking in came to. */

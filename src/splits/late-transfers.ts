@@ -17,6 +17,7 @@ import {
   readPayables,
 } from '../payments/queries.ts';
 import { reinstate, reverseAll } from '../payments/reverse.ts';
+import type { Taking } from './accounts.sql.ts';
 import {
   type BilledQuote,
   insertSharePayments,
@@ -24,8 +25,7 @@ import {
   readBilledQuotes,
   type ShareOfBilled,
   type SharePayment,
-  type Taking,
-} from './queries.ts';
+} from './late-transfers.sql.ts';
 
 /** Of the shares that an act has found: those of quotes that were billed as missing pay for them, or take that back. */
 export async function payWhatWasBilled(tx: Transaction, acting: Issuing, { eventId }: Taking): Promise<void> {

@@ -6,9 +6,10 @@ import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { readAcceptances } from './accepted.sql.ts';
 import { beginTaking } from './import.ts';
 import { payWhatWasBilled } from './late-transfers.ts';
-import { insertShareByPerson, type MovementState, readAcceptances, readMovements, readShareOf } from './queries.ts';
+import { insertShareByPerson, type MovementState, readMovements, readShareOf } from './match.sql.ts';
 
 export interface MatchRequest {
   readonly movement: string;

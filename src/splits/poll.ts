@@ -15,15 +15,9 @@ import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
 import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
+import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
 import { beginTaking, findShares, type Intake, keepMovements } from './import.ts';
-import {
-  insertPayoutContents,
-  insertReading,
-  readAccountOwners,
-  readCursor,
-  readUntoldPayouts,
-  WATCHED_DAYS,
-} from './queries.ts';
+import { insertPayoutContents, readUntoldPayouts } from './payouts.sql.ts';
 
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;

@@ -7,21 +7,17 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
+import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
-  type NotPaidOut,
   type OtherMovements,
-  type PayoutState,
   type QuotePosition,
-  readInBank,
-  readNotPaidOut,
   readOtherMovements,
-  readPayoutStates,
   readPositions,
   readStatements,
   readUnknownMovements,
   type UnknownMovement,
-} from './queries.ts';
+} from './reconcile.sql.ts';
 import {
   AGES,
   type Age,

@@ -15,7 +15,9 @@ import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { insertReversalEvidence, lockProcessor, type PulledBack, readMovements, readPulledBack } from './queries.ts';
+import { lockProcessor } from './accounts.sql.ts';
+import { readMovements } from './match.sql.ts';
+import { insertReversalEvidence, type PulledBack, readPulledBack } from './reverse.sql.ts';
 
 export interface RecordedReversal {
   readonly partner_id: string;

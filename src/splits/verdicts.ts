@@ -3,7 +3,8 @@
  * a clock is passed in.
  */
 import { Amount } from '../money.ts';
-import type { PayoutState, QuotePosition } from './queries.ts';
+import type { PayoutState } from './payouts.sql.ts';
+import type { QuotePosition } from './reconcile.sql.ts';
 
 /**
  * `awaited` is no exception: the share may still be on its way. Of the others

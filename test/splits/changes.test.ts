@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
+import { readConnectedAccounts } from '../../src/splits/accounts.sql.ts';
 import { type Intake, importMovements, importSettlement } from '../../src/splits/import.ts';
-import { readConnectedAccounts } from '../../src/splits/queries.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
 import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';

@@ -1,0 +1,85 @@
+/** SQL over acceptances under connected accounts: the rows whose share is to be routed. */
+import { query, type Send, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+
+export interface AcceptedRow {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly enrollment_id: string | null;
+  readonly currency: string;
+  readonly accepted_at: string;
+  readonly month: Month;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly arrangement: 'invoicing' | 'connected_account';
+  /** Those of the row's own month; null under invoicing. */
+  readonly split: 'real_time' | 'sequential' | null;
+  readonly merchant_of_record: 'platform' | 'third_party' | null;
+  readonly connected_account_id: string | null;
+}
+
+const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
+            e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
+            a.split, a.merchant_of_record, a.connected_account_id`;
+
+/** The arrangement of a row's own month. */
+const ARRANGED = `LEFT JOIN LATERAL (
+       SELECT * FROM partner_arrangements a
+       WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
+       ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
+
+/** The acceptances of a quote, its own before those of its requotes; of one partner or of every partner that has such an id. */
+export function readAcceptances(
+  tx: Transaction,
+  { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
+): Promise<AcceptedRow[]> {
+  return query(
+    tx,
+    `WITH rows AS (
+       SELECT * FROM ledger_rows
+       WHERE kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = :quoteId
+       UNION ALL
+       SELECT * FROM ledger_rows WHERE kind = 'requote_accepted' AND quote_id = :quoteId
+     )
+     SELECT ${ACCEPTED}
+     FROM rows e ${ARRANGED}
+     WHERE :partnerId::text IS NULL OR e.partner_id = :partnerId
+     ORDER BY e.partner_id, e.kind = 'requote_accepted', e.entry_id`,
+    { quoteId, partnerId: partnerId ?? null },
+  );
+}
+
+const READ_CONNECTED_ACCEPTANCES = {
+  name: 'read_connected_acceptances',
+  // Most partners have no connected account, and then no row is looked for.
+  text: `
+    SELECT w.nth, r.*
+    FROM ROWS FROM (
+      json_to_recordset($1::json) AS ("partnerId" text, kind text, id text)
+    ) WITH ORDINALITY AS w ("partnerId", kind, id, nth)
+    CROSS JOIN LATERAL (
+      SELECT ${ACCEPTED}
+      FROM ledger_rows e ${ARRANGED}
+      WHERE EXISTS (SELECT FROM partner_arrangements p
+                    WHERE p.partner_id = w."partnerId" COLLATE "C" AND p.arrangement = 'connected_account')
+        AND e.partner_id = w."partnerId" COLLATE "C" AND e.kind = w.kind
+        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = w.id COLLATE "C"
+        AND e.arrangement = 'connected_account'
+      LIMIT 1) AS r`,
+};
+
+/** Of acceptances, by their place, those under a connected account. */
+export async function readConnectedAcceptances(
+  send: Send,
+  accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],
+): Promise<ReadonlyMap<number, AcceptedRow>> {
+  const asked = accepted.map(({ partnerId, quoteId, requoteId }) =>
+    requoteId === null
+      ? { partnerId, kind: 'quote_accepted', id: quoteId }
+      : { partnerId, kind: 'requote_accepted', id: requoteId },
+  );
+  const rows = await send<AcceptedRow & { nth: number }>(READ_CONNECTED_ACCEPTANCES, [JSON.stringify(asked)]);
+  return new Map(rows.map(({ nth, ...row }) => [nth - 1, row]));
+}

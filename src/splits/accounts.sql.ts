@@ -1,0 +1,139 @@
+/** SQL over the connected accounts: whose they are, where their balance transactions come from, and how far each was read. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+
+const PROCESSOR = '7310::integer, 81::integer';
+
+/**
+ * One at a time takes in what moved and says whose it is. Order of the locks, always: this one, then importers, then the
+ * ledger (shared, so that no month closes while entries are dated), then payments.
+ */
+export async function lockProcessor(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${PROCESSOR})`);
+}
+
+/** What the facts of one act have in common. */
+export interface Taking {
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+  /** The issuer's, in which days are counted. */
+  readonly timeZone: string;
+}
+
+/** The partners that have, or had, an account of ours on their platform. Of a standard account there may be several. */
+export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT partner_id FROM partner_arrangements WHERE connected_account_id = :account ORDER BY partner_id`,
+    { account },
+  );
+}
+
+export interface ConnectedPartner {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly account: string;
+}
+
+/** The connected account of a partner in a month: by the latest arrangement of that kind until then, else by one to come. */
+export async function readConnectedPartner(
+  tx: Transaction,
+  { partnerId, month }: { partnerId: string; month: string },
+): Promise<ConnectedPartner | undefined> {
+  const rows = await query<ConnectedPartner>(
+    tx,
+    `SELECT p.partner_id, p.currency, a.connected_account_id AS account
+     FROM partners p JOIN partner_arrangements a USING (partner_id)
+     WHERE a.connected_account_id IS NOT NULL AND p.partner_id = :partnerId
+     ORDER BY a.from_month <= :month COLLATE "C" DESC, a.from_month DESC LIMIT 1`,
+    { partnerId, month },
+  );
+  return rows[0];
+}
+
+/** Every account of ours that any arrangement has or had: money still comes to one that another has followed. */
+export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
+  return query(
+    tx,
+    `SELECT DISTINCT connected_account_id AS account FROM partner_arrangements
+     WHERE connected_account_id IS NOT NULL ORDER BY account`,
+    {},
+  );
+}
+
+export async function insertReading(
+  tx: Transaction,
+  reading: { account: string; from: string | null; to: string; movements: number; fresh: number },
+  taking: Taking,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+     VALUES (:account, :from::timestamptz, :to::timestamptz, :movements, :fresh,
+             :now::timestamptz, :eventId::bigint)`,
+    { ...reading, ...taking },
+  );
+}
+
+/** Up to when an account was read whole; null before its first reading. */
+export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
+  const { read_to } = await queryOne<{ read_to: string | null }>(
+    tx,
+    `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account`,
+    { account },
+  );
+  return read_to;
+}
+
+export interface AccountCursor {
+  readonly account: string;
+  readonly partners: readonly string[];
+  readonly balance_transactions_from: 'processor' | 'settlement_file';
+  readonly read_to: string | null;
+  /** Something was accepted under it. */
+  readonly sold: boolean;
+  /** Every partner of it has another now. */
+  readonly followed: boolean;
+}
+
+/** How long after the last sale under it, and the last money on it, an account that another has followed is watched. */
+export const WATCHED_DAYS = 180;
+
+/**
+ * The connected accounts on which money may still move, with how far each was read: those that partners have now, and
+ * those that others have followed, for WATCHED_DAYS.
+ */
+export function readAccountCursors(tx: Transaction, now: string): Promise<AccountCursor[]> {
+  return query(
+    tx,
+    `WITH eras AS (
+       SELECT a.partner_id, a.connected_account_id AS account, coalesce(a.balance_transactions_from, 'processor') AS balance_transactions_from,
+              row_number() OVER (PARTITION BY a.partner_id, a.connected_account_id ORDER BY a.from_month DESC) = 1 AS tells,
+              EXISTS (SELECT FROM partner_arrangements f
+                      WHERE f.partner_id = a.partner_id AND f.connected_account_id <> a.connected_account_id
+                        AND f.from_month > a.from_month
+                        AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
+              (SELECT max(e.accepted_at) FROM ledger_rows e
+               WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
+                 AND e.month >= a.from_month COLLATE "C" AND e.month < coalesce((
+                   SELECT min(n.from_month) FROM partner_arrangements n
+                   WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month), '9999-99') COLLATE "C") AS sold_at
+       FROM partner_arrangements a WHERE a.connected_account_id IS NOT NULL
+     ), accounts AS (
+       SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,
+              -- Of several partners, the processor where one says so.
+              min(balance_transactions_from) FILTER (WHERE tells) AS balance_transactions_from, max(sold_at) AS sold_at, bool_and(followed) AS followed
+       FROM eras GROUP BY account
+     )
+     SELECT account, partners, balance_transactions_from, sold_at IS NOT NULL AS sold, followed,
+            CASE balance_transactions_from
+              WHEN 'processor' THEN (SELECT max(r.read_to) FROM processor_readings r WHERE r.account = a.account)
+              ELSE (SELECT max(f.recorded_at) FROM settlement_files f WHERE f.partner_id = ANY (a.partner_ids))
+            END AS read_to
+     FROM accounts a
+     WHERE NOT followed OR :now::timestamptz - :watchedDays * interval '1 day'
+       < greatest(sold_at, (SELECT max(m.moved_at) FROM balance_transactions m WHERE m.account = a.account))
+     ORDER BY account`,
+    { now, watchedDays: WATCHED_DAYS },
+  );
+}

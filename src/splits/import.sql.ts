@@ -1,0 +1,196 @@
+/** SQL that records balance transactions and the partners' settlement files. */
+
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Movement } from '../processors/stripe/balance-transactions.ts';
+import type { Taking } from './accounts.sql.ts';
+import type { SettlementLine } from './settlement.ts';
+
+/** Movements of these that are kept already with another currency or amount; a balance transaction never changes. */
+export function findChangedMovements(
+  tx: Transaction,
+  account: string,
+  movements: readonly Movement[],
+): Promise<{ id: string; net: string; currency: string }[]> {
+  return query(
+    tx,
+    `SELECT m.id, m.net::text, m.currency
+     FROM json_to_recordset(:movements::json) AS n (id text, currency text, amount numeric, net numeric)
+     JOIN balance_transactions m ON m.account = :account AND m.id = n.id
+     WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
+     ORDER BY m.id`,
+    { account, movements: JSON.stringify(movements) },
+  );
+}
+
+/** Keeps movements, each once, and says how many are new. */
+export function insertMovements(
+  tx: Transaction,
+  account: string,
+  movements: readonly Movement[],
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `INSERT INTO balance_transactions (
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer, quote_id,
+       requote_id, enrollment_id, payload, recorded_at, event_id)
+     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
+            n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:movements::json) AS n (
+       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, moved_at timestamptz,
+       payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
+     ORDER BY n.moved_at, n.id
+     ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`,
+    { account, movements: JSON.stringify(movements), ...taking },
+  );
+}
+
+/** Keeps a settlement file; undefined where this very file was kept before. */
+export async function insertSettlementFile(
+  tx: Transaction,
+  file: { partnerId: string; sha256: string; name: string; lines: number },
+  taking: Taking,
+): Promise<number | undefined> {
+  const rows = await query<{ settlement_file_id: number }>(
+    tx,
+    `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)
+     VALUES (:partnerId, :sha256, :name, :lines, :now::timestamptz, :eventId::bigint)
+     ON CONFLICT ON CONSTRAINT settlement_file_once DO NOTHING RETURNING settlement_file_id`,
+    { ...file, ...taking },
+  );
+  return rows[0]?.settlement_file_id;
+}
+
+const LINES = `json_to_recordset(:lines::json) AS n (
+       line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
+       currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
+
+// Two lines of a quote tell of the same money where both name its payment, or the transfer that brought it: one may know
+// less of it than the other. What was pulled back by several reversals of one transfer is each its own.
+const SAME_LINE = `l.quote_id = n.quote_id AND l.requote_id IS NOT DISTINCT FROM n.requote_id AND (
+         (l.payment, l.transfer) IS NOT DISTINCT FROM (n.payment, n.transfer)
+         OR ((l.kind, sign(l.amount)) = (n.kind, sign(n.amount)) AND (
+           (l.payment = n.payment AND coalesce(l.transfer, n.transfer) IS NOT DISTINCT FROM coalesce(n.transfer, l.transfer))
+           OR (l.transfer = n.transfer AND n.amount > 0 AND num_nulls(l.payment, n.payment) > 0))))`;
+
+/** Lines of these of whose money lines that are kept, or that stand above them, tell another amount, kind or currency. */
+export function findChangedSettlementLines(
+  tx: Transaction,
+  partnerId: string,
+  lines: readonly SettlementLine[],
+): Promise<{ line: number; known: string }[]> {
+  return query(
+    tx,
+    `WITH told AS (SELECT * FROM ${LINES})
+     SELECT DISTINCT ON (n.line) n.line, format('%s %s', l.currency, l.amount) AS known
+     FROM told n
+     JOIN (SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+           WHERE partner_id = :partnerId
+           UNION ALL
+           SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM told) AS l
+       ON l.line < n.line AND ${SAME_LINE}
+     WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
+     ORDER BY n.line, l.line`,
+    { partnerId, lines: JSON.stringify(lines) },
+  );
+}
+
+/** Keeps the lines of whose money no line tells yet, and says how many. */
+export function insertSettlementLines(
+  tx: Transaction,
+  file: { fileId: number; partnerId: string },
+  lines: readonly SettlementLine[],
+): Promise<number> {
+  return execute(
+    tx,
+    `WITH told AS (SELECT * FROM ${LINES})
+     INSERT INTO settlement_lines (
+       settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency, amount,
+       refunded, moved_at)
+     SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
+            n.currency, trim_scale(n.amount), n.refunded, n.moved_at
+     FROM told n
+     WHERE NOT EXISTS (SELECT FROM settlement_lines l WHERE l.partner_id = :partnerId AND ${SAME_LINE})
+       AND NOT EXISTS (SELECT FROM told l WHERE l.line < n.line AND ${SAME_LINE})
+     ORDER BY n.line
+     ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
+    { ...file, lines: JSON.stringify(lines) },
+  );
+}
+
+// Two tellers tell of the same money: a file may name its payment, its transfer or both. What was pulled back may name
+// the transfer of the share that it is of, and is other money. Each side is looked for in a set that is hashed once.
+export const alsoTold = (one: string, same: readonly string[], tellings: string) =>
+  (['payment', 'transfer'] as const)
+    .map((id) => {
+      const tuple = (of: string, named: string) => [
+        ...same.map((each) => `${of}.${each}`),
+        named,
+        `sign(${of}.amount)`,
+      ];
+      return `(${tuple(one, `coalesce(${one}.${id}, '')`).join(', ')}) IN (
+           SELECT ${tuple('told', `told.${id}`).join(', ')} FROM balance_transactions told
+           WHERE told.${id} IS NOT NULL AND ${tellings})`;
+    })
+    .join('\n         OR ');
+
+/**
+ * Where the processor lets us read nothing, each line of the partner's files is a movement: those of earlier files, too,
+ * from the time when it was read, unless the processor told of them itself. It is on the account under which what it names
+ * was accepted (its requote, else the last of its quote before the money moved), whichever the partner has now; of a
+ * quote that is not known, on the account of its own month.
+ */
+export function insertToldMovements(
+  tx: Transaction,
+  whose: { partnerId: string; account: string },
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `WITH tellers AS (
+       SELECT DISTINCT ON (connected_account_id) connected_account_id AS account, balance_transactions_from
+       FROM partner_arrangements
+       WHERE partner_id = :partnerId AND connected_account_id IS NOT NULL
+       ORDER BY connected_account_id, from_month DESC
+     ), lines AS (
+       SELECT l.*, coalesce(a.connected_account_id, :account) AS account
+       FROM settlement_lines l
+       CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, :now::timestamptz) AS at) AS moved
+       LEFT JOIN LATERAL (
+         SELECT e.month FROM (
+           SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
+           WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = l.quote_id
+           UNION ALL
+           SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
+           WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
+         WHERE e.arrangement = 'connected_account'
+         ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= moved.at DESC,
+                  CASE WHEN e.accepted_at <= moved.at THEN e.accepted_at END DESC, e.accepted_at
+         LIMIT 1) AS accepted ON true
+       LEFT JOIN LATERAL (
+         SELECT p.connected_account_id FROM partner_arrangements p
+         WHERE p.partner_id = l.partner_id AND p.connected_account_id IS NOT NULL
+           AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
+         ORDER BY p.from_month DESC LIMIT 1) AS a ON true
+       WHERE l.partner_id = :partnerId
+         AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM balance_transactions WHERE reported_by = 'settlement_file')
+     )
+     INSERT INTO balance_transactions (
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
+       payload, recorded_at, event_id)
+     SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
+            0, l.amount, coalesce(l.moved_at, :now::timestamptz), l.payment, l.transfer, l.quote_id, l.requote_id,
+            (SELECT to_jsonb(s) FROM settlement_lines s WHERE s.settlement_line_id = l.settlement_line_id),
+            :now::timestamptz, :eventId::bigint
+     FROM lines l JOIN tellers t ON t.account = l.account AND t.balance_transactions_from = 'settlement_file'
+     WHERE NOT (${alsoTold(
+       'l',
+       [],
+       `told.reported_by = 'processor' AND told.kind <> 'other' AND told.account IN (
+             SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
+     )})
+     ORDER BY l.settlement_line_id`,
+    { ...whose, ...taking },
+  );
+}

@@ -1,0 +1,142 @@
+/** SQL over transfers that arrived after their quote was billed. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+export interface ShareOfBilled {
+  readonly share_allocation_id: number;
+  readonly account: string;
+  /** The processor's id of what moved. */
+  readonly movement: string;
+  readonly balance_transaction_id: number;
+  /** What moved was pulled back; a share above zero of it takes a match back. */
+  readonly below: boolean;
+  /** The payment on our account that it was pulled back from. */
+  readonly of_payment: string | null;
+  readonly disputed: boolean;
+  /** With its sign. */
+  readonly amount: string;
+  /** Of it, what pays an invoice, or takes that back. */
+  readonly paid: string;
+  readonly moved_on: string;
+}
+
+/** What of a share became a payment. */
+export interface SharePayment {
+  readonly payment_id: number;
+  readonly balance_transaction_id: number;
+  readonly payment: string | null;
+  /** Of it, what nothing has taken back. */
+  readonly left: string;
+  /** What took it back and was not taken back itself, above zero. */
+  readonly taken_by: readonly {
+    readonly payment_reversal_id: number;
+    readonly balance_transaction_id: number;
+    readonly amount: string;
+  }[];
+}
+
+/** A quote that was billed as missing, with the shares that one act has found of it. */
+export interface BilledQuote {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Before these: what is to come and was not billed; below zero where too much came. */
+  readonly owed: string;
+  /** Billed by live invoices, and not paid by a share yet. */
+  readonly uncovered: string;
+  /** Before these: what came and is a share, less what was pulled back. */
+  readonly as_shares: string;
+  readonly shares: readonly ShareOfBilled[];
+  readonly payments: readonly SharePayment[];
+  /** Of the live invoices, the oldest first. */
+  readonly numbers: readonly string[];
+}
+
+/** Of the shares that an act has found, those of quotes that were billed as missing, by quote. */
+export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
+  return query(
+    tx,
+    `WITH of_act AS MATERIALIZED (
+       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.moved_at
+       FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+       WHERE r.event_id = :eventId::bigint
+         AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
+     ), quotes AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id, currency FROM of_act
+     ), sums AS (
+       SELECT q.*,
+              (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
+               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
+              (SELECT coalesce(sum(b.amount), 0) FROM missing_shares b
+               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
+                 AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
+              (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS came,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS paid_before,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
+       FROM quotes q
+     )
+     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.came - s.paid_before) - s.billed)::text AS owed,
+            (s.billed - s.paid)::text AS uncovered, (s.came - s.paid_before)::text AS as_shares,
+            (SELECT json_agg(json_build_object(
+                      'share_allocation_id', r.share_allocation_id, 'account', r.account, 'movement', r.id,
+                      'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0, 'of_payment', r.of_payment,
+                      'amount', r.amount::text, 'moved_on', r.moved_on,
+                      'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
+                               WHERE p.share_allocation_id = r.share_allocation_id),
+                      'disputed', r.kind = 'dispute' OR EXISTS (
+                        SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                          AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
+                    ORDER BY r.moved_at, r.share_allocation_id)
+             FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
+            coalesce((
+              SELECT json_agg(json_build_object(
+                       'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id, 'payment', m.payment,
+                       'left', (b.amount - b.reversed)::text,
+                       'taken_by', coalesce((
+                         SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
+                                  'balance_transaction_id', o.balance_transaction_id, 'amount', (-t.amount)::text))
+                         FROM share_payments t JOIN share_allocations o USING (share_allocation_id)
+                         WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
+                           SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
+                     ORDER BY p.payment_id)
+              FROM share_payments p JOIN share_allocations r USING (share_allocation_id) JOIN balance_transactions m USING (balance_transaction_id)
+              JOIN payment_balances b USING (payment_id)
+              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
+            coalesce((
+              SELECT json_agg(d.number ORDER BY d.document_id)
+              FROM missing_shares b JOIN documents d USING (document_id)
+              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id
+                AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)), '[]') AS numbers
+     FROM sums s ORDER BY s.partner_id, s.quote_id`,
+    { eventId },
+  );
+}
+
+export interface NewSharePayment {
+  readonly share_allocation_id: number;
+  readonly payment_id: number;
+  /** Null: it is the payment itself. */
+  readonly payment_reversal_id: number | null;
+  readonly currency: string;
+  /** Of the share's sign. */
+  readonly amount: string;
+}
+
+export async function insertSharePayments(
+  { tx, now, eventId }: { tx: Transaction; now: string; eventId: number },
+  rows: readonly NewSharePayment[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    tx,
+    `INSERT INTO share_payments (
+       share_allocation_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
+     SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (
+       share_allocation_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
+    { rows: JSON.stringify(rows), now, eventId },
+  );
+}

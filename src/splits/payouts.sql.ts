@@ -1,0 +1,153 @@
+/** SQL over the payouts of connected accounts: what each paid out, and whether it reached the bank. */
+
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { type Taking, WATCHED_DAYS } from './accounts.sql.ts';
+
+/** The payouts of an account since then of which it is not known what they paid out, and whose processor may tell. */
+export function readUntoldPayouts(
+  tx: Transaction,
+  { account, since }: { account: string; since: string },
+): Promise<{ balance_transaction_id: number; payout: string }[]> {
+  return query(
+    tx,
+    `SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
+     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.moved_at >= :since::timestamptz
+       AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
+     ORDER BY m.moved_at, m.balance_transaction_id`,
+    { account, since },
+  );
+}
+
+/**
+ * Keeps which movements a payout paid out, where these are known, paid out by no other and add up to it: a list that is
+ * not complete yet is asked for again. What moves by the payout itself, or its failure, is none of them. Gives how many
+ * they are.
+ */
+export function insertPayoutContents(
+  tx: Transaction,
+  contents: { account: string; payoutMovementId: number; ids: readonly string[] },
+  taking: Taking,
+): Promise<number> {
+  return execute(
+    tx,
+    `WITH payout AS (
+       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutMovementId::bigint
+     ), contents AS MATERIALIZED (
+       SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
+       WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
+         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
+     )
+     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at, event_id)
+     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz, :eventId::bigint
+     FROM payout p CROSS JOIN contents c
+     WHERE (SELECT sum(net) FROM contents) = -p.net
+     ORDER BY c.balance_transaction_id`,
+    { ...contents, now: taking.now, eventId: taking.eventId },
+  );
+}
+
+/** A payout of one of our accounts, as far as it is known. */
+export interface PayoutState {
+  readonly account: string;
+  readonly currency: string;
+  /** The processor's id: `po_…`. */
+  readonly payout: string;
+  readonly moved_at: string;
+  /** Above zero. */
+  readonly amount: string;
+  /** How many movements it paid out; null where that is not told. */
+  readonly movements: number | null;
+  /** The processor can say what it paid out, and we read that account there. */
+  readonly to_be_told: boolean;
+  /** The day on which it was in the bank. */
+  readonly arrived_on: string | null;
+  readonly failed: boolean;
+  /** Bank files of its currency tell of days so many after it. */
+  readonly bank_days_after: number | null;
+}
+
+// Of a span of time; its end may be open.
+const PAYOUT_STATES = `
+     SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
+            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id) AS movements,
+            m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
+              AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
+                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS to_be_told,
+            (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
+             WHERE a.balance_transaction_id = m.balance_transaction_id) AS arrived_on,
+            EXISTS (SELECT FROM balance_transactions f
+                    WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
+            (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.currency = m.currency)
+              - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
+     FROM balance_transactions m
+     WHERE m.type = 'payout' AND m.net < 0
+       AND m.moved_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
+     ORDER BY m.account, m.moved_at, m.balance_transaction_id`;
+
+/** The payouts of a month in the issuer's zone, or since then. */
+export function readPayoutStates(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
+): Promise<PayoutState[]> {
+  return query(tx, PAYOUT_STATES, { startsAt, endsAt });
+}
+
+/** Movements of one account and currency that payouts passed over. */
+export interface NotPaidOut {
+  readonly account: string;
+  readonly currency: string;
+  readonly count: number;
+  readonly net: string;
+  readonly since: string;
+  /** The first of them, by the processor's ids. */
+  readonly movements: readonly string[];
+}
+
+/**
+ * What moved within a month, or since then, and was in no payout, although one of so many days later says what it paid out. Of
+ * accounts whose payouts say that, from the first movement on that one of them names.
+ */
+export function readNotPaidOut(
+  tx: Transaction,
+  { startsAt, endsAt, afterDays }: { startsAt: string; endsAt: string | null; afterDays: number },
+): Promise<NotPaidOut[]> {
+  return query(
+    tx,
+    `WITH told AS (
+       SELECT c.account, c.currency, min(m.moved_at) AS first_at, max(p.moved_at) AS last_at
+       FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
+       JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
+       GROUP BY c.account, c.currency
+     )
+     SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
+            (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS movements
+     FROM told t JOIN balance_transactions m USING (account, currency)
+     WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
+       AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
+       AND m.moved_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
+       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
+     GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,
+    { startsAt, endsAt, afterDays },
+  );
+}
+
+/** Of the quotes with a row on a month's statements, what of their shares payouts have brought to the bank. */
+export function readInBank(
+  tx: Transaction,
+  month: Month,
+): Promise<{ partner_id: string; currency: string; amount: string }[]> {
+  return query(
+    tx,
+    `SELECT r.partner_id, r.currency, sum(r.amount)::text AS amount
+     FROM account_payouts a JOIN payout_contents c ON c.payout_transaction_id = a.balance_transaction_id
+     JOIN share_allocations r ON r.balance_transaction_id = c.balance_transaction_id
+     WHERE EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.quote_id = r.quote_id
+                     AND e.posted_month = :month AND e.arrangement = 'connected_account')
+     GROUP BY r.partner_id, r.currency`,
+    { month },
+  );
+}

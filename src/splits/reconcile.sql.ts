@@ -1,0 +1,252 @@
+/** SQL of the reconciliation: what the ledger expects of each quote, and what was received. */
+
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { OWNERS, WAITING } from './match.sql.ts';
+
+/** What the ledger expects of one quote and what came of it, over all its life. Amounts are sums of its own currency. */
+export interface QuotePosition {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Quotes and requotes accepted under a connected account. */
+  readonly accepted: string;
+  /** What the ledger reversed of them, above zero. */
+  readonly reversed: string;
+  readonly came: string;
+  /** What was pulled back, above zero. */
+  readonly pulled_back: string;
+  /** On live invoices for missing shares. */
+  readonly billed: string;
+  /** Of what came less what was pulled back, what came after it was billed and pays the invoice. */
+  readonly paid: string;
+  readonly misrouted: boolean;
+  readonly disputed: boolean;
+  /** A share came later after its acceptance than it should. */
+  readonly late: boolean;
+  readonly first_accepted_at: string;
+  readonly last_accepted_at: string;
+  /** Of the movements, the processor's ids. */
+  readonly movements: readonly string[];
+}
+
+/** The quotes of a partner that are plainly as expected, counted and summed. */
+export interface MatchedQuotes {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly quotes: number;
+  readonly accepted: string;
+  readonly reversed: string;
+  readonly came: string;
+  readonly pulled_back: string;
+  readonly billed: string;
+}
+
+export interface PositionQuestion {
+  readonly month: Month;
+  readonly lateAfterDays: number;
+}
+
+/**
+ * All that is known of quotes in one column of time: facts are sorted and summed, never joined to each other. Of all
+ * quotes, or of those in `scope`. What a person matched and took back again is nothing. A dispute is the platform's, and
+ * our account sees a share pulled back: that it was one, the partner's file tells.
+ */
+export function quoteFacts(of: 'all' | 'scope'): string {
+  const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
+              0 AS paid, NULL::text AS id, false AS misrouted, false AS disputed`;
+  const routed = `e.arrangement = 'connected_account'`;
+  const scoped = (table: string) =>
+    of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
+  // Of a scope, acceptances and other rows by the index of each.
+  const rows =
+    of === 'all'
+      ? `${row} FROM ledger_rows e WHERE ${routed}`
+      : `${row}
+       FROM scope s JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
+         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
+       WHERE ${routed}
+       UNION ALL
+       ${row}
+       FROM ledger_rows e ${scoped('e')} WHERE e.kind <> 'quote_accepted' AND ${routed}`;
+  return `${rows}
+       UNION ALL
+       SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
+              coalesce(sum(p.amount), 0), m.id, m.kind = 'misrouted',
+              m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
+                SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                  AND l.quote_id = r.quote_id AND l.payment = m.payment))
+       FROM share_allocations r ${scoped('r')}
+       JOIN balance_transactions m USING (balance_transaction_id)
+       LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+         USING (share_allocation_id)
+       GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.balance_transaction_id HAVING sum(r.amount) <> 0
+       UNION ALL
+       SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
+       FROM missing_shares b ${scoped('b')}
+       WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)`;
+}
+
+/** How the quotes with a row of `:month` stand. Inside of a WITH. */
+const POSITIONS = `scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month AND arrangement = 'connected_account'
+     ), facts AS (
+       ${quoteFacts('scope')}
+     ), measured AS (
+       -- How long a share took: from its own acceptance where it names it, else from the last one before it came.
+       SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
+              max(at) FILTER (WHERE kind LIKE '%\\_accepted') OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
+              max(at) FILTER (WHERE kind = 'requote_accepted')
+                OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
+       FROM facts
+     ), positions AS MATERIALIZED (
+       SELECT sums.*, accepted - reversed = came AND NOT was_billed AND pulled_back = 0 AND paid = 0
+                      AND NOT misrouted AND NOT late AS plain
+       FROM (
+         SELECT partner_id, quote_id, currency,
+                coalesce(sum(amount) FILTER (WHERE accepts), 0) AS accepted,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
+                min(at) FILTER (WHERE accepts) AS first_accepted_at, max(at) FILTER (WHERE accepts) AS last_accepted_at,
+                coalesce(sum(amount) FILTER (WHERE kind = 'share' AND amount > 0), 0) AS came,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'share' AND amount < 0), 0) AS pulled_back,
+                sum(paid) AS paid, coalesce(sum(amount) FILTER (WHERE kind = 'billed'), 0) AS billed,
+                bool_or(kind = 'billed') AS was_billed, bool_or(misrouted) AS misrouted, bool_or(disputed) AS disputed,
+                coalesce(bool_or(kind = 'share' AND amount > 0
+                  AND at > :lateAfterDays * interval '1 day' + coalesce(own_accepted, last_accepted)), false) AS late,
+                coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS movements
+         FROM measured GROUP BY partner_id, quote_id, currency
+         HAVING bool_or(kind NOT IN ('share', 'billed'))) AS sums
+     )`;
+
+/** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
+export async function readPositions(
+  tx: Transaction,
+  question: PositionQuestion,
+): Promise<{ matched: MatchedQuotes[]; others: QuotePosition[] }> {
+  const { matched, others } = await queryOne<{ matched: MatchedQuotes[]; others: QuotePosition[] }>(
+    tx,
+    `WITH ${POSITIONS}
+     SELECT coalesce((
+              SELECT json_agg(m ORDER BY m.partner_id COLLATE "C", m.currency) FROM (
+                SELECT partner_id, currency, count(*) AS quotes, sum(accepted)::text AS accepted,
+                       sum(reversed)::text AS reversed, sum(came)::text AS came, sum(pulled_back)::text AS pulled_back,
+                       sum(billed)::text AS billed
+                FROM positions WHERE plain GROUP BY partner_id, currency) AS m), '[]') AS matched,
+            coalesce((
+              SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
+                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, came::text, pulled_back::text,
+                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at, movements
+                FROM positions WHERE NOT plain) AS o), '[]') AS others`,
+    { ...question },
+  );
+  return { matched, others };
+}
+
+export interface UnknownMovement {
+  readonly account: string;
+  readonly id: string;
+  readonly type: string;
+  readonly kind: string;
+  readonly currency: string;
+  /** What of it no quote explains. */
+  readonly amount: string;
+  readonly moved_at: string;
+  readonly payment: string | null;
+  readonly transfer: string | null;
+  /** As its metadata says, although no such quote is known. */
+  readonly quote_id: string | null;
+  readonly partners: readonly string[];
+  /** For a person to choose from: quotes of these partners of which just as much is open, the nearest in time first. */
+  readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
+}
+
+/** Movements of a month, in the issuer's zone, of which nobody knows the quote, with what a person may look at. */
+export function readUnknownMovements(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string },
+): Promise<UnknownMovement[]> {
+  return query(
+    tx,
+    `WITH ${WAITING}, ${OWNERS}, partly AS (
+       SELECT m.*, m.net - sum(r.amount) AS unexplained
+       FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
+       WHERE m.moved_at >= :startsAt::timestamptz AND m.moved_at < :endsAt::timestamptz
+       GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
+     ), unknown AS MATERIALIZED (
+       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
+       FROM waiting WHERE moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
+       UNION ALL
+       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
+     ), near AS MATERIALIZED (
+       SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
+              sum(e.invoice_amount) - coalesce((
+                SELECT sum(r.amount) FROM share_allocations r
+                WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
+       FROM ledger_rows e
+       WHERE e.arrangement = 'connected_account' AND EXISTS (SELECT FROM unknown)
+         AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
+       GROUP BY e.partner_id, e.quote_id, e.currency
+     )
+     SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
+            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM owners o WHERE o.account = u.account), '[]') AS partners,
+            coalesce((
+              SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id) ORDER BY c.distance, c.quote_id)
+              FROM (
+                SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.moved_at)) AS distance
+                FROM near n JOIN owners o ON o.account = u.account AND o.partner_id = n.partner_id
+                WHERE n.currency = u.currency AND n.open = u.amount
+                ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
+     FROM unknown u ORDER BY u.moved_at, u.id`,
+    { startsAt, endsAt },
+  );
+}
+
+export interface OtherMovements {
+  readonly account: string;
+  readonly currency: string;
+  readonly type: string;
+  readonly count: number;
+  readonly net: string;
+}
+
+/** What moved on the accounts and was no share: payouts, fees. */
+export function readOtherMovements(
+  tx: Transaction,
+  { startsAt, endsAt }: { startsAt: string; endsAt: string },
+): Promise<OtherMovements[]> {
+  return query(
+    tx,
+    `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
+     WHERE kind = 'other' AND moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
+     GROUP BY account, currency, type ORDER BY account, currency, type`,
+    { startsAt, endsAt },
+  );
+}
+
+/** The latest months that gave a statement, the oldest first. */
+export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
+  const rows = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM (
+       SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC LIMIT :months) AS latest
+     ORDER BY month`,
+    { months },
+  );
+  return rows.map((row) => row.month);
+}
+
+/** The statements of a month: what each of them says was to be routed. */
+export function readStatements(
+  tx: Transaction,
+  month: Month,
+): Promise<{ partner_id: string; currency: string; number: string; invoice_amount: string }[]> {
+  return query(
+    tx,
+    `SELECT d.partner_id, d.currency, d.number, d.invoice_amount::text
+     FROM documents d
+     WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
+       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
+     ORDER BY d.partner_id, d.currency`,
+    { month },
+  );
+}

@@ -1,0 +1,113 @@
+/** SQL over reversed transfers, and the ledger's reversals that record them. */
+
+import { query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Taking } from './accounts.sql.ts';
+
+/** A share that was pulled back and that no row of the ledger stands for, with all that a row of it needs. */
+export interface PulledBack {
+  readonly share_allocation_id: number;
+  readonly account: string;
+  readonly movement: string;
+  /** How many quotes the movement is of. */
+  readonly shares: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  /** Only where the ledger has such a requote. Of a quote that was invoiced, its routed requote where nothing names one. */
+  readonly requote_id: string | null;
+  /** How many routed requotes it may be of, where the quote itself was invoiced and nothing names one; else 0. */
+  readonly of_requotes: number;
+  readonly enrollment_id: string | null;
+  readonly policy_id: string;
+  readonly currency: string;
+  /** Above zero. */
+  readonly amount: string;
+  readonly moved_at: string;
+  /** By the partner's settlement file. */
+  readonly refunded: string | null;
+  readonly reversal_id: string | null;
+  /** Of the quote: pulled back so far and not in the ledger as reversed, above zero. */
+  readonly beyond_ledger: string;
+  readonly spot_price_left: string;
+  readonly partner_cut_left: string;
+  readonly invoice_amount_left: string;
+}
+
+/** Shares pulled back from quotes of which more was pulled back than the ledger has reversed, in the order of time. */
+export function readPulledBack(
+  tx: Transaction,
+  { month, movement }: { month?: Month | undefined; movement?: { account: string; id: string } | undefined },
+): Promise<PulledBack[]> {
+  return query(
+    tx,
+    `WITH pulled AS MATERIALIZED (
+       SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS pulled_back
+       FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+       WHERE :month::text IS NULL OR EXISTS (
+         SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
+       GROUP BY r.partner_id, r.quote_id
+       HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
+     ), left_of AS (
+       SELECT p.partner_id, p.quote_id, p.pulled_back, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+              sum(e.invoice_amount) AS invoice_amount,
+              coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
+       FROM pulled p
+       JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
+       GROUP BY p.partner_id, p.quote_id, p.pulled_back
+     )
+     SELECT r.share_allocation_id, m.account, m.id AS movement,
+            (SELECT count(DISTINCT o.quote_id) FROM share_allocations o WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
+            r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
+            m.moved_at, s.refunded::text, s.reversal_id, (l.pulled_back - l.reversed)::text AS beyond_ledger,
+            l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
+            l.invoice_amount::text AS invoice_amount_left
+     FROM left_of l
+     JOIN share_allocations r ON r.partner_id = l.partner_id AND r.quote_id = l.quote_id AND r.amount < 0
+     JOIN balance_transactions m ON m.balance_transaction_id = r.balance_transaction_id AND m.kind IN ('reversal', 'dispute')
+     JOIN ledger_rows q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
+     LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
+       AND coalesce(rq.reversal_id, rq.requote_id, rq.quote_id) = r.requote_id
+     CROSS JOIN LATERAL (
+       SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM ledger_rows x
+       WHERE q.arrangement <> 'connected_account' AND rq.requote_id IS NULL AND x.partner_id = r.partner_id
+         AND x.quote_id = r.quote_id AND x.kind = 'requote_accepted' AND x.arrangement = 'connected_account') AS o
+     LEFT JOIN LATERAL (
+       SELECT refunded, reversal_id FROM settlement_lines s
+       WHERE s.settlement_line_id = r.settlement_line_id
+          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.payment = m.payment)
+          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer AND s.amount = r.amount)
+       ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
+     WHERE l.pulled_back > l.reversed
+       AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
+       -- A match is taken back whole: what was said before that is nothing.
+       AND NOT EXISTS (
+         SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id AND back.partner_id = r.partner_id
+           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
+       AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
+     ORDER BY r.partner_id, r.quote_id, m.moved_at, r.share_allocation_id`,
+    { month: month ?? null, account: movement?.account ?? null, id: movement?.id ?? null },
+  );
+}
+
+/** Names the ledger's row of each share, where there is one of just that amount; gives the shares that have one now. */
+export function insertReversalEvidence(
+  tx: Transaction,
+  rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],
+  taking: Omit<Taking, 'timeZone'>,
+): Promise<{ share_allocation_id: number }[]> {
+  return query(
+    tx,
+    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from, recorded_at, event_id)
+     SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS n (
+       share_allocation_id bigint, partner_id text, reversal_id text, price_from text)
+     JOIN share_allocations r ON r.share_allocation_id = n.share_allocation_id
+     JOIN ledger_rows e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
+       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = n.reversal_id COLLATE "C"
+       AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
+     ON CONFLICT DO NOTHING
+     RETURNING share_allocation_id`,
+    { rows: JSON.stringify(rows), now: taking.now, eventId: taking.eventId },
+  );
+}
