@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Instructions } from '../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing.ts';
-import { documentFace } from '../documents/document.ts';
+import { documentSnapshot } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
 import { inMonth } from './queries.ts';
@@ -87,7 +87,7 @@ async function judge(
   // What other libraries, or a later program, drew can't be drawn again here; its hash still shows that it is what was sent.
   if (!drawing.drawn_by_these) return undefined;
   const again = await draw(
-    documentFace(document, {
+    documentSnapshot(document, {
       paymentLink: document.payment_link,
       instructions: drawing.instructions,
       instructionsChanged: drawing.instructions_changed,

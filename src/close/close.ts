@@ -7,6 +7,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
+import { beginIssue, type IssueContext, issueDocuments, refuseIncompleteSettings } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
@@ -14,7 +15,6 @@ import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.t
 import { recordEvent } from '../people/audit-events.ts';
 import { queueSealLetter } from '../seals/queries.ts';
 import { sealClosedMonths } from '../seals/seal.ts';
-import { beginIssue, type Issuing, issueDocuments, refuseIncompleteSettings } from './issue.ts';
 import {
   type LedgerState,
   readLastClosed,
@@ -37,7 +37,7 @@ export interface CloseRequest {
 /** What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. */
 export async function planClose(
   tx: Transaction,
-  { environment, settings }: Issuing,
+  { environment, settings }: IssueContext,
   request: CloseRequest,
 ): Promise<Month[]> {
   refuseIncompleteSettings({ environment, settings });
@@ -59,16 +59,20 @@ export async function planClose(
  * Closes the first month of the plan, made under the ledger's lock: whatever was true when the run began, it is judged as
  * it is now. Gives the month, or undefined where nothing is left to close.
  */
-export async function closeNext(tx: Transaction, issuing: Issuing, request: CloseRequest): Promise<Month | undefined> {
+export async function closeNext(
+  tx: Transaction,
+  context: IssueContext,
+  request: CloseRequest,
+): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
   // Enough to group a month's rows by hashing, and to sort the hashes of a million of them without the disk.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
   failpoint('close.locked');
-  const [month] = await planClose(tx, issuing, request);
+  const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
-  const issue = await beginIssue(tx, issuing, month, 'close', (now) =>
-    recordEvent(tx, issuing.actor, { action: 'month.close', subject: month, details: {}, now }),
+  const issue = await beginIssue(tx, context, month, 'close', (now) =>
+    recordEvent(tx, context.actor, { action: 'month.close', subject: month, details: {}, now }),
   );
   await totalRows(tx, month, previous);
   await issueDocuments(tx, issue);

@@ -9,10 +9,10 @@ import { printsOwnPage } from '../config/payment-link.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { sendWithin, type Transaction } from '../database/transaction.ts';
-import { documentFace } from '../documents/document.ts';
-import type { DocumentFace } from '../documents/face.ts';
+import { documentSnapshot } from '../documents/document.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { type DocumentRow, readDocuments, withdrawSendings } from '../documents/queries.ts';
+import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { TemplateFolder } from '../mail/document-email.ts';
@@ -186,8 +186,8 @@ async function makeReady(deliverer: Underway, document: DocumentRow, sending: Se
   }
   const missing = whyUnsendable(deliverer, document, sending);
   const attached = missing === undefined && sending.entries <= MOST_ATTACHED_ROWS ? sending.entries : undefined;
-  const { face, rows, drawing, versionId } = await prepare(deliverer, document, attached);
-  const letter = missing ?? orHindrance(() => compose(deliverer, document, face, sending, rows));
+  const { snapshot, rows, drawing, versionId } = await prepare(deliverer, document, attached);
+  const letter = missing ?? orHindrance(() => compose(deliverer, document, snapshot, sending, rows));
   if (drawing !== undefined) {
     if (letter instanceof Error) return { drawing: undefined, mail: letter };
     const { wrapper, envelope } = letter;
@@ -199,15 +199,15 @@ async function makeReady(deliverer: Underway, document: DocumentRow, sending: Se
     rendererVersion: drawnWith.version,
     libraries: drawnWith.libraries,
     instructionVersionId: versionId,
-    instructionsChanged: face.instructions_changed,
+    instructionsChanged: snapshot.instructions_changed,
     now: ISO(deliverer.environment),
   };
   if (letter instanceof Error) {
-    const pdf = await deliverer.studio.draw(face);
+    const pdf = await deliverer.studio.draw(snapshot);
     failpoint('delivery.drawn');
     return { drawing: { ...facts, pdf, sha256: sha256(pdf) }, mail: letter };
   }
-  const made = await deliverer.studio.drawEnclosed(face, letter.wrapper);
+  const made = await deliverer.studio.drawEnclosed(snapshot, letter.wrapper);
   failpoint('delivery.drawn');
   const { wrapper, envelope } = letter;
   return { drawing: { ...facts, ...made.drawing }, mail: { ...made.message, envelope, kept: keptOf(wrapper) } };
@@ -244,13 +244,13 @@ function orHindrance<Result>(work: () => Result): Result | Hindrance {
   }
 }
 
-/** The face of a document with all that it prints, that recorded, and what else its letter takes from the database. */
+/** The snapshot of a document with all that it prints, that recorded, and what else its letter takes from the database. */
 async function prepare(
   deliverer: Underway,
   document: DocumentRow,
   rows: number | undefined,
 ): Promise<{
-  face: DocumentFace;
+  snapshot: DocumentSnapshot;
   rows: readonly RowOfDocument[];
   drawing: KeptDrawing | undefined;
   versionId: number | null;
@@ -270,12 +270,12 @@ async function prepare(
   const { drawing, instructions } = prepared;
   if (drawn && drawing === undefined) throw withoutDrawing(document.number);
   // What the letter says is what the kept drawing says, whoever drew it and whatever the settings are now.
-  const face = documentFace(document, {
+  const snapshot = documentSnapshot(document, {
     paymentLink: payable ? (document.payment_link ?? prepared.paymentLink ?? null) : null,
     instructions: drawing === undefined ? (use?.instructions ?? null) : drawing.instructions,
     instructionsChanged: drawing?.instructions_changed ?? instructions?.changed ?? false,
   });
-  return { face, rows: prepared.rows, drawing, versionId: instructions?.id ?? null };
+  return { snapshot, rows: prepared.rows, drawing, versionId: instructions?.id ?? null };
 }
 
 /** The link whose URL the document is to print, to be recorded before it is drawn; undefined where it prints none. */
@@ -451,7 +451,7 @@ function whyUnsendable(
 function compose(
   { settings, environment, templates }: Underway,
   document: DocumentRow,
-  face: DocumentFace,
+  snapshot: DocumentSnapshot,
   sending: SendingRow,
   rows: readonly RowOfDocument[],
 ): { wrapper: Wrapper; envelope: Envelope } {
@@ -467,7 +467,7 @@ function compose(
           },
         ];
   const letter = writeLetter(
-    face,
+    snapshot,
     {
       contactName: sending.contact_name,
       attachments: [

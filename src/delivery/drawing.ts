@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Piscina } from 'piscina';
-import { DRAWING_VERSION, DRAWING_VERSIONS } from '../documents/draw/edition.ts';
-import type { DrawingOptions } from '../documents/draw.ts';
-import type { DocumentFace } from '../documents/face.ts';
+import type { RenderOptions } from '../documents/pdf/render.ts';
+import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
+import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import type { Wrapper } from '../mail/enclosing.ts';
 import { versionOfPackageAt } from '../package.ts';
 import type { DrawingTask, Product } from './drawing-task.ts';
@@ -17,9 +17,9 @@ export interface DrawnEnclosed {
 }
 
 export interface Studio {
-  readonly draw: (face: DocumentFace, options?: DrawingOptions) => Promise<Buffer>;
+  readonly draw: (snapshot: DocumentSnapshot, options?: RenderOptions) => Promise<Buffer>;
   /** Draws it as of today and puts it into its message, in the thread that has its bytes. */
-  readonly drawEnclosed: (face: DocumentFace, wrapper: Wrapper) => Promise<DrawnEnclosed>;
+  readonly drawEnclosed: (snapshot: DocumentSnapshot, wrapper: Wrapper) => Promise<DrawnEnclosed>;
   readonly close: () => Promise<void>;
 }
 
@@ -54,12 +54,12 @@ export function openStudio(drawings: number): Studio {
     return (await threads).run(task);
   };
   return {
-    async draw(face, options) {
-      const [drawing] = (await work({ face, options })) as [Product];
+    async draw(snapshot, options) {
+      const [drawing] = (await work({ snapshot, options })) as [Product];
       return bufferOf(drawing.bytes);
     },
-    async drawEnclosed(face, wrapper) {
-      const [drawing, message] = (await work({ face, wrapper })) as [Product, Product];
+    async drawEnclosed(snapshot, wrapper) {
+      const [drawing, message] = (await work({ snapshot, wrapper })) as [Product, Product];
       return {
         drawing: { pdf: bufferOf(drawing.bytes), sha256: drawing.sha256 },
         message: { raw: bufferOf(message.bytes), sha256: message.sha256 },
@@ -83,13 +83,13 @@ const VECTORS = {
   zlib: process.versions['zlib'] ?? 'unknown',
 } as const;
 
-/** The libraries that each version of the drawing draws with: under the same, the same face gives the same bytes. */
+/** The libraries that each version of the drawing draws with: under the same, the same snapshot gives the same bytes. */
 export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
-  DRAWING_VERSIONS.map((version) => [version, version === 1 ? VECTORS : { ...VECTORS, qr: versionOf('qr') }]),
+  RENDERER_VERSIONS.map((version) => [version, version === 1 ? VECTORS : { ...VECTORS, qr: versionOf('qr') }]),
 );
 
 /** What draws a document now. */
 export const drawnWith = {
-  version: DRAWING_VERSION,
-  libraries: librariesByVersion[DRAWING_VERSION] as Readonly<Record<string, string>>,
+  version: RENDERER_VERSION,
+  libraries: librariesByVersion[RENDERER_VERSION] as Readonly<Record<string, string>>,
 } as const;

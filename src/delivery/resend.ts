@@ -2,8 +2,9 @@
  * Sending a document once more: a new sending with a Message-ID of its own, logged beside the ones before.
  * Refusals: document_unknown, document_void, document_on_hold, sending_unfinished, argument_invalid, recipient_refused.
  */
-import { type Issuing, mailDomain } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
+import { type IssueContext, mailDomain } from '../documents/issue/issue.ts';
 import { queueSending } from '../documents/queries.ts';
 import { documentToCorrect } from '../documents/void.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -15,7 +16,7 @@ import { readSending } from './queries.ts';
 /** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */
 export async function resendDocument(
   tx: Transaction,
-  { environment, settings, actor }: Issuing,
+  { environment, settings, actor }: IssueContext,
   { number, to }: { number: string; to?: string | undefined },
 ): Promise<void> {
   if (to !== undefined) {

@@ -6,9 +6,9 @@
 import { firstSettings } from '../config/first-settings.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
-import { documentFace } from '../documents/document.ts';
-import type { DocumentFace, DocumentKind } from '../documents/face.ts';
+import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
 import { type TemplateFolder, writeLetter } from '../mail/document-email.ts';
 import type { Month } from '../month.ts';
 
@@ -26,7 +26,7 @@ const line = {
 } as const;
 
 /** A document over 7.00 USD to nobody, by the present issuer. */
-function specimen(document: DocumentKind, { issuer }: Settings): DocumentFace {
+function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapshot {
   const isInvoice = document === 'invoice';
   const row = {
     document_id: 0,
@@ -53,7 +53,7 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentFace {
     lines: [line],
     ...{ replaces: null, replaced_by: null, credits: null, reason: '', void_reason: null, voided_on: null },
   } as unknown as DocumentRow;
-  return documentFace(row, {
+  return documentSnapshot(row, {
     paymentLink: isInvoice ? 'https://billing.example/pay/specimen' : null,
     // Complete ones: what the settings lack is told apart from what a template does.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,

@@ -6,7 +6,7 @@
 import pg from 'pg';
 import type { Database } from '../database/database.ts';
 import type { Send, Statement } from '../database/transaction.ts';
-import { type DocumentRow, readDocumentsToDraw } from '../documents/queries.ts';
+import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
 import {
   type Claim,
   claimSendings,
@@ -239,7 +239,7 @@ const PLAN_ONCE: Statement = { name: 'delivery.plan_once', text: 'SET LOCAL plan
 async function lookAtAll(send: Send, ids: readonly number[]): Promise<Looked[]> {
   const [, documents, sendings] = await Promise.all([
     send(PLAN_ONCE, []),
-    readDocumentsToDraw(send, ids),
+    readDocumentsToRender(send, ids),
     readSendings(send, ids),
   ]);
   const byId = new Map(documents.map((row) => [row.document_id, row]));

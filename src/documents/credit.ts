@@ -3,13 +3,14 @@
  * Refusals: document_unknown, document_void, not_an_invoice, argument_invalid, credit_repeated,
  * credit_exceeds_invoice, nothing_to_write_off, settings_incomplete, clock_behind.
  */
-import { type Issuing, mailDomain, refuseClockBehind, refuseIncompleteSettings, todayOf } from '../close/issue.ts';
+
 import { recordIssuerVersion } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { type IssueContext, mailDomain, refuseClockBehind, refuseIncompleteSettings, todayOf } from './issue/issue.ts';
 import { type DocumentRow, insertAdjustment, insertWriteOff, readCreditsAgainst } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 
@@ -29,10 +30,10 @@ export interface CreditRequest {
  */
 export async function creditInvoice(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   { number, amount: text, reason, again = false }: CreditRequest,
 ): Promise<string> {
-  refuseIncompleteSettings(issuing);
+  refuseIncompleteSettings(context);
   const invoice = await invoiceToLower(tx, number, 'credited');
   const { currency, document_id: documentId } = invoice;
   const amount = positiveAmount(text, currency);
@@ -51,9 +52,9 @@ export async function creditInvoice(
   }
   const balance = Amount.of(invoice.balance, currency);
   const applied = balance.minus(amount).isNegative() ? balance : amount;
-  const today = todayOf(issuing);
+  const today = todayOf(context);
   await refuseClockBehind(tx, today);
-  const { environment, settings, actor } = issuing;
+  const { environment, settings, actor } = context;
   const now = environment.now().toISO();
   const details = { amount: amount.toString(), currency, reason };
   const note = await insertAdjustment(tx, {
@@ -74,17 +75,17 @@ export async function creditInvoice(
 /** Gives up what is still open on an invoice. */
 export async function writeOffInvoice(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   { number, reason }: { number: string; reason: string },
 ): Promise<void> {
   const invoice = await invoiceToLower(tx, number, 'written off');
   const balance = Amount.of(invoice.balance, invoice.currency);
   if (!balance.isPositive()) throw refuse('nothing_to_write_off', { number });
   const amount = balance.toString();
-  const now = issuing.environment.now().toISO();
+  const now = context.environment.now().toISO();
   const details = { amount, currency: invoice.currency, reason };
-  const eventId = await recordEvent(tx, issuing.actor, { action: 'invoice.write_off', subject: number, details, now });
-  const today = todayOf(issuing);
+  const eventId = await recordEvent(tx, context.actor, { action: 'invoice.write_off', subject: number, details, now });
+  const today = todayOf(context);
   await refuseClockBehind(tx, today);
   await insertWriteOff(tx, { documentId: invoice.document_id, amount, reason, today, now, eventId });
 }

@@ -1,8 +1,8 @@
-/** A document as the contract shows it to programs, and as a face to draw. Amounts get exactly their currency's digits. */
+/** A document as the contract shows it to programs, and as a snapshot to draw. Amounts get exactly their currency's digits. */
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
-import type { DocumentFace } from './face.ts';
 import type { DocumentRow, EmailStatus } from './queries.ts';
+import type { DocumentSnapshot } from './snapshot.ts';
 
 /** «A document in JSON» of the contract. */
 export interface DocumentJson {
@@ -99,14 +99,14 @@ export function documentJson(row: DocumentRow): DocumentJson {
   };
 }
 
-/** What delivery adds to the frozen document: the link and the instructions that its face carries. */
-export interface FaceAdditions {
+/** What delivery adds to the frozen document: the link and the instructions that its snapshot carries. */
+export interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;
   readonly instructionsChanged: boolean;
 }
 
-export function documentFace(row: DocumentRow, additions: FaceAdditions): DocumentFace {
+export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions): DocumentSnapshot {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
   const { issuer } = row;
   return {

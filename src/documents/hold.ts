@@ -2,10 +2,11 @@
  * Holding a document back: its e-mail, where it has not gone out, and reminders of it wait until it is released. What
  * is owed stays owed. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
-import type { Issuing } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import type { IssueContext } from './issue/issue.ts';
 import { insertHold, insertRelease } from './queries.ts';
 import { documentToCorrect } from './void.ts';
 
@@ -13,7 +14,7 @@ import { documentToCorrect } from './void.ts';
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 
-type Holding = Pick<Issuing, 'environment' | 'actor'>;
+type Holding = Pick<IssueContext, 'environment' | 'actor'>;
 
 export async function holdDocument(
   tx: Transaction,

@@ -4,7 +4,7 @@ import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { execute, query, queryOne, type Send, type Statement, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { DocumentKind, FaceSeal, RowKind } from './face.ts';
+import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
 
 /**
  * The last days on which an invoice came to be open again. What settles it then is entered no earlier, whatever its true
@@ -78,7 +78,7 @@ export interface DocumentRow {
   readonly voided_on: string | null;
   readonly written_off: string;
   /** The last seal before it was issued. */
-  readonly seal: FaceSeal | null;
+  readonly seal: SnapshotSeal | null;
   /** Since when it is on hold, and why; null where it is not. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
@@ -176,14 +176,14 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
   );
 }
 
-const DOCUMENTS_TO_DRAW: Statement = {
-  name: 'documents.to_draw',
+const DOCUMENTS_TO_RENDER: Statement = {
+  name: 'documents.to_render',
   text: documentsWhere('d.document_id = ANY ($1::bigint[])', 'true'),
 };
 
 /** These documents with their logos, by a prepared statement: planning it takes 10 ms, more than reading ten documents. */
-export const readDocumentsToDraw = (send: Send, ids: readonly number[]): Promise<DocumentRow[]> =>
-  send(DOCUMENTS_TO_DRAW, [ids]);
+export const readDocumentsToRender = (send: Send, ids: readonly number[]): Promise<DocumentRow[]> =>
+  send(DOCUMENTS_TO_RENDER, [ids]);
 
 /** The PDF that was issued; undefined while there is none. */
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
@@ -268,7 +268,7 @@ export interface RerunCandidate {
   readonly written_off: string;
   readonly held_at: string | null;
   readonly hold_reason: string | null;
-  /** What its face would say differently now, in words. */
+  /** What its snapshot would say differently now, in words. */
   readonly differences: string[];
 }
 

@@ -4,7 +4,7 @@
  * payment_applied, credit_used, document_written_off, document_on_hold, month_not_closed,
  * settings_incomplete, clock_behind.
  */
-import { beginIssue, type Issuing, issueDocuments } from '../close/issue.ts';
+
 import { readClosedMonth, readCurrencies, recordIssuerVersion, totalRows } from '../close/queries.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,6 +13,7 @@ import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { beginIssue, type IssueContext, issueDocuments } from './issue/issue.ts';
 import {
   planReplacements,
   type RerunCandidate,
@@ -47,35 +48,35 @@ export interface Rerun {
 /** Runs one document again. Where it may not be replaced although it differs, that is refused. */
 export async function rerunDocument(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   number: string,
   options: RerunOptions,
 ): Promise<Rerun> {
   const document = await documentToCorrect(tx, number);
   const { month, purpose } = document;
   if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
-  const candidates = await readCandidates(tx, issuing, month, options, document.partner_id);
+  const candidates = await readCandidates(tx, context, month, options, document.partner_id);
   const own = candidates.filter((each) => each.number === number);
   for (const each of own.filter(differs)) refuseReplacing(each);
-  return rerun(tx, issuing, month, options, own, number);
+  return rerun(tx, context, month, options, own, number);
 }
 
 /** Runs a whole month again, and issues what is void there without a replacement. */
 export async function rerunMonth(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   month: Month,
   options: RerunOptions,
 ): Promise<Rerun> {
   await lockLedgerWhole(tx);
-  return rerun(tx, issuing, month, options, await readCandidates(tx, issuing, month, options), month);
+  return rerun(tx, context, month, options, await readCandidates(tx, context, month, options), month);
 }
 
 const differs = (candidate: RerunCandidate): boolean => !candidate.void && candidate.differences.length > 0;
 
 async function readCandidates(
   tx: Transaction,
-  { environment, settings }: Issuing,
+  { environment, settings }: IssueContext,
   month: Month,
   { newTerms, otherLinks }: RerunOptions,
   partnerId?: string,
@@ -101,7 +102,7 @@ async function readCandidates(
 
 async function rerun(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   month: Month,
   options: RerunOptions,
   candidates: readonly RerunCandidate[],
@@ -116,8 +117,8 @@ async function rerun(
   let successors = new Map<string, string>();
   if (again.length > 0) {
     const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, newTerms: options.newTerms };
-    const issue = await beginIssue(tx, issuing, month, 'rerun', (now) =>
-      recordEvent(tx, issuing.actor, { action: 'invoice.rerun', subject, details, now }),
+    const issue = await beginIssue(tx, context, month, 'rerun', (now) =>
+      recordEvent(tx, context.actor, { action: 'invoice.rerun', subject, details, now }),
     );
     const documents = replacing.map(({ document_id, differences }) => ({
       document_id,

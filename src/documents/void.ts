@@ -1,28 +1,29 @@
 /**
- * Voiding a document: a new fact dated today. The document keeps its number and its face; its rows are unbilled until a
+ * Voiding a document: a new fact dated today. The document keeps its number and its snapshot; its rows are unbilled until a
  * replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
  * document_written_off, clock_behind.
  */
-import { type Issuing, refuseClockBehind, todayOf } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { type IssueContext, refuseClockBehind, todayOf } from './issue/issue.ts';
 import { type DocumentRow, readDocuments, voidDocuments } from './queries.ts';
 
 export async function voidDocument(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   { number, reason }: { number: string; reason: string },
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
   refuseSettled(document, 'voided');
-  const today = todayOf(issuing);
+  const today = todayOf(context);
   await refuseClockBehind(tx, today);
-  const now = issuing.environment.now().toISO();
-  const eventId = await recordEvent(tx, issuing.actor, {
+  const now = context.environment.now().toISO();
+  const eventId = await recordEvent(tx, context.actor, {
     action: 'invoice.void',
     subject: number,
     details: { reason },

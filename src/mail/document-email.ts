@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import Handlebars from 'handlebars';
 import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
-import type { DocumentFace, DocumentKind } from '../documents/face.ts';
 import { localeOf } from '../documents/locale.ts';
+import type { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
@@ -19,7 +19,7 @@ export interface Letter {
   readonly html: string;
 }
 
-/** What a letter says beyond the face of its document. */
+/** What a letter says beyond the snapshot of its document. */
 export interface LetterFacts {
   /** Whom to greet; empty where nobody is named. */
   readonly contactName: string;
@@ -102,61 +102,61 @@ interface WireView {
   readonly intermediary: { readonly bankName: string; readonly bankAddress: string; readonly bic: string } | null;
 }
 
-export function writeLetter(face: DocumentFace, facts: LetterFacts, templates: TemplateFolder): Letter {
-  const unnamed = viewOf(face, facts);
-  const words = oneLine(templates.render(face.document, 'subject', unnamed));
+export function writeLetter(snapshot: DocumentSnapshot, facts: LetterFacts, templates: TemplateFolder): Letter {
+  const unnamed = viewOf(snapshot, facts);
+  const words = oneLine(templates.render(snapshot.document, 'subject', unnamed));
   // The mark is set here and not in a template: whatever an override says, a test is never mistaken for a bill.
-  const subject = face.sandbox ? `[SANDBOX] ${words}` : words;
+  const subject = snapshot.sandbox ? `[SANDBOX] ${words}` : words;
   const view = { ...unnamed, subject };
   return {
     subject,
-    text: templates.render(face.document, 'txt', view),
-    html: templates.render(face.document, 'html', view),
+    text: templates.render(snapshot.document, 'txt', view),
+    html: templates.render(snapshot.document, 'html', view),
   };
 }
 
-function viewOf(face: DocumentFace, facts: LetterFacts): LetterView {
-  const locale = localeOf(face.partner.address.country);
-  const isZero = (text: string) => Amount.of(text, face.currency).isZero();
-  const amount = (text: string) => locale.amount(Amount.of(text, face.currency));
-  const due = face.document === 'invoice' && !isZero(face.amount_due);
-  const rows = face.lines.length > 0;
+function viewOf(snapshot: DocumentSnapshot, facts: LetterFacts): LetterView {
+  const locale = localeOf(snapshot.partner.address.country);
+  const isZero = (text: string) => Amount.of(text, snapshot.currency).isZero();
+  const amount = (text: string) => locale.amount(Amount.of(text, snapshot.currency));
+  const due = snapshot.document === 'invoice' && !isZero(snapshot.amount_due);
+  const rows = snapshot.lines.length > 0;
   return {
     subject: '',
-    number: oneLine(face.number),
-    month: monthName(face.month),
-    currency: face.currency,
-    issuedOn: locale.date(face.issued_on),
-    sandbox: face.sandbox,
+    number: oneLine(snapshot.number),
+    month: monthName(snapshot.month),
+    currency: snapshot.currency,
+    issuedOn: locale.date(snapshot.issued_on),
+    sandbox: snapshot.sandbox,
     contactName: oneLine(facts.contactName),
-    adjustment: face.purpose === 'adjustment',
-    credits: oneLine(face.credits ?? ''),
-    reason: face.purpose === 'adjustment' ? oneLine(face.reason ?? '') : '',
-    missingShares: face.purpose === 'missing_shares',
-    replaces: oneLine(face.replaces ?? ''),
+    adjustment: snapshot.purpose === 'adjustment',
+    credits: oneLine(snapshot.credits ?? ''),
+    reason: snapshot.purpose === 'adjustment' ? oneLine(snapshot.reason ?? '') : '',
+    missingShares: snapshot.purpose === 'missing_shares',
+    replaces: oneLine(snapshot.replaces ?? ''),
     due,
-    dueOn: due && face.due_on !== null ? locale.date(face.due_on) : '',
-    amount: amount(face.document === 'invoice' ? face.amount_due : face.invoiceAmount),
-    enrollments: rows ? locale.number(String(face.enrollments)) : '',
-    spotPrice: rows ? amount(face.spotPrice) : '',
-    partnerCut: rows ? amount(face.partnerCut) : '',
-    invoiceAmount: amount(face.invoiceAmount),
-    creditApplied: isZero(face.credit_applied) ? '' : amount(face.credit_applied),
-    paymentLink: due ? oneLine(face.payment_link ?? '') : '',
-    paymentReference: oneLine(face.number),
-    instructionsChanged: due && face.instructions_changed,
-    ach: due && face.instructions?.ach ? achView(face.instructions.ach) : null,
-    wire: due && face.instructions?.wire ? wireView(face.instructions.wire) : null,
+    dueOn: due && snapshot.due_on !== null ? locale.date(snapshot.due_on) : '',
+    amount: amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount),
+    enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
+    spotPrice: rows ? amount(snapshot.spotPrice) : '',
+    partnerCut: rows ? amount(snapshot.partnerCut) : '',
+    invoiceAmount: amount(snapshot.invoiceAmount),
+    creditApplied: isZero(snapshot.credit_applied) ? '' : amount(snapshot.credit_applied),
+    paymentLink: due ? oneLine(snapshot.payment_link ?? '') : '',
+    paymentReference: oneLine(snapshot.number),
+    instructionsChanged: due && snapshot.instructions_changed,
+    ach: due && snapshot.instructions?.ach ? achView(snapshot.instructions.ach) : null,
+    wire: due && snapshot.instructions?.wire ? wireView(snapshot.instructions.wire) : null,
     attachments: facts.attachments.map(({ filename, note }) => ({ filename: oneLine(filename), note: oneLine(note) })),
     rowsOmitted: facts.rowsOmitted,
     issuer: {
-      name: oneLine(face.issuer.legal_name),
-      address: addressLine(face.issuer.address),
-      email: oneLine(face.issuer.email),
-      phone: oneLine(face.issuer.phone),
-      taxId: oneLine(face.issuer.tax_id),
+      name: oneLine(snapshot.issuer.legal_name),
+      address: addressLine(snapshot.issuer.address),
+      email: oneLine(snapshot.issuer.email),
+      phone: oneLine(snapshot.issuer.phone),
+      taxId: oneLine(snapshot.issuer.tax_id),
     },
-    partner: { name: oneLine(face.partner.name), purchaseOrder: oneLine(face.partner.purchase_order) },
+    partner: { name: oneLine(snapshot.partner.name), purchaseOrder: oneLine(snapshot.partner.purchase_order) },
   };
 }
 

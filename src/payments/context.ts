@@ -4,10 +4,11 @@
  * Order of the locks, always: ledger (shared, so that no month closes and no document is issued or voided meanwhile), then
  * payments. A close holds the ledger's whole, so it never waits for an act that waits for it.
  */
-import { todayOf } from '../close/issue.ts';
+
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import { todayOf } from '../documents/issue/issue.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 

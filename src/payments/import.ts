@@ -6,8 +6,8 @@
 
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
-import { todayOf } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { todayOf } from '../documents/issue/issue.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { money } from './apply.ts';

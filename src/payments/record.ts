@@ -3,8 +3,9 @@
  * person, the bank or the processor told of it before; a likeness in less than that is a suggestion.
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
-import { todayOf } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
+import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';

@@ -2,8 +2,9 @@
  * Paying out a credit note's open credit, and taking that back where the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
-import { todayOf } from '../close/issue.ts';
+
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';

@@ -6,11 +6,11 @@
  * waits for a person may be for, and what was never sent.
  */
 
-import { mailDomain, todayOf } from '../close/issue.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
+import { mailDomain, todayOf } from '../documents/issue/issue.ts';
 import { localeOf } from '../documents/locale.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';

@@ -3,8 +3,9 @@
  * is unapplied, so that the invoices are open again; a reversal that is given back applies to the same invoices again.
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
-import { todayOf } from '../close/issue.ts';
+
 import { query, type Transaction } from '../database/transaction.ts';
+import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { money, paymentState, positiveAmount } from './apply.ts';

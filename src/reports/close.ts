@@ -3,12 +3,12 @@
  * stand. It is read anew each time, so that deliveries are as they are now. Refusals: month_not_closed.
  */
 
-import { mailDomain } from '../close/issue.ts';
 import { type MonthFacts, readMonthFacts } from '../close/queries.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
+import { mailDomain } from '../documents/issue/issue.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';

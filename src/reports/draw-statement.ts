@@ -3,18 +3,18 @@
  * gives the same bytes.
  */
 import type { Issuer } from '../config/settings.ts';
-import { Column } from '../documents/draw/column.ts';
-import type { Element } from '../documents/draw/ink.ts';
-import { PdfInk } from '../documents/draw/ink.ts';
-import { drawNames } from '../documents/draw/letterhead.ts';
-import { Sheet } from '../documents/draw/sheet.ts';
-import { fill, readTemplate } from '../documents/draw/template.ts';
-import { drawable, shortened } from '../documents/draw/text.ts';
-import { addressLines } from '../documents/draw/wording.ts';
 import { localeOf } from '../documents/locale.ts';
+import type { Element } from '../documents/pdf/canvas.ts';
+import { PdfCanvas } from '../documents/pdf/canvas.ts';
+import { drawNames } from '../documents/pdf/letterhead.ts';
+import { PageLayout } from '../documents/pdf/page-layout.ts';
+import { fill, readTemplate } from '../documents/pdf/template.ts';
+import { printable, shortened } from '../documents/pdf/text.ts';
+import { Column } from '../documents/pdf/text-column.ts';
+import { addressLines } from '../documents/pdf/wording.ts';
 import { type AccountStatement, movementName, type Statement, type StatementLine } from './statement.ts';
 
-export interface StatementFace {
+export interface StatementToRender {
   readonly statement: Statement;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
@@ -39,7 +39,7 @@ interface TableRow {
   readonly strong?: boolean;
 }
 
-export async function drawStatement({ statement, issuer, sandbox }: StatementFace): Promise<Buffer> {
+export async function drawStatement({ statement, issuer, sandbox }: StatementToRender): Promise<Buffer> {
   const { address } = statement;
   const template = readTemplate();
   const labels = template.labels.account;
@@ -47,55 +47,55 @@ export async function drawStatement({ statement, issuer, sandbox }: StatementFac
   const period = fill(labels.period, { from: locale.date(statement.from), to: locale.date(statement.as_of) });
   const paper = template.theme.letter_countries.includes(issuer.address.country) ? 'letter' : 'a4';
   const size = template.theme.paper[paper];
-  const pdf = new PdfInk({
+  const pdf = new PdfCanvas({
     size,
-    title: `${labels.title}, ${drawable(statement.name)}, ${period}`,
-    author: drawable(issuer.legal_name),
+    title: `${labels.title}, ${printable(statement.name)}, ${period}`,
+    author: printable(issuer.legal_name),
     issuedOn: statement.as_of,
     colours: template.theme.colours,
   });
   const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;
   const running = {
     continued: fill(template.labels.running.continued, { title: labels.title, number: period }),
-    about: drawable(statement.name),
-    foot: [issuer.legal_name, issuer.email, issuer.phone].map(drawable).filter(Boolean).join('  ·  '),
+    about: printable(statement.name),
+    foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
     mark: sandbox ? mark : null,
   };
-  const sheet = new Sheet({ ink: pdf, size, air: 1, running, template, locale });
-  drawNames(sheet, { issuer }, { title: labels.title, number: period }, template);
-  const column = new Column(sheet, sheet.width);
-  column.text(labels.addressee, sheet.style('label'));
-  column.text(drawable(statement.name), sheet.style('strong'), { before: 1 });
-  for (const line of addressLines(address, template)) column.text(line, sheet.style('body'));
-  column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, sheet.style('small'), {
+  const layout = new PageLayout({ canvas: pdf, size, air: 1, running, template, locale });
+  drawNames(layout, { issuer }, { title: labels.title, number: period }, template);
+  const column = new Column(layout, layout.width);
+  column.text(labels.addressee, layout.style('label'));
+  column.text(printable(statement.name), layout.style('strong'), { before: 1 });
+  for (const line of addressLines(address, template)) column.text(line, layout.style('body'));
+  column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, layout.style('small'), {
     before: AFTER_ADDRESS,
   });
-  column.text(statement.accounts.length === 0 ? labels.nothing : labels.favour, sheet.style('small'));
-  column.draw(sheet.root, sheet.left);
-  for (const account of statement.accounts) drawAccount(sheet, statement, account);
-  for (let page = 1; page <= sheet.pageCount; page += 1) {
+  column.text(statement.accounts.length === 0 ? labels.nothing : labels.favour, layout.style('small'));
+  column.draw(layout.root, layout.left);
+  for (const account of statement.accounts) drawAccount(layout, statement, account);
+  for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
-    sheet.drawFoot(page);
+    layout.drawFoot(page);
   }
   return pdf.finish();
 }
 
-function drawAccount(sheet: Sheet, { from, as_of: asOf }: Statement, account: AccountStatement): void {
-  const { account: labels } = sheet.labels;
+function drawAccount(layout: PageLayout, { from, as_of: asOf }: Statement, account: AccountStatement): void {
+  const { account: labels } = layout.labels;
   const { currency } = account;
-  const number = (text: string) => sheet.locale.number(text);
+  const number = (text: string) => layout.locale.number(text);
   const right = (heading: string, width: number): TableColumn => ({ heading, width, align: 'right' });
   const left = (heading: string, width: number): TableColumn => ({ heading, width, align: 'left' });
   drawTable(
-    sheet,
+    layout,
     fill(labels.heading, { currency }),
     [left(labels.date, 0.2), left(labels.what, 0.42), right(labels.amount, 0.19), right(labels.balance, 0.19)],
     [
-      { cells: [sheet.locale.date(from), labels.brought_forward, '', number(account.opening)], strong: true },
+      { cells: [layout.locale.date(from), labels.brought_forward, '', number(account.opening)], strong: true },
       ...account.lines.map((line) => ({
-        cells: [sheet.locale.date(line.date), movement(labels, line), number(line.amount), number(line.balance)],
+        cells: [layout.locale.date(line.date), movement(labels, line), number(line.amount), number(line.balance)],
       })),
-      { cells: [sheet.locale.date(asOf), labels.closing, '', number(account.closing)], strong: true },
+      { cells: [layout.locale.date(asOf), labels.closing, '', number(account.closing)], strong: true },
     ],
   );
   const overdue = (days: number | null) =>
@@ -103,7 +103,7 @@ function drawAccount(sheet: Sheet, { from, as_of: asOf }: Statement, account: Ac
   const rows: TableRow[] = account.open_items.map((item) => ({
     cells: [
       item.number,
-      item.due_on === null ? labels.credit : sheet.locale.date(item.due_on),
+      item.due_on === null ? labels.credit : layout.locale.date(item.due_on),
       overdue(item.days_due),
       number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
     ],
@@ -112,76 +112,81 @@ function drawAccount(sheet: Sheet, { from, as_of: asOf }: Statement, account: Ac
     rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
   if (rows.length === 0) return;
   drawTable(
-    sheet,
-    fill(labels.open, { date: sheet.locale.date(asOf), currency }),
+    layout,
+    fill(labels.open, { date: layout.locale.date(asOf), currency }),
     [left(labels.what, 0.38), left(labels.due, 0.24), right(labels.overdue, 0.19), right(labels.balance, 0.19)],
     [...rows, { cells: [labels.closing, '', '', number(account.closing)], strong: true }],
   );
 }
 
-const movement = (labels: Sheet['labels']['account'], line: StatementLine): string =>
-  fill(labels.movements[movementName(line)], { of: drawable(line.document ?? line.reference ?? '') }).trim();
+const movement = (labels: PageLayout['labels']['account'], line: StatementLine): string =>
+  fill(labels.movements[movementName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
 
 // --- Tables ---------------------------------------------------------------------------------------------------------------
 
 /** A heading and a table whose rows stay whole; its columns are named again on each page. */
-function drawTable(sheet: Sheet, title: string, columns: readonly TableColumn[], rows: readonly TableRow[]): void {
-  const heading = { style: sheet.style('heading'), text: title };
-  const height = sheet.style('cell').leading + 2 * ROW_PADDING;
-  sheet.y += BEFORE_TABLE;
-  sheet.keepTogether(heading.style.leading + ROW_PADDING + 3 * height);
-  sheet.content(sheet.open(sheet.root, 'H2'), () => sheet.text(heading, sheet.left, sheet.y));
-  sheet.y += heading.style.leading + ROW_PADDING;
-  const table = sheet.open(sheet.root, 'Table');
-  drawHeadings(sheet, columns, height, sheet.open(sheet.open(table, 'THead'), 'TR'));
-  const body = sheet.open(table, 'TBody');
+function drawTable(
+  layout: PageLayout,
+  title: string,
+  columns: readonly TableColumn[],
+  rows: readonly TableRow[],
+): void {
+  const heading = { style: layout.style('heading'), text: title };
+  const height = layout.style('cell').leading + 2 * ROW_PADDING;
+  layout.y += BEFORE_TABLE;
+  layout.keepTogether(heading.style.leading + ROW_PADDING + 3 * height);
+  layout.content(layout.open(layout.root, 'H2'), () => layout.text(heading, layout.left, layout.y));
+  layout.y += heading.style.leading + ROW_PADDING;
+  const table = layout.open(layout.root, 'Table');
+  drawHeadings(layout, columns, height, layout.open(layout.open(table, 'THead'), 'TR'));
+  const body = layout.open(table, 'TBody');
   for (const row of rows) {
-    if (height > sheet.room) {
-      sheet.newPage();
-      drawHeadings(sheet, columns, height);
+    if (height > layout.room) {
+      layout.newPage();
+      drawHeadings(layout, columns, height);
     }
-    const element = sheet.open(body, 'TR');
-    const style = sheet.style(row.strong ? 'cell_strong' : 'cell');
-    eachCell(sheet, columns, (column, index, x, width) => {
+    const element = layout.open(body, 'TR');
+    const style = layout.style(row.strong ? 'cell_strong' : 'cell');
+    eachCell(layout, columns, (column, index, x, width) => {
       const text = row.cells[index] ?? '';
-      const cell = index === 0 ? sheet.open(element, 'TH', { scope: 'Row' }) : sheet.open(element, 'TD');
+      const cell = index === 0 ? layout.open(element, 'TH', { scope: 'Row' }) : layout.open(element, 'TD');
       if (text === '') return;
-      const run = shortened({ style, text }, width, sheet.measure);
-      sheet.content(cell, () =>
+      const run = shortened({ style, text }, width, layout.measure);
+      layout.content(cell, () =>
         column.align === 'left'
-          ? sheet.text(run, x, sheet.y + ROW_PADDING)
-          : sheet.textTo(run, x + width, sheet.y + ROW_PADDING),
+          ? layout.text(run, x, layout.y + ROW_PADDING)
+          : layout.textTo(run, x + width, layout.y + ROW_PADDING),
       );
     });
-    sheet.y += height;
-    sheet.rule(sheet.left, sheet.y, sheet.width);
+    layout.y += height;
+    layout.rule(layout.left, layout.y, layout.width);
   }
 }
 
 /** Tagged in the given row, or as decoration where a page repeats them. */
-function drawHeadings(sheet: Sheet, columns: readonly TableColumn[], height: number, row?: Element): void {
-  sheet.rule(sheet.left, sheet.y, sheet.width, 'strong_rule', STRONG_RULE);
-  const style = sheet.style('column');
-  eachCell(sheet, columns, ({ heading, align }, _, x, width) => {
-    const run = shortened({ style, text: heading }, width, sheet.measure);
+function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
+  layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
+  const style = layout.style('column');
+  eachCell(layout, columns, ({ heading, align }, _, x, width) => {
+    const run = shortened({ style, text: heading }, width, layout.measure);
     const draw = () =>
       align === 'left'
-        ? sheet.text(run, x, sheet.y + ROW_PADDING)
-        : sheet.textTo(run, x + width, sheet.y + ROW_PADDING);
-    if (row === undefined) sheet.artifact(draw, 'Pagination');
-    else sheet.content(sheet.open(row, 'TH', { scope: 'Column' }), draw);
+        ? layout.text(run, x, layout.y + ROW_PADDING)
+        : layout.textTo(run, x + width, layout.y + ROW_PADDING);
+    if (row === undefined) layout.artifact(draw, 'Pagination');
+    else layout.content(layout.open(row, 'TH', { scope: 'Column' }), draw);
   });
-  sheet.y += height;
-  sheet.rule(sheet.left, sheet.y, sheet.width);
+  layout.y += height;
+  layout.rule(layout.left, layout.y, layout.width);
 }
 
 function eachCell(
-  sheet: Sheet,
+  layout: PageLayout,
   columns: readonly TableColumn[],
   draw: (column: TableColumn, index: number, x: number, width: number) => void,
 ): void {
-  const room = sheet.width - COLUMN_GAP * (columns.length - 1);
-  let x = sheet.left;
+  const room = layout.width - COLUMN_GAP * (columns.length - 1);
+  let x = layout.left;
   columns.forEach((column, index) => {
     const width = room * column.width;
     draw(column, index, x, width);

@@ -3,9 +3,10 @@
  * finds open and old enough. What was pulled back is no part of it: the ledger reverses that.
  * Refusals: month_not_closed, clock_behind.
  */
-import { beginIssue, type Issuing } from '../close/issue.ts';
+
 import { applyOpenCredit, queueSendings, readClosedMonth } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { beginIssue, type IssueContext } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
@@ -16,14 +17,14 @@ import { insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
 /** Bills what is open of a closed month, and gives the invoices' numbers. Billed once, it is not open any more. */
-export async function billMissingShares(tx: Transaction, issuing: Issuing, month: Month): Promise<string[]> {
+export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month): Promise<string[]> {
   await lockProcessor(tx);
   await lockLedgerWhole(tx);
   if ((await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
-  const { environment, settings, actor } = issuing;
+  const { environment, settings, actor } = context;
   const { billable } = await reconcileMonth(tx, { settings, now: environment.now() }, month);
   if (billable.length === 0) return [];
-  const issue = await beginIssue(tx, issuing, month, 'missing_shares', (now) =>
+  const issue = await beginIssue(tx, context, month, 'missing_shares', (now) =>
     recordEvent(tx, actor, { action: 'shares.bill', subject: month, details: { quotes: billable.length }, now }),
   );
   const numbers = await insertMissingShares(tx, issue, billable);

@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { type CsvError, parse } from 'csv-parse/sync';
-import type { Issuing } from '../close/issue.ts';
 import type { Transaction } from '../database/transaction.ts';
+import type { IssueContext } from '../documents/issue/issue.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
@@ -56,7 +56,7 @@ const TOLD = 20;
 /** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
 export async function importMovements(
   tx: Transaction,
-  acting: Issuing,
+  acting: IssueContext,
   file: IntakeFile,
   account: string,
 ): Promise<Intake> {
@@ -111,7 +111,7 @@ export async function keepMovements(
 /** A partner's settlement file. Of accounts that the processor does not let us read, its lines are what moved. */
 export async function importSettlement(
   tx: Transaction,
-  acting: Issuing,
+  acting: IssueContext,
   file: IntakeFile,
   partnerId: string,
 ): Promise<Intake> {
@@ -150,7 +150,7 @@ export async function importSettlement(
 }
 
 /** Finds the quotes of what moved, and gives how many shares were found; one that was billed meanwhile pays for that. */
-export async function findShares(tx: Transaction, acting: Issuing, taking: Taking): Promise<number> {
+export async function findShares(tx: Transaction, acting: IssueContext, taking: Taking): Promise<number> {
   const found = await insertFoundShares(tx, taking);
   if (found > 0) await payWhatWasBilled(tx, acting, taking);
   return found;
@@ -158,7 +158,7 @@ export async function findShares(tx: Transaction, acting: Issuing, taking: Takin
 
 async function connectedPartner(
   tx: Transaction,
-  { environment, settings }: Issuing,
+  { environment, settings }: IssueContext,
   partnerId: string,
 ): Promise<ConnectedPartner> {
   const month = environment.now().setZone(settings.time_zone).toFormat('yyyy-MM');
@@ -191,7 +191,7 @@ function recordsOf(text: string): Records | { readonly problem: string } {
 /** Records the event of an act, under the locks: no month closes while what it records is dated. */
 export async function beginTaking(
   tx: Transaction,
-  { environment, settings, actor }: Issuing,
+  { environment, settings, actor }: IssueContext,
   event: { action: string; subject: string; details: Readonly<Record<string, unknown>> },
 ): Promise<Taking> {
   await lockProcessor(tx);

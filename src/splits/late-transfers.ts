@@ -3,8 +3,9 @@
  * share becomes a payment, applied as any other, and is no share any more. What is pulled back of it takes the payment
  * back. Which part of a share that is, `partsOf` decides; it is pure.
  */
-import type { Issuing } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
+import type { IssueContext } from '../documents/issue/issue.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';
@@ -28,7 +29,7 @@ import {
 } from './late-transfers.sql.ts';
 
 /** Of the shares that an act has found: those of quotes that were billed as missing pay for them, or take that back. */
-export async function payWhatWasBilled(tx: Transaction, acting: Issuing, { eventId }: Taking): Promise<void> {
+export async function payWhatWasBilled(tx: Transaction, acting: IssueContext, { eventId }: Taking): Promise<void> {
   if ((await readBilledQuotes(tx, eventId)).length === 0) return;
   await lockPayments(tx);
   const quotes = await readBilledQuotes(tx, eventId);

@@ -2,8 +2,9 @@
  * What a person says of a movement: the quote that it is of, or that it was not. Refusals: balance_transaction_unknown,
  * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_explained.
  */
-import type { Issuing } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
+import type { IssueContext } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { readAcceptances } from './accepted.sql.ts';
@@ -32,7 +33,7 @@ export interface Matched {
   readonly unexplained: string;
 }
 
-export async function matchMovement(tx: Transaction, acting: Issuing, request: MatchRequest): Promise<Matched> {
+export async function matchMovement(tx: Transaction, acting: IssueContext, request: MatchRequest): Promise<Matched> {
   const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.match');
   const unexplained = Amount.of(movement.unexplained, movement.currency);
   if (unexplained.isZero()) throw refuse('balance_transaction_explained', { movement: movement.id });
@@ -43,7 +44,7 @@ export async function matchMovement(tx: Transaction, acting: Issuing, request: M
 /** Takes a match back, whoever made it: by another of the opposite amount. */
 export async function unmatchMovement(
   tx: Transaction,
-  acting: Issuing,
+  acting: IssueContext,
   request: Omit<MatchRequest, 'amount'>,
 ): Promise<Matched> {
   const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
@@ -56,7 +57,7 @@ export async function unmatchMovement(
   return insert(tx, acting, taking, { request, movement, partnerId, amount: amount.negated() });
 }
 
-async function begin(tx: Transaction, acting: Issuing, request: MatchRequest, action: string) {
+async function begin(tx: Transaction, acting: IssueContext, request: MatchRequest, action: string) {
   const { quoteId, reason } = request;
   const taking = await beginTaking(tx, acting, {
     action,
@@ -96,7 +97,7 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
 
 async function insert(
   tx: Transaction,
-  acting: Issuing,
+  acting: IssueContext,
   taking: Awaited<ReturnType<typeof beginTaking>>,
   {
     request,

@@ -7,9 +7,9 @@
  */
 import { DateTime } from 'luxon';
 import type Stripe from 'stripe';
-import type { Issuing } from '../close/issue.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
+import type { IssueContext } from '../documents/issue/issue.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
@@ -49,7 +49,7 @@ export function accessTo({ connectedKeys, stripeBase }: Environment, account: st
 /** Reads one account whole from its cursor on. Cut off, it begins there again, and what was kept is known. */
 export async function readAccount(
   database: Database,
-  acting: Issuing,
+  acting: IssueContext,
   { account, key, base }: AccountAccess,
 ): Promise<AccountReading> {
   if ((await database.reading((tx) => readAccountOwners(tx, account))).length === 0) {
@@ -108,7 +108,7 @@ export async function readAccount(
  */
 async function readContents(
   database: Database,
-  acting: Issuing,
+  acting: IssueContext,
   { account, stripe }: { account: string; stripe: Stripe },
 ): Promise<{ recorded: number; matched: number }> {
   const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
@@ -156,7 +156,7 @@ async function pageOf(
   }
 }
 
-function movementOf(transaction: Stripe.BalanceTransaction, account: string, { environment }: Issuing): Movement {
+function movementOf(transaction: Stripe.BalanceTransaction, account: string, { environment }: IssueContext): Movement {
   // Its numbers are whole and small enough to be exact; from here on they are texts.
   const payload = JSON.stringify(transaction);
   const read = readMovement(parseExactJson(payload), payload, environment.name === 'production');

@@ -5,8 +5,9 @@
  * says it. Otherwise a person says it. Refusals: balance_transaction_unknown, account_needed, balance_transaction_not_reversible,
  * argument_invalid.
  */
-import type { Issuing } from '../close/issue.ts';
+
 import type { Transaction } from '../database/transaction.ts';
+import type { IssueContext } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';
@@ -47,7 +48,7 @@ export interface ReversalReport {
 }
 
 /** Records what was pulled back of a month's quotes, where its price is known. */
-export async function recordReversals(tx: Transaction, acting: Issuing, month: Month): Promise<ReversalReport> {
+export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
   // What the partner is importing of its own is looked at once it is there.
   await lockImporters(tx);
@@ -57,7 +58,7 @@ export async function recordReversals(tx: Transaction, acting: Issuing, month: M
 /** Records one, at the price that a person says. */
 export async function reverseByPerson(
   tx: Transaction,
-  acting: Issuing,
+  acting: IssueContext,
   request: { movement: string; account?: string | undefined; spotPrice: string },
 ): Promise<ReversalReport> {
   await lockProcessor(tx);
@@ -99,7 +100,7 @@ interface Row extends RecordedReversal {
 
 async function record(
   tx: Transaction,
-  { environment, actor }: Issuing,
+  { environment, actor }: IssueContext,
   pulledBack: readonly PulledBack[],
   { subject, person = false }: { subject: string; person?: boolean },
 ): Promise<ReversalReport> {

@@ -18,9 +18,9 @@ import { readSettings } from '../../src/config/settings.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { openStudio } from '../../src/delivery/drawing.ts';
-import { documentFace } from '../../src/documents/document.ts';
-import type { DocumentFace } from '../../src/documents/face.ts';
+import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/queries.ts';
+import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import { databaseUrl, socketUrl } from '../support/server.ts';
 import { isProgram, type Measured, measured, median } from './measured.ts';
 
@@ -100,15 +100,16 @@ async function openDeliveries(documents: number): Promise<Deliveries> {
   ]) {
     await reckoner(on('closed_month'), args);
   }
-  const faces = await readFaces(on('closed_month'));
-  if (faces.length !== documents) throw new Error(`${faces.length} documents were issued instead of ${documents}`);
+  const snapshots = await readFaces(on('closed_month'));
+  if (snapshots.length !== documents)
+    throw new Error(`${snapshots.length} documents were issued instead of ${documents}`);
 
   let copies = 0;
   return {
     async draw() {
-      const studio = openStudio(faces.length);
+      const studio = openStudio(snapshots.length);
       const began = performance.now();
-      await Promise.all(faces.map((face) => studio.draw(face)));
+      await Promise.all(snapshots.map((snapshot) => studio.draw(snapshot)));
       const seconds = (performance.now() - began) / 1000;
       await studio.close();
       return seconds;
@@ -190,14 +191,14 @@ function writeMonth(folder: string, documents: number): { partners: string; rows
   return files;
 }
 
-async function readFaces(variables: NodeJS.ProcessEnv): Promise<DocumentFace[]> {
+async function readFaces(variables: NodeJS.ProcessEnv): Promise<DocumentSnapshot[]> {
   const environment = readEnvironment(variables);
   const settings = readSettings(environment);
   const database = await openDatabase(environment);
   const documents = await database.reading((tx) => readDocuments(tx, {}));
   await database.close();
   return documents.map((document) =>
-    documentFace(document, {
+    documentSnapshot(document, {
       paymentLink: `${settings.public_url}/pay/Zk3vQ9mXb27LrTn0cYw5HdPe8sUaJf41`,
       instructions: instructionsFor(settings, document.currency) ?? null,
       instructionsChanged: false,

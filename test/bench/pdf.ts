@@ -13,10 +13,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { create, type Font } from 'fontkit';
 import PDFDocument from 'pdfkit';
-import { readTemplateFile } from '../../src/documents/draw/template.ts';
-import { drawDocument } from '../../src/documents/draw.ts';
+import { renderDocument } from '../../src/documents/pdf/render.ts';
+import { readTemplateFile } from '../../src/documents/pdf/template.ts';
 import { packageRoot } from '../../src/package.ts';
-import { face } from '../support/faces.ts';
+import { snapshot } from '../support/snapshots.ts';
 import { isProgram, type Measured, measured, median } from './measured.ts';
 
 export interface PdfOptions {
@@ -46,7 +46,7 @@ export async function measurePdf({ documents = 40, rounds = 7 }: PdfOptions = {}
   const recording = await record();
   const floor = 'bare pdfkit';
   const drawers = new Map<string, Draw>([
-    ['ours', () => drawDocument(face())],
+    ['ours', () => renderDocument(snapshot())],
     [floor, () => drawBare(recording)],
     ...(await peers(recording)),
   ]);
@@ -110,7 +110,7 @@ async function record(): Promise<Recording> {
     },
   });
   try {
-    await drawDocument(face());
+    await renderDocument(snapshot());
   } finally {
     Object.assign(prototype, { text, font, addPage, switchToPage });
   }

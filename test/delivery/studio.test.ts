@@ -1,13 +1,13 @@
 /** Drawn in place or by threads, the same document is the same bytes. Threads run the compiled program: `npm test` makes it. */
 import { expect, test } from 'vitest';
-import { creditNote, face, statement } from '../support/faces.ts';
 import { compiled } from '../support/program.ts';
+import { creditNote, snapshot, statement } from '../support/snapshots.ts';
 
 type Drawing = typeof import('../../src/delivery/drawing.ts');
 
 test('a few documents are drawn in place, many by threads, and each has the same bytes either way', async () => {
   const { openStudio } = (await import(compiled('src/delivery/drawing.js'))) as Drawing;
-  const faces = [face(), creditNote(), statement()];
+  const faces = [snapshot(), creditNote(), statement()];
   const [few, many] = [openStudio(faces.length), openStudio(1000)];
   try {
     const inPlace = await Promise.all(faces.map((each) => few.draw(each)));

@@ -4,9 +4,9 @@ import { verify } from '../../src/audit/verify.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
+import { readHistory } from '../../src/documents/history.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
-import { readStory } from '../../src/documents/story.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { inspect } from '../close/invariants.ts';
@@ -51,7 +51,7 @@ export async function document(world: World, number: string): Promise<DocumentJs
 /** The story of a document: each act with what it says. */
 export async function story(world: World, number: string): Promise<[act: string, says: string][]> {
   const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents WHERE number = $1', [number]);
-  const lines = await world.database.reading((tx) => readStory(tx, Number(row?.id)));
+  const lines = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
   return lines.map(({ act, says }) => [act, says]);
 }
 

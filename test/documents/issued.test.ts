@@ -8,10 +8,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { librariesByVersion } from '../../src/delivery/drawing.ts';
 import { recordDrawing } from '../../src/delivery/queries.ts';
-import { documentFace } from '../../src/documents/document.ts';
-import { drawDocument } from '../../src/documents/draw.ts';
+import { documentSnapshot } from '../../src/documents/document.ts';
+import { renderDocument } from '../../src/documents/pdf/render.ts';
 import { readDocuments, readPdf } from '../../src/documents/queries.ts';
-import { drawVoidCopy } from '../../src/documents/void-copy.ts';
+import { renderVoidCopy } from '../../src/documents/void-copy.ts';
 import { startOver } from '../close/start-over.ts';
 import { pngLogo } from '../support/logos.ts';
 import { reckoner } from '../support/program.ts';
@@ -108,8 +108,8 @@ async function keepDrawing(rendererVersion: number, libraries: Readonly<Record<s
   await world.database.transaction(async (tx) => {
     const [row] = await readDocuments(tx, {});
     if (row === undefined) throw new Error('there is no document');
-    const face = documentFace(row, { paymentLink: null, instructions: null, instructionsChanged: false });
-    const drawn = pdf ?? (await drawDocument(face, { version: rendererVersion }));
+    const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
+    const drawn = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
     await recordDrawing(tx, {
       documentId: row.document_id,
       rendererVersion,
@@ -172,7 +172,7 @@ test('a void copy of every document says what voided it, and the issued PDF stay
 
   const copy = await world.database.reading(async (tx) => {
     const [row] = await readDocuments(tx, { number: 'INV-2026-000001', withLogos: true });
-    return drawVoidCopy(row as NonNullable<typeof row>);
+    return renderVoidCopy(row as NonNullable<typeof row>);
   });
   expect(copy.equals(readFileSync(file))).toBe(true);
 }, 120_000);

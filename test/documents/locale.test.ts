@@ -1,7 +1,7 @@
 /** Amounts and dates as each country writes them, from a table of our own that is held to CLDR. */
 import { describe, expect, test } from 'vitest';
-import { readTemplate, readTemplateFile } from '../../src/documents/draw/template.ts';
 import { type Locale, localeOf, PLAIN } from '../../src/documents/locale.ts';
+import { readTemplate, readTemplateFile } from '../../src/documents/pdf/template.ts';
 import { Amount } from '../../src/money.ts';
 
 const NARROW = '\u202f';

@@ -1,4 +1,4 @@
-/** Running a document again: only where its face would differ is it voided and replaced, and the chain tells it all. */
+/** Running a document again: only where its snapshot would differ is it voided and replaced, and the chain tells it all. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { refusalOf } from '../close/refusal.ts';
 import { startOver } from '../close/start-over.ts';
@@ -39,7 +39,7 @@ async function closeJuly(): Promise<void> {
   await world.deliver();
 }
 
-test('where nothing on the face differs, nothing happens, on whatever day', async () => {
+test('where nothing on the snapshot differs, nothing happens, on whatever day', async () => {
   await closeJuly();
   const [before] = await world.documents();
   world.at('2026-10-05T10:00:00Z');
@@ -100,7 +100,7 @@ const ASIDE: readonly [what: string, changed: Record<string, unknown>][] = [
 ];
 
 for (const [what, changed] of ASIDE) {
-  test(`the partner’s ${what} changes nothing on the face`, async () => {
+  test(`the partner’s ${what} changes nothing on the snapshot`, async () => {
     await closeJuly();
     await world.partners([partner(changed)]);
     expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });

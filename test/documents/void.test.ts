@@ -1,4 +1,4 @@
-/** A void is a fact of the day it is made: the document keeps its number and face, and what it used is free again. */
+/** A void is a fact of the day it is made: the document keeps its number and snapshot, and what it used is free again. */
 import { beforeEach, expect, test } from 'vitest';
 import { readCoverage } from '../../src/reports/coverage.ts';
 import { readStatus } from '../../src/reports/status.ts';
@@ -42,7 +42,7 @@ async function withCredit(): Promise<void> {
   await world.close();
 }
 
-test('a voided invoice keeps its number and face, says why, and nothing of it is owed', async () => {
+test('a voided invoice keeps its number and snapshot, says why, and nothing of it is owed', async () => {
   await world.rows([quote()]);
   await world.close();
   await world.deliver();

@@ -2,19 +2,19 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DocumentFace } from '../../src/documents/face.ts';
+import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/mail/document-email.ts';
 import {
   ach,
   adjustment,
   creditNote,
-  face,
   instructions,
   internationalWire,
+  snapshot,
   statement,
   zeroInvoice,
-} from '../support/faces.ts';
+} from '../support/snapshots.ts';
 
 const SHIPPED = join(import.meta.dirname, '..', '..', 'templates', 'email');
 const shipped = loadTemplates([SHIPPED]);
@@ -28,7 +28,7 @@ const facts: LetterFacts = {
   rowsOmitted: false,
 };
 
-const letter = (document: DocumentFace, more: Partial<LetterFacts> = {}) =>
+const letter = (document: DocumentSnapshot, more: Partial<LetterFacts> = {}) =>
   writeLetter(document, { ...facts, ...more }, shipped);
 
 /** What a person reads of an HTML letter, one piece of text after another. */
@@ -40,7 +40,7 @@ const words = (html: string): string =>
     .trim();
 
 describe('a letter with an invoice', () => {
-  const { subject, text, html } = letter(face());
+  const { subject, text, html } = letter(snapshot());
 
   it('says what is due, and when, in its subject', () => {
     expect(subject).toBe(
@@ -94,7 +94,7 @@ describe('a letter with an invoice', () => {
 
   it('shows how the amount comes about', () => {
     expect(text).toContain('Sales: USD 27,773.50\nLess your share: USD 7,865.65\n');
-    const credited = letter(face({ credit_applied: '907.85' }));
+    const credited = letter(snapshot({ credit_applied: '907.85' }));
     expect(credited.text).toContain(
       'Invoice total: USD 19,907.85\nLess credit applied: USD 907.85\nAmount due: USD 19,000.00\n',
     );
@@ -111,7 +111,7 @@ describe('a letter with an invoice', () => {
   });
 
   it('leaves no blank where a field is empty', () => {
-    for (const document of [face(), creditNote(), adjustment(), statement(), zeroInvoice()]) {
+    for (const document of [snapshot(), creditNote(), adjustment(), statement(), zeroInvoice()]) {
       const bare = letter(
         {
           ...document,
@@ -128,7 +128,7 @@ describe('a letter with an invoice', () => {
 
 describe('a letter says how else to pay', () => {
   it('by an international wire with everything that one can need', () => {
-    const { text, html } = letter(face({ currency: 'EUR', instructions: { wire: internationalWire } }));
+    const { text, html } = letter(snapshot({ currency: 'EUR', instructions: { wire: internationalWire } }));
     expect(text).toContain('PAY BY WIRE TRANSFER (in EUR)\n');
     expect(text).toContain('IBAN: DE89370400440532013000\nBIC (SWIFT code): COBADEFFXXX\n');
     expect(text).toContain(
@@ -139,14 +139,14 @@ describe('a letter says how else to pay', () => {
   });
 
   it('and without a link only by bank', () => {
-    const { text, html } = letter(face({ payment_link: null }));
+    const { text, html } = letter(snapshot({ payment_link: null }));
     expect(text).not.toContain('PAY ONLINE');
     expect(html).not.toContain('Pay USD');
     expect(text).toContain('PAY BY ACH TRANSFER');
   });
 
   it('and where the rows are too many to attach, where they are', () => {
-    const linked = letter(face(), { rowsOmitted: true });
+    const linked = letter(snapshot(), { rowsOmitted: true });
     expect(linked.text).toContain('too long to attach.\nThe payment page above has them as a CSV file.');
     expect(words(linked.html)).toContain('too long to attach. The payment page has them as a CSV file.');
     const unlinked = letter(statement(), { rowsOmitted: true });
@@ -154,7 +154,7 @@ describe('a letter says how else to pay', () => {
   });
 
   it('and warns when the bank details have changed', () => {
-    const { text, html } = letter(face({ instructions_changed: true }));
+    const { text, html } = letter(snapshot({ instructions_changed: true }));
     expect(text).toContain('OUR BANK DETAILS HAVE CHANGED since your last invoice');
     expect(words(html)).toContain('Our bank details have changed since your last invoice.');
     for (const version of [text.replace(/\n/g, ' '), words(html)]) {
@@ -227,7 +227,7 @@ describe('a letter with nothing to pay', () => {
     expect(words(html)).toMatch(/^Nothing is due Statement ST-2026-000007/);
   });
 
-  it('never offers a payment, even where a face carries a link or instructions by mistake', () => {
+  it('never offers a payment, even where a snapshot carries a link or instructions by mistake', () => {
     const { text, html } = letter(statement({ payment_link: 'https://pay.example/x', instructions }));
     expect(text).not.toMatch(unpayable);
     expect(html).not.toContain('https://pay.example');
@@ -237,7 +237,7 @@ describe('a letter with nothing to pay', () => {
 describe('a letter with a replacement', () => {
   it('says which void document it replaces', () => {
     for (const [document, says] of [
-      [face, 'It replaces invoice INV-2026-000040, which is void. Please do not pay that one.'],
+      [snapshot, 'It replaces invoice INV-2026-000040, which is void. Please do not pay that one.'],
       [creditNote, 'It replaces INV-2026-000040, which is void.'],
       [statement, 'It replaces statement INV-2026-000040, which is void.'],
     ] as const) {
@@ -250,7 +250,7 @@ describe('a letter with a replacement', () => {
 });
 
 it('a letter with an invoice for missing shares says what it is for', () => {
-  const { text, html } = letter(face({ purpose: 'missing_shares' }));
+  const { text, html } = letter(snapshot({ purpose: 'missing_shares' }));
   for (const version of [text.replace(/\n/g, ' '), words(html)]) {
     expect(version).toContain('our share of payments that the processor did not route to us, for October 2026');
     expect(version).not.toContain('protection products');
@@ -258,9 +258,9 @@ it('a letter with an invoice for missing shares says what it is for', () => {
 });
 
 it('amounts and dates in a letter are written as in the partner’s country', () => {
-  const { partner } = face();
+  const { partner } = snapshot();
   const { subject, text, html } = letter(
-    face({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
+    snapshot({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
   );
   expect(subject).toContain('EUR 19.907,85 due 1 December 2026');
   expect(text).toMatch(/^EUR 19\.907,85 is due by 1 December 2026\.\n/);
@@ -270,7 +270,7 @@ it('amounts and dates in a letter are written as in the partner’s country', ()
 
 describe('a sandbox letter', () => {
   it('is marked in its subject and in both bodies, whatever the document', () => {
-    for (const document of [face, creditNote, statement, zeroInvoice]) {
+    for (const document of [snapshot, creditNote, statement, zeroInvoice]) {
       const { subject, text, html } = letter(document({ sandbox: true }));
       expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Statement) /);
       expect(text.split('\n').slice(0, 5).join('\n')).toContain('*** SANDBOX: this is a test.');
@@ -280,10 +280,10 @@ describe('a sandbox letter', () => {
 });
 
 describe('names in a letter', () => {
-  const bold = { ...face().partner, name: '<b>Bold</b> & Sons' };
+  const bold = { ...snapshot().partner, name: '<b>Bold</b> & Sons' };
 
   it('are escaped in HTML and nowhere else', () => {
-    const { text, html } = letter(face({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
+    const { text, html } = letter(snapshot({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
     expect(text).toContain('to <b>Bold</b> & Sons\n');
     expect(text).toContain(`Hello "Ada" <script>alert('x')</script>,`);
     expect(html).toContain('to &lt;b&gt;Bold&lt;/b&gt; &amp; Sons');
@@ -291,13 +291,13 @@ describe('names in a letter', () => {
   });
 
   it('cannot leave an attribute', () => {
-    const { html } = letter(face({ payment_link: 'https://x.example/"onmouseover="alert(1)' }));
+    const { html } = letter(snapshot({ payment_link: 'https://x.example/"onmouseover="alert(1)' }));
     expect(html).not.toContain('"onmouseover');
   });
 
   it('are escaped in a subject only where it stands in HTML', () => {
-    const issuer = { ...face().issuer, legal_name: 'Fair & Square <Ltd>' };
-    const { subject, html } = letter(face({ issuer }));
+    const issuer = { ...snapshot().issuer, legal_name: 'Fair & Square <Ltd>' };
+    const { subject, html } = letter(snapshot({ issuer }));
     expect(subject).toContain('from Fair & Square <Ltd>:');
     expect(html).toContain('<title>Invoice INV-2026-000042 from Fair &amp; Square &lt;Ltd&gt;:');
   });
@@ -305,7 +305,7 @@ describe('names in a letter', () => {
   it('cannot break a subject or begin a line of their own', () => {
     const name = 'Fair\r\nBcc: everyone@evil.example\u2028\u0000\u0085Ltd';
     const { subject, text } = letter(
-      face({ issuer: { ...face().issuer, legal_name: name }, partner: { ...bold, name } }),
+      snapshot({ issuer: { ...snapshot().issuer, legal_name: name }, partner: { ...bold, name } }),
     );
     expect(subject).toBe(
       'Invoice INV-2026-000042 from Fair Bcc: everyone@evil.example Ltd: USD 19,907.85 due December 1, 2026',
@@ -315,7 +315,7 @@ describe('names in a letter', () => {
   });
 
   it('may be in any script', () => {
-    const { text, html } = letter(face({ partner: { ...bold, name: '東京チケット株式会社' } }));
+    const { text, html } = letter(snapshot({ partner: { ...bold, name: '東京チケット株式会社' } }));
     expect(text).toContain('to 東京チケット株式会社');
     expect(html).toContain('to 東京チケット株式会社');
   });
@@ -340,7 +340,7 @@ describe('templates', () => {
       'invoice.subject.hbs': 'Rechnung {{number}}:\n{{amount}}\n',
       '_closing.txt.hbs': 'Gruß, {{issuer.name}}\n',
     });
-    const { subject, text, html } = writeLetter(face(), facts, templates);
+    const { subject, text, html } = writeLetter(snapshot(), facts, templates);
     expect(subject).toBe('Rechnung INV-2026-000042: USD 19,907.85');
     expect(text).toMatch(/^USD 19,907\.85 is due by[\s\S]+Gruß, Fairweather Protection, Inc\.\n$/);
     expect(html).toContain('Questions? Simply reply to this e-mail.');
@@ -349,17 +349,19 @@ describe('templates', () => {
 
   it('of the house cannot take the sandbox mark from a subject', () => {
     const templates = withOverrides({ 'invoice.subject.hbs': 'Pay now' });
-    expect(writeLetter(face({ sandbox: true }), facts, templates).subject).toBe('[SANDBOX] Pay now');
+    expect(writeLetter(snapshot({ sandbox: true }), facts, templates).subject).toBe('[SANDBOX] Pay now');
   });
 
   it('are read once: what changes on disk later is not used half-way through a run', () => {
     const templates = withOverrides({ 'invoice.txt.hbs': 'first' });
     writeFileSync(join(folder, 'invoice.txt.hbs'), 'second');
-    expect(writeLetter(face(), facts, templates).text).toBe('first');
+    expect(writeLetter(snapshot(), facts, templates).text).toBe('first');
   });
 
   it('that nobody overrides need no folder', () => {
-    expect(writeLetter(face(), facts, loadTemplates([join(folder, 'nowhere'), SHIPPED]))).toEqual(letter(face()));
+    expect(writeLetter(snapshot(), facts, loadTemplates([join(folder, 'nowhere'), SHIPPED]))).toEqual(
+      letter(snapshot()),
+    );
   });
 
   const refusalOf = (act: () => unknown): Refusal => {
@@ -384,7 +386,7 @@ describe('templates', () => {
       '_instructions.txt.hbs': 'Pay by {{#each}',
     });
     expect(refusalOf(() => writeLetter(statement(), facts, templates)).message).toMatch(/statement\.html\.hbs/);
-    const refusal = refusalOf(() => writeLetter(face(), facts, templates));
+    const refusal = refusalOf(() => writeLetter(snapshot(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
     expect(refusal.message).toContain('_instructions.txt.hbs');
     expect(writeLetter(creditNote(), facts, templates)).toEqual(letter(creditNote()));
@@ -394,26 +396,26 @@ describe('templates', () => {
     const unreadable = withOverrides({});
     mkdirSync(join(folder, 'invoice.txt.hbs'));
     expect(unreadable).toBeDefined();
-    const refusal = refusalOf(() => writeLetter(face(), facts, loadTemplates([folder, SHIPPED])));
+    const refusal = refusalOf(() => writeLetter(snapshot(), facts, loadTemplates([folder, SHIPPED])));
     expect(refusal.code).toBe('file_unreadable');
     expect(refusal.message).toContain('invoice.txt.hbs');
     const endless = withOverrides({ '_opening.txt.hbs': '{{> _opening}}' });
-    expect(refusalOf(() => writeLetter(face(), facts, endless)).code).toBe('settings_invalid');
+    expect(refusalOf(() => writeLetter(snapshot(), facts, endless)).code).toBe('settings_invalid');
   });
 
   it('can reach nothing but the fields of a letter', () => {
     for (const reach of ['{{lookup this "constructor"}}', '{{log number}}', '{{#with issuer}}{{name}}{{/with}}']) {
       const templates = withOverrides({ 'invoice.txt.hbs': reach });
-      expect(refusalOf(() => writeLetter(face(), facts, templates)).code).toBe('settings_invalid');
+      expect(refusalOf(() => writeLetter(snapshot(), facts, templates)).code).toBe('settings_invalid');
     }
     // What every object has is no field: it comes to nothing.
     const templates = withOverrides({ 'invoice.txt.hbs': '[{{__proto__}}{{constructor}}{{toString}}]' });
-    expect(writeLetter(face(), facts, templates).text).toBe('[]');
+    expect(writeLetter(snapshot(), facts, templates).text).toBe('[]');
   });
 
   it('that misspell a field are refused, and leave no hole where an amount should be', () => {
     const templates = withOverrides({ 'invoice.txt.hbs': 'Please pay {{amuont}}.' });
-    const refusal = refusalOf(() => writeLetter(face(), facts, templates));
+    const refusal = refusalOf(() => writeLetter(snapshot(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
     expect(refusal.message).toMatch(/invoice\.txt\.hbs[\s\S]+"amuont" not defined/);
   });

@@ -1,8 +1,8 @@
 /** `reckoner invoice list|show|pdf`. */
 import type { Transaction } from '../../database/transaction.ts';
 import { documentJson } from '../../documents/document.ts';
+import { type HistoryLine, readHistory } from '../../documents/history.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments, readPdf } from '../../documents/queries.ts';
-import { readStory, type StoryLine } from '../../documents/story.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
@@ -64,7 +64,7 @@ export async function invoiceShow(output: Output, number: string): Promise<numbe
   return reading(async ({ database }) => {
     const [row, story] = await database.reading(async (tx) => {
       const document = await documentNumbered(tx, number);
-      return [document, await readStory(tx, document.document_id)] as const;
+      return [document, await readHistory(tx, document.document_id)] as const;
     });
     output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${told(story)}`);
     return EXIT.done;
@@ -137,7 +137,7 @@ function statusStory({ status, voided_on, replaced_by, held_at, replaces, credit
 }
 
 /** Each happening with its instant; texts are broken into lines of a terminal. */
-function told(story: readonly StoryLine[]): string {
+function told(story: readonly HistoryLine[]): string {
   const lines = story.flatMap(({ at, says, by }) => {
     const who =
       by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
@@ -174,7 +174,7 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
     // Drawing takes a while to load, and nothing else here draws.
-    const pdf = options.voidCopy ? await (await import('../../documents/void-copy.ts')).drawVoidCopy(row) : kept;
+    const pdf = options.voidCopy ? await (await import('../../documents/void-copy.ts')).renderVoidCopy(row) : kept;
     if (pdf === undefined) {
       const reason = row.email_reason ?? 'it was not delivered';
       throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });

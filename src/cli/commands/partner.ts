@@ -33,15 +33,15 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
       report,
       () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
     );
-    const { undrawable } = await import('../../documents/draw.ts');
-    for (const remark of partners.flatMap((partner) => undrawableRemarks(partner, undrawable))) output.note(remark);
+    const { unprintable } = await import('../../documents/pdf/render.ts');
+    for (const remark of partners.flatMap((partner) => undrawableRemarks(partner, unprintable))) output.note(remark);
     return EXIT.done;
   });
 }
 
 /** The fonts know Latin, Greek, Cyrillic and Vietnamese. Better told now than found on an invoice. */
-function undrawableRemarks(partner: PartnerRecord, undrawable: (text: string) => string[]): string[] {
-  const missing = undrawable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
+function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) => string[]): string[] {
+  const missing = unprintable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
   if (missing.length === 0) return [];
   return [
     `Partner ${partner.partner_id}: documents cannot draw ${missing.join(' ')} and will show code points instead. ` +

@@ -1,5 +1,5 @@
 /** `reckoner report aging|statement|trial-balance|close|coverage`. */
-import { todayOf } from '../../close/issue.ts';
+import { todayOf } from '../../documents/issue/issue.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { dateName, type Month } from '../../month.ts';

@@ -4,7 +4,7 @@ import type { Delivery } from '../../../src/delivery/document.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { readLinkVersions } from '../../../src/delivery/links/queries.ts';
 import { settleLink } from '../../../src/delivery/links/sync.ts';
-import { readStory } from '../../../src/documents/story.ts';
+import { readHistory } from '../../../src/documents/history.ts';
 import { readStatus } from '../../../src/reports/status.ts';
 import { startOver } from '../../close/start-over.ts';
 import { type StripeStandIn, startStripe } from '../../support/stripe/stand-in.ts';
@@ -362,7 +362,7 @@ describe('when what is owed changes', () => {
     await writeOff('2.00');
     await delivered();
     const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents');
-    const story = await world.database.reading((tx) => readStory(tx, Number(row?.id)));
+    const story = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
     expect(story.map(({ says }) => says).filter((says) => says.includes('link '))).toEqual([
       expect.stringMatching(/^payment link https:\/\/billing/),
       expect.stringMatching(/^made at Stripe: link 1 over USD 7\.00, http/),

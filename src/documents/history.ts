@@ -2,7 +2,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 
-export interface StoryLine {
+export interface HistoryLine {
   /** ISO instant. */
   readonly at: string;
   /** What happened, in a word that programs can go by. */
@@ -69,7 +69,7 @@ const CLOSINGS = {
 } as const;
 
 /** In the order in which it happened. */
-export async function readStory(tx: Transaction, documentId: number): Promise<StoryLine[]> {
+export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await query<Happening>(
     tx,
     `WITH happenings (rank, at, act, facts, event_id) AS (

@@ -1,5 +1,5 @@
 /** Text on its way to the page: cleaned of what cannot be drawn, and broken into lines that fit. */
-import { isDrawable } from './fonts.ts';
+import { isPrintable } from './fonts.ts';
 import type { Style } from './template.ts';
 
 /** A piece of text in one style. */
@@ -30,15 +30,15 @@ function normalised(text: string): string {
 }
 
 /** The characters of a text that the fonts cannot draw, each once, in order of appearance. */
-export function undrawable(text: string): string[] {
-  return [...new Set(normalised(text))].filter((character) => !isDrawable(codePointOf(character)));
+export function unprintable(text: string): string[] {
+  return [...new Set(normalised(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
 
 /**
  * The text as it is drawn. A run of characters without glyphs shows as their code points, `[U+682A U+5F0F]`, never as
  * empty boxes; marks that belong to such a character go with it.
  */
-export function drawable(text: string): string {
+export function printable(text: string): string {
   let result = '';
   let hidden: string[] = [];
   const flush = () => {
@@ -48,7 +48,7 @@ export function drawable(text: string): string {
   for (const character of normalised(text)) {
     const codePoint = codePointOf(character);
     const marksHidden = hidden.length > 0 && /^\p{M}$/u.test(character);
-    if (isDrawable(codePoint) && !marksHidden) {
+    if (isPrintable(codePoint) && !marksHidden) {
       flush();
       result += character;
     } else {

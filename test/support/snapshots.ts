@@ -1,7 +1,7 @@
 /** Faces of documents for tests: a usual invoice, and whatever a test changes in it. */
 import type { AchInstructions, Instructions, WireInstructions } from '../../src/config/instructions.ts';
 import type { Address } from '../../src/config/validation.ts';
-import type { DocumentFace, FaceLine, RowKind } from '../../src/documents/face.ts';
+import type { DocumentSnapshot, RowKind, SnapshotLine } from '../../src/documents/snapshot.ts';
 import { Amount, minorDigits } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 
@@ -82,7 +82,7 @@ export function line(
   spotPrice: string,
   partnerCut: string,
   { month = '2026-10', currency = 'USD' } = {},
-): FaceLine {
+): SnapshotLine {
   const price = Amount.of(spotPrice, currency);
   const cut = Amount.of(partnerCut, currency);
   return {
@@ -97,7 +97,7 @@ export function line(
   };
 }
 
-export const usualLines: readonly FaceLine[] = [
+export const usualLines: readonly SnapshotLine[] = [
   line('Ticket Protection', 'quote_accepted', 412, '18540.00', '5562.00'),
   line('Ticket Protection', 'requote_accepted', 23, '310.50', '93.15'),
   line('Ticket Protection', 'reversal', 9, '-405.00', '-121.50'),
@@ -105,14 +105,18 @@ export const usualLines: readonly FaceLine[] = [
   line('Travel Delay Cover', 'reversal', 14, '-112.00', '-28.00'),
 ];
 
-export const lateLines: readonly FaceLine[] = [
+export const lateLines: readonly SnapshotLine[] = [
   line('Ticket Protection', 'quote_accepted', 4, '180.00', '54.00', { month: '2026-08' }),
   line('Ticket Protection', 'reversal', 2, '-90.00', '-27.00', { month: '2026-08' }),
 ];
 
 type Totals = 'enrollments' | 'spotPrice' | 'partnerCut' | 'invoiceAmount' | 'amount_due';
 
-function totalsOf(lines: readonly FaceLine[], currency: string, creditApplied: string): Pick<DocumentFace, Totals> {
+function totalsOf(
+  lines: readonly SnapshotLine[],
+  currency: string,
+  creditApplied: string,
+): Pick<DocumentSnapshot, Totals> {
   const sum = (name: 'spotPrice' | 'partnerCut' | 'invoiceAmount') =>
     lines.reduce((total, each) => total.plus(Amount.of(each[name], currency)), Amount.zero(currency));
   return {
@@ -125,7 +129,7 @@ function totalsOf(lines: readonly FaceLine[], currency: string, creditApplied: s
 }
 
 /** A usual invoice with those differences. Totals follow from its lines unless they are given too. */
-export function face(overrides: Partial<DocumentFace> = {}): DocumentFace {
+export function snapshot(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
   const lines = overrides.lines ?? usualLines;
   const currency = overrides.currency ?? 'USD';
   const zero = Amount.zero(currency).toString();
@@ -185,8 +189,8 @@ const nothingToPay = {
   instructions: null,
 } as const;
 
-export function creditNote(overrides: Partial<DocumentFace> = {}): DocumentFace {
-  return face({
+export function creditNote(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
+  return snapshot({
     document: 'credit_note',
     number: 'CN-2026-000003',
     lines: [
@@ -198,13 +202,13 @@ export function creditNote(overrides: Partial<DocumentFace> = {}): DocumentFace 
   });
 }
 
-export function statement(overrides: Partial<DocumentFace> = {}): DocumentFace {
-  return face({ document: 'statement', number: 'ST-2026-000007', ...nothingToPay, ...overrides });
+export function statement(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
+  return snapshot({ document: 'statement', number: 'ST-2026-000007', ...nothingToPay, ...overrides });
 }
 
 /** A credit against an invoice, for a reason and no ledger rows. */
-export function adjustment(overrides: Partial<DocumentFace> = {}): DocumentFace {
-  return face({
+export function adjustment(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
+  return snapshot({
     document: 'credit_note',
     purpose: 'adjustment',
     number: 'CN-2026-000004',
@@ -221,8 +225,8 @@ export function adjustment(overrides: Partial<DocumentFace> = {}): DocumentFace 
 }
 
 /** An invoice of a month that came to zero. */
-export function zeroInvoice(overrides: Partial<DocumentFace> = {}): DocumentFace {
-  return face({
+export function zeroInvoice(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
+  return snapshot({
     lines: [
       line('Ticket Protection', 'quote_accepted', 2, '90.00', '27.00'),
       line('Ticket Protection', 'reversal', 2, '-90.00', '-27.00'),

@@ -1,14 +1,8 @@
 /**
- * Issuing documents for rows that are totalled: by the close, and again by a rerun. The caller holds the ledger's lock,
+ * IssueContext documents for rows that are totalled: by the close, and again by a rerun. The caller holds the ledger's lock,
  * so numbers can be taken by looking. Refusals: settings_incomplete, clock_behind.
  */
-import type { Environment } from '../config/environment.ts';
-import { missingSettings } from '../config/missing-settings.ts';
-import { type Settings, settingsFile } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import type { Month } from '../month.ts';
-import type { Actor } from '../people/audit-events.ts';
+
 import {
   applyOpenCredit,
   type Issue,
@@ -18,22 +12,32 @@ import {
   readConservation,
   readLatestAct,
   recordIssuerVersion,
-} from './queries.ts';
+} from '../../close/queries.ts';
+import type { Environment } from '../../config/environment.ts';
+import { missingSettings } from '../../config/missing-settings.ts';
+import { type Settings, settingsFile } from '../../config/settings.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import type { Month } from '../../month.ts';
+import type { Actor } from '../../people/audit-events.ts';
 
 /** Who issues, by which settings and in which environment. */
-export interface Issuing {
+export interface IssueContext {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly actor: Actor;
 }
 
 /** Today in the issuer's zone, `YYYY-MM-DD`: the date of whatever happens to documents now. */
-export function todayOf({ environment, settings }: Pick<Issuing, 'environment' | 'settings'>): string {
+export function todayOf({ environment, settings }: Pick<IssueContext, 'environment' | 'settings'>): string {
   return environment.now().setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 }
 
 /** In production no document may name an issuer who is not there yet. */
-export function refuseIncompleteSettings({ environment, settings }: Pick<Issuing, 'environment' | 'settings'>): void {
+export function refuseIncompleteSettings({
+  environment,
+  settings,
+}: Pick<IssueContext, 'environment' | 'settings'>): void {
   if (environment.name !== 'production') return;
   const missing = missingSettings(settings).map((each) => each.path);
   if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
@@ -50,14 +54,14 @@ export async function refuseClockBehind(tx: Transaction, today: string): Promise
 /** What the documents issued now have in common. `record` records the event that they are issued by. */
 export async function beginIssue(
   tx: Transaction,
-  issuing: Issuing,
+  context: IssueContext,
   month: Month,
   askedFor: Issue['askedFor'],
   record: (now: string) => Promise<number>,
 ): Promise<Issue> {
-  const { environment, settings } = issuing;
-  refuseIncompleteSettings(issuing);
-  const issuedOn = todayOf(issuing);
+  const { environment, settings } = context;
+  refuseIncompleteSettings(context);
+  const issuedOn = todayOf(context);
   await refuseClockBehind(tx, issuedOn);
   const now = environment.now().toISO();
   return {

@@ -1,6 +1,6 @@
 /** The paper: its margins and pages, an explicit cursor, and the few marks that everything else is made of. */
 import type { Locale } from '../locale.ts';
-import type { ArtifactType, Box, Element, ElementOptions, Ink, Link, Picture, Tag } from './ink.ts';
+import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Tag } from './canvas.ts';
 import { type Colour, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
@@ -24,8 +24,8 @@ export interface Mark {
   readonly spoken: 'first' | 'every';
 }
 
-export interface SheetOptions {
-  readonly ink: Ink;
+export interface PageLayoutOptions {
+  readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
   /** How much of the space between things is kept, from 0 to 1: what just misses one page is set closer. */
   readonly air: number;
@@ -54,7 +54,7 @@ const WATERMARK_CENTRE = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
 
-export class Sheet {
+export class PageLayout {
   readonly theme: Theme;
   readonly labels: Labels;
   readonly locale: Locale;
@@ -64,19 +64,19 @@ export class Sheet {
   /** The cursor: the top of what is drawn next. */
   y = 0;
 
-  private readonly ink: Ink;
+  private readonly canvas: Canvas;
   private readonly air: number;
   private readonly running: Running;
   private readonly paperWidth: number;
   private readonly paperHeight: number;
   private pages = 0;
 
-  constructor({ ink, size, air, running, template, locale }: SheetOptions) {
+  constructor({ canvas, size, air, running, template, locale }: PageLayoutOptions) {
     this.theme = template.theme;
     this.labels = template.labels;
     this.locale = locale;
-    this.ink = ink;
-    this.root = ink.root;
+    this.canvas = canvas;
+    this.root = canvas.root;
     this.air = air;
     this.running = running;
     [this.paperWidth, this.paperHeight] = size;
@@ -123,7 +123,7 @@ export class Sheet {
   }
 
   newPage(): void {
-    this.ink.addPage();
+    this.canvas.addPage();
     this.pages += 1;
     this.y = this.top;
     if (this.running.mark !== null) this.drawMark(this.running.mark);
@@ -133,35 +133,35 @@ export class Sheet {
   // --- Marks --------------------------------------------------------------------------------------------------------
 
   open(parent: Element, tag: Tag, options?: ElementOptions): Element {
-    return this.ink.open(parent, tag, options);
+    return this.canvas.open(parent, tag, options);
   }
 
   content(element: Element, draw: () => void): void {
-    this.ink.content(element, draw);
+    this.canvas.content(element, draw);
   }
 
   artifact(draw: () => void, type: ArtifactType = 'Layout'): void {
-    this.ink.artifact(draw, type);
+    this.canvas.artifact(draw, type);
   }
 
   link(parent: Element, box: Box, link: Link): void {
-    this.ink.link(parent, box, link);
+    this.canvas.link(parent, box, link);
   }
 
   figure(parent: Element, box: Box, picture: Picture): void {
-    this.ink.figure(parent, box, picture);
+    this.canvas.figure(parent, box, picture);
   }
 
   /** Many boxes as one shape, within a figure. */
   shape(boxes: readonly Box[], colour: Colour): void {
-    this.ink.fillAll(boxes, colour);
+    this.canvas.fillAll(boxes, colour);
   }
 
   image(bytes: Buffer, box: Box): void {
-    this.ink.image(bytes, box);
+    this.canvas.image(bytes, box);
   }
 
-  readonly measure = (run: Run): number => this.ink.measure(run);
+  readonly measure = (run: Run): number => this.canvas.measure(run);
 
   lines(text: string | readonly Run[], style: Style, width: number): Line[] {
     return wrap(typeof text === 'string' ? [{ text, style }] : text, width, this.measure);
@@ -169,7 +169,7 @@ export class Sheet {
 
   /** Text whose line begins at that height, to the right of x. */
   text(run: Run, x: number, y: number, leading = run.style.leading): void {
-    this.ink.text(run, x, y + leading / 2 + (run.style.size * CAPITALS) / 2);
+    this.canvas.text(run, x, y + leading / 2 + (run.style.size * CAPITALS) / 2);
   }
 
   /** Text that ends at x. */
@@ -182,21 +182,21 @@ export class Sheet {
     const baseline = y + leading / 2 + (largest * CAPITALS) / 2;
     let at = x;
     for (const run of runs) {
-      this.ink.text(run, at, baseline);
+      this.canvas.text(run, at, baseline);
       if (runs.length > 1) at += this.measure(run);
     }
   }
 
   rule(x: number, y: number, width: number, colour: Colour = 'rule', thickness = RULE_WIDTH): void {
-    this.artifact(() => this.ink.rule(x, y, width, colour, thickness));
+    this.artifact(() => this.canvas.rule(x, y, width, colour, thickness));
   }
 
   panel(box: Box, colour: Colour, radius = 0): void {
-    this.artifact(() => this.ink.fill(box, colour, radius));
+    this.artifact(() => this.canvas.fill(box, colour, radius));
   }
 
   frame(box: Box, radius: number): void {
-    this.artifact(() => this.ink.frame(box, 'rule', RULE_WIDTH, radius));
+    this.artifact(() => this.canvas.frame(box, 'rule', RULE_WIDTH, radius));
   }
 
   // --- What every page has --------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ export class Sheet {
     // A short word of that length would be so high that its corners leave the paper.
     const run = { text: mark.across, style: scaled(style, Math.min(fitting, WATERMARK_MOST_SIZE / style.size)) };
     this.artifact(() => {
-      this.ink.turned(WATERMARK_ANGLE, x, y, () => {
+      this.canvas.turned(WATERMARK_ANGLE, x, y, () => {
         this.text(run, x - this.measure(run) / 2, y - style.leading / 2);
       });
     }, 'Pagination');

@@ -1,6 +1,6 @@
 /** A column of paragraphs and of facts with their labels: measured before it is drawn, and broken only between lines. */
-import type { Box, Element, Tag } from './ink.ts';
-import type { Sheet } from './sheet.ts';
+import type { Box, Element, Tag } from './canvas.ts';
+import type { PageLayout } from './page-layout.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
 
@@ -56,31 +56,31 @@ function itemHeight(item: Item): number {
 
 export class Column {
   readonly width: number;
-  private readonly sheet: Sheet;
+  private readonly layout: PageLayout;
   private readonly labelWidth: number;
   private readonly items: Item[] = [];
 
-  constructor(sheet: Sheet, width: number, labelWidth = 0) {
-    this.sheet = sheet;
+  constructor(layout: PageLayout, width: number, labelWidth = 0) {
+    this.layout = layout;
     this.width = width;
     this.labelWidth = labelWidth;
   }
 
   text(text: string | readonly Run[], style: Style, { tag = 'P' as Tag, before = 0 } = {}): this {
-    const lines = this.sheet.lines(text, style, this.width);
+    const lines = this.layout.lines(text, style, this.width);
     if (lines.length > 0) this.items.push({ tag, before, lines });
     return this;
   }
 
   fact(label: string, value: readonly (readonly Run[])[], { before = 0, emphasised = false } = {}): this {
-    const { sheet, labelWidth, width } = this;
+    const { layout, labelWidth, width } = this;
     const lines = value.flatMap((runs) => {
-      const style = runs[0]?.style ?? sheet.style('body');
-      return sheet.lines(runs, style, width - labelWidth - LABEL_GAP);
+      const style = runs[0]?.style ?? layout.style('body');
+      return layout.lines(runs, style, width - labelWidth - LABEL_GAP);
     });
     if (lines.length === 0) return this;
-    const style = sheet.style('label');
-    this.items.push({ before, emphasised, label: sheet.lines(label, style, labelWidth), value: lines });
+    const style = layout.style('label');
+    this.items.push({ before, emphasised, label: layout.lines(label, style, labelWidth), value: lines });
     return this;
   }
 
@@ -102,9 +102,9 @@ export class Column {
   draw(parent: Element, x: number): void {
     let list: Element | undefined;
     for (const [index, item] of this.items.entries()) {
-      if (index > 0) this.sheet.y += item.before;
+      if (index > 0) this.layout.y += item.before;
       if ('label' in item) {
-        list ??= this.sheet.open(parent, 'L');
+        list ??= this.layout.open(parent, 'L');
         this.drawFact(list, item, x);
       } else {
         list = undefined;
@@ -115,32 +115,32 @@ export class Column {
   }
 
   private drawFigure(parent: Element, { width, figureHeight: height, says, paint }: Figure, x: number): void {
-    this.sheet.keepTogether(height);
-    const box = { x, y: this.sheet.y, width, height };
-    this.sheet.figure(parent, box, { says, draw: () => paint(box) });
-    this.sheet.y += height;
+    this.layout.keepTogether(height);
+    const box = { x, y: this.layout.y, width, height };
+    this.layout.figure(parent, box, { says, draw: () => paint(box) });
+    this.layout.y += height;
   }
 
   private drawParagraph(parent: Element, item: Paragraph, x: number): void {
-    const element = this.sheet.open(parent, item.tag);
+    const element = this.layout.open(parent, item.tag);
     this.eachPage(item, (from, to) => {
-      this.sheet.content(element, () => this.drawLines(item.lines.slice(from, to), x));
+      this.layout.content(element, () => this.drawLines(item.lines.slice(from, to), x));
     });
   }
 
   private drawFact(list: Element, item: Fact, x: number): void {
-    const { sheet } = this;
-    const entry = sheet.open(list, 'LI');
-    const label = sheet.open(entry, 'Lbl');
-    const value = sheet.open(entry, 'LBody');
+    const { layout } = this;
+    const entry = layout.open(list, 'LI');
+    const label = layout.open(entry, 'Lbl');
+    const value = layout.open(entry, 'LBody');
     if (item.emphasised) {
       const height = itemHeight(item);
-      sheet.keepTogether(height);
-      if (height <= sheet.room) {
-        const box = { x: x - PANEL_X, y: sheet.y, width: this.width + 2 * PANEL_X, height };
-        sheet.panel(box, 'panel', PANEL_Y);
+      layout.keepTogether(height);
+      if (height <= layout.room) {
+        const box = { x: x - PANEL_X, y: layout.y, width: this.width + 2 * PANEL_X, height };
+        layout.panel(box, 'panel', PANEL_Y);
       }
-      sheet.y += PANEL_Y;
+      layout.y += PANEL_Y;
     }
     this.eachPage(item, (from, to) => {
       const heights = Array.from({ length: to - from }, (_, index) => rowHeight(item, from + index));
@@ -149,45 +149,45 @@ export class Column {
         { element: value, lines: item.value.slice(from, to), at: x + this.labelWidth + LABEL_GAP },
       ];
       for (const { element, lines, at } of stretches) {
-        if (lines.length > 0) sheet.content(element, () => this.drawLevel(lines, heights, at));
+        if (lines.length > 0) layout.content(element, () => this.drawLevel(lines, heights, at));
       }
-      sheet.y += heights.reduce((total, height) => total + height, 0);
+      layout.y += heights.reduce((total, height) => total + height, 0);
     });
-    if (item.emphasised) sheet.y += PANEL_Y;
+    if (item.emphasised) layout.y += PANEL_Y;
   }
 
   /** Lines in the rhythm of the rows that they share: a label is smaller than its value and stands level with it. */
   private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
-    let y = this.sheet.y;
+    let y = this.layout.y;
     for (const [row, line] of lines.entries()) {
       const leading = heights[row] ?? line.leading;
-      this.sheet.line({ ...line, leading }, x, y);
+      this.layout.line({ ...line, leading }, x, y);
       y += leading;
     }
   }
 
   private drawLines(lines: readonly Line[], x: number): void {
     for (const line of lines) {
-      this.sheet.line(line, x, this.sheet.y);
-      this.sheet.y += line.leading;
+      this.layout.line(line, x, this.layout.y);
+      this.layout.y += line.leading;
     }
   }
 
   /** Calls `draw` for each stretch of rows that one page holds. */
   private eachPage(item: Paragraph | Fact, draw: (from: number, to: number) => void): void {
-    const { sheet } = this;
+    const { layout } = this;
     const rows = rowsOf(item);
     let from = 0;
     while (from < rows) {
       let to = from;
       let height = 0;
-      while (to < rows && height + rowHeight(item, to) <= sheet.room) {
+      while (to < rows && height + rowHeight(item, to) <= layout.room) {
         height += rowHeight(item, to);
         to += 1;
       }
       if (to > from) draw(from, to);
       from = to;
-      if (from < rows) sheet.newPage();
+      if (from < rows) layout.newPage();
     }
   }
 }
@@ -198,17 +198,17 @@ export interface Placed {
 }
 
 /** Columns side by side on one page, or one below the other where they are too high for any page. */
-export function drawBeside(parent: Element, sheet: Sheet, placed: readonly Placed[]): void {
+export function drawBeside(parent: Element, layout: PageLayout, placed: readonly Placed[]): void {
   const height = Math.max(...placed.map(({ column }) => column.height));
-  if (height > sheet.fullRoom) {
+  if (height > layout.fullRoom) {
     for (const { column, x } of placed) column.draw(parent, x);
     return;
   }
-  sheet.keepTogether(height);
-  const top = sheet.y;
+  layout.keepTogether(height);
+  const top = layout.y;
   for (const { column, x } of placed) {
-    sheet.y = top;
+    layout.y = top;
     column.draw(parent, x);
   }
-  sheet.y = top + height;
+  layout.y = top + height;
 }

@@ -2,22 +2,22 @@
 import type { Address } from '../../config/validation.ts';
 import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
-import type { DocumentFace } from '../face.ts';
 import type { Locale } from '../locale.ts';
+import type { DocumentSnapshot } from '../snapshot.ts';
 import { fill, type Labels, type Template } from './template.ts';
-import { drawable } from './text.ts';
+import { printable } from './text.ts';
 
 /** Why a document asks for money, or why not. */
 export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
-export function situationOf(face: DocumentFace): Situation {
-  if (face.document === 'credit_note') return face.purpose === 'adjustment' ? 'adjustment' : 'credit_note';
-  if (face.document === 'statement') return 'statement';
-  if (!isZero(face, face.amount_due)) return 'due';
-  return isZero(face, face.credit_applied) ? 'nothing_due' : 'covered_by_credit';
+export function situationOf(snapshot: DocumentSnapshot): Situation {
+  if (snapshot.document === 'credit_note') return snapshot.purpose === 'adjustment' ? 'adjustment' : 'credit_note';
+  if (snapshot.document === 'statement') return 'statement';
+  if (!isZero(snapshot, snapshot.amount_due)) return 'due';
+  return isZero(snapshot, snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
 }
 
-const isZero = (face: DocumentFace, amount: string): boolean => Amount.of(amount, face.currency).isZero();
+const isZero = (snapshot: DocumentSnapshot, amount: string): boolean => Amount.of(amount, snapshot.currency).isZero();
 
 export interface Headline {
   readonly label: string;
@@ -46,51 +46,51 @@ export interface Wording {
   readonly contact: string;
 }
 
-export function wordingOf(face: DocumentFace, { labels }: Template, locale: Locale): Wording {
-  const situation = situationOf(face);
-  const amount = (text: string) => Amount.of(text, face.currency);
-  const owed = amount(situation === 'due' ? face.amount_due : face.invoiceAmount);
+export function wordingOf(snapshot: DocumentSnapshot, { labels }: Template, locale: Locale): Wording {
+  const situation = situationOf(snapshot);
+  const amount = (text: string) => Amount.of(text, snapshot.currency);
+  const owed = amount(situation === 'due' ? snapshot.amount_due : snapshot.invoiceAmount);
   const values = {
     amount: locale.amount(owed),
-    credit: locale.amount(amount(face.credit_applied)),
-    credits: drawable(face.credits ?? ''),
-    currency: face.currency,
-    due_on: face.due_on === null ? '' : locale.date(face.due_on),
-    issuer: drawable(face.issuer.legal_name),
-    month: monthName(face.month),
-    number: drawable(face.number),
-    partner: drawable(face.partner.name),
-    replaces: drawable(face.replaces ?? ''),
+    credit: locale.amount(amount(snapshot.credit_applied)),
+    credits: printable(snapshot.credits ?? ''),
+    currency: snapshot.currency,
+    due_on: snapshot.due_on === null ? '' : locale.date(snapshot.due_on),
+    issuer: printable(snapshot.issuer.legal_name),
+    month: monthName(snapshot.month),
+    number: printable(snapshot.number),
+    partner: printable(snapshot.partner.name),
+    replaces: printable(snapshot.replaces ?? ''),
   };
-  const title = labels.title[face.document];
-  const reach = [face.issuer.email, face.issuer.phone].map(drawable).filter(Boolean).join(labels.or);
+  const title = labels.title[snapshot.document];
+  const reach = [snapshot.issuer.email, snapshot.issuer.phone].map(printable).filter(Boolean).join(labels.or);
   return {
     title,
     number: values.number,
-    headline: { label: headlineOf(face, situation, labels), amount: values.amount, values },
-    sentence: sentencesOf(face, situation, labels)
+    headline: { label: headlineOf(snapshot, situation, labels), amount: values.amount, values },
+    sentence: sentencesOf(snapshot, situation, labels)
       .map((sentence) => fill(sentence, values))
       .join(' '),
-    steps: stepsOf(face, situation, labels),
-    dueOn: situation === 'due' && face.due_on !== null ? values.due_on : undefined,
-    terms: situation === 'due' ? termsOf(face.terms_days, labels) : undefined,
+    steps: stepsOf(snapshot, situation, labels),
+    dueOn: situation === 'due' && snapshot.due_on !== null ? values.due_on : undefined,
+    terms: situation === 'due' ? termsOf(snapshot.terms_days, labels) : undefined,
     reach,
     contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),
   };
 }
 
-function sentencesOf(face: DocumentFace, situation: Situation, labels: Labels): string[] {
-  const missing = situation === 'due' && face.purpose === 'missing_shares';
+function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels): string[] {
+  const missing = situation === 'due' && snapshot.purpose === 'missing_shares';
   return [
     labels.sentence[missing ? 'missing_shares' : situation],
-    ...(face.replaces === null ? [] : [labels.replaces]),
+    ...(snapshot.replaces === null ? [] : [labels.replaces]),
   ];
 }
 
-function headlineOf(face: DocumentFace, situation: Situation, { headline }: Labels): string {
+function headlineOf(snapshot: DocumentSnapshot, situation: Situation, { headline }: Labels): string {
   switch (situation) {
     case 'due':
-      return face.due_on === null ? headline.due_undated : headline.due;
+      return snapshot.due_on === null ? headline.due_undated : headline.due;
     case 'credit_note':
       return headline.owed;
     case 'adjustment':
@@ -102,25 +102,25 @@ function headlineOf(face: DocumentFace, situation: Situation, { headline }: Labe
   }
 }
 
-function stepsOf(face: DocumentFace, situation: Situation, { totals }: Labels): Total[] {
-  const amount = (text: string) => Amount.of(text, face.currency);
-  const credit = amount(face.credit_applied);
+function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: Labels): Total[] {
+  const amount = (text: string) => Amount.of(text, snapshot.currency);
+  const credit = amount(snapshot.credit_applied);
   switch (situation) {
     case 'credit_note':
-      return [{ label: totals.owed, amount: amount(face.invoiceAmount) }];
+      return [{ label: totals.owed, amount: amount(snapshot.invoiceAmount) }];
     case 'adjustment':
-      return [{ label: totals.credited, amount: amount(face.invoiceAmount) }];
+      return [{ label: totals.credited, amount: amount(snapshot.invoiceAmount) }];
     case 'statement':
       return [
-        { label: totals.routed, amount: amount(face.invoiceAmount).negated() },
-        { label: totals.amount_due, amount: Amount.zero(face.currency) },
+        { label: totals.routed, amount: amount(snapshot.invoiceAmount).negated() },
+        { label: totals.amount_due, amount: Amount.zero(snapshot.currency) },
       ];
     case 'due':
     case 'nothing_due':
     case 'covered_by_credit':
       return [
         ...(credit.isZero() ? [] : [{ label: totals.credit_applied, amount: credit.negated() }]),
-        { label: totals.amount_due, amount: amount(face.amount_due) },
+        { label: totals.amount_due, amount: amount(snapshot.amount_due) },
       ];
   }
 }
@@ -137,7 +137,7 @@ export function addressLines(address: Address, { theme, countries }: Template): 
   const town = theme.postal_code_after_town.includes(country)
     ? spaced(listed(city, region), postal_code)
     : listed(spaced(postal_code, city), region);
-  return [line1, line2, town, countries[country] ?? country].map(drawable).filter(Boolean);
+  return [line1, line2, town, countries[country] ?? country].map(printable).filter(Boolean);
 }
 
 const spaced = (...parts: string[]): string => parts.filter(Boolean).join(' ');

@@ -1,10 +1,10 @@
 /** The columns of the lines table: numbers get the width that they need, policies what is left, never less than some. */
 import { Amount } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
-import type { DocumentFace, FaceLine } from '../face.ts';
-import type { Sheet } from './sheet.ts';
+import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
+import type { PageLayout } from './page-layout.ts';
 import type { Style } from './template.ts';
-import { drawable } from './text.ts';
+import { printable } from './text.ts';
 
 export const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 export type AmountName = (typeof AMOUNTS)[number];
@@ -15,35 +15,37 @@ export interface Section {
   readonly name: string;
   /** The month is earlier than the document's. */
   readonly late: boolean;
-  readonly lines: readonly FaceLine[];
+  readonly lines: readonly SnapshotLine[];
   readonly subtotal: Amounts;
 }
 
-/** A section for each month, in the order in which the face has them. */
-export function sectionsOf(face: DocumentFace): Section[] {
-  const months = [...new Set(face.lines.map((line) => line.month))];
-  return months.map((month) => sectionOf(face, month));
+/** A section for each month, in the order in which the snapshot has them. */
+export function sectionsOf(snapshot: DocumentSnapshot): Section[] {
+  const months = [...new Set(snapshot.lines.map((line) => line.month))];
+  return months.map((month) => sectionOf(snapshot, month));
 }
 
-function sectionOf(face: DocumentFace, month: Month): Section {
-  const lines = face.lines.filter((line) => line.month === month);
+function sectionOf(snapshot: DocumentSnapshot, month: Month): Section {
+  const lines = snapshot.lines.filter((line) => line.month === month);
   const sum = (name: AmountName) =>
     lines
-      .reduce((total, line) => total.plus(Amount.of(line[name], face.currency)), Amount.zero(face.currency))
+      .reduce((total, line) => total.plus(Amount.of(line[name], snapshot.currency)), Amount.zero(snapshot.currency))
       .toString();
   return {
     name: monthName(month),
-    late: month < face.month,
+    late: month < snapshot.month,
     lines,
     subtotal: { spotPrice: sum('spotPrice'), partnerCut: sum('partnerCut'), invoiceAmount: sum('invoiceAmount') },
   };
 }
 
 /** Policies by the name that a reader knows; where two share it, with what tells them apart. */
-export function policyNames(lines: readonly FaceLine[]): ReadonlyMap<string, string> {
-  const names = new Map(lines.map((line) => [line.policy_id, drawable(line.policy_name) || drawable(line.policy_id)]));
+export function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
+  const names = new Map(
+    lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),
+  );
   const isShared = (name: string) => [...names.values()].filter((other) => other === name).length > 1;
-  return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${drawable(id)})` : name]));
+  return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
 }
 
 // --- Widths ---------------------------------------------------------------------------------------------------------
@@ -79,25 +81,28 @@ export interface Columns {
   readonly numberSize: number;
 }
 
-export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readonly Section[]): Columns {
-  const labels = sheet.labels.lines;
+export function layOutColumns(layout: PageLayout, snapshot: DocumentSnapshot, sections: readonly Section[]): Columns {
+  const labels = layout.labels.lines;
   const widest = (texts: readonly string[], style: Style) =>
-    Math.max(0, ...texts.map((text) => sheet.measure({ text, style })));
-  const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], sheet.style('column')));
-  const amountRows: readonly Amounts[] = [...face.lines, ...sections.map((section) => section.subtotal), face];
-  const amountTexts = (name: AmountName) => amountRows.map((row) => sheet.locale.number(row[name]));
-  const strong = sheet.style('cell_strong');
+    Math.max(0, ...texts.map((text) => layout.measure({ text, style })));
+  const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], layout.style('column')));
+  const amountRows: readonly Amounts[] = [...snapshot.lines, ...sections.map((section) => section.subtotal), snapshot];
+  const amountTexts = (name: AmountName) => amountRows.map((row) => layout.locale.number(row[name]));
+  const strong = layout.style('cell_strong');
   const numbers = [
-    { heading: headingWidth(labels.count), texts: face.lines.map((line) => sheet.locale.number(String(line.count))) },
+    {
+      heading: headingWidth(labels.count),
+      texts: snapshot.lines.map((line) => layout.locale.number(String(line.count))),
+    },
     { heading: headingWidth(labels.spotPrice), texts: amountTexts('spotPrice') },
     { heading: headingWidth(labels.partnerCut), texts: amountTexts('partnerCut') },
-    { heading: headingWidth(labels.invoiceAmount[face.document]), texts: amountTexts('invoiceAmount') },
+    { heading: headingWidth(labels.invoiceAmount[snapshot.document]), texts: amountTexts('invoiceAmount') },
   ].map(({ heading, texts }) => ({ heading, natural: widest(texts, strong) }));
 
-  const whatWidth = Math.max(widest(Object.values(labels.kind), sheet.style('cell')), headingWidth(labels.what));
-  const widestName = widest([...policyNames(face.lines).values(), labels.policy], sheet.style('cell'));
+  const whatWidth = Math.max(widest(Object.values(labels.kind), layout.style('cell')), headingWidth(labels.what));
+  const widestName = widest([...policyNames(snapshot.lines).values(), labels.policy], layout.style('cell'));
   const leastPolicyWidth = Math.min(LEAST_POLICY_WIDTH, widestName);
-  const forNumbers = sheet.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - leastPolicyWidth;
+  const forNumbers = layout.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - leastPolicyWidth;
   const widthsAt = (size: number) =>
     numbers.map(({ heading, natural }) => Math.max(heading, (natural * size) / strong.size));
   let size = strong.size;
@@ -110,7 +115,7 @@ export function layOutColumns(sheet: Sheet, face: DocumentFace, sections: readon
   const [count = 0, ...amounts] = natural;
   const numberWidths = [count, ...amounts.map((width) => width + breath)];
   const policyWidth = forNumbers + leastPolicyWidth - sum(numberWidths);
-  const all = places(sheet.left, [policyWidth, whatWidth, ...numberWidths]);
+  const all = places(layout.left, [policyWidth, whatWidth, ...numberWidths]);
   const [policyAt, whatAt, countAt, spotPriceAt, partnerCutAt, invoiceAmountAt] = all as SixPlaces;
   return {
     policy: policyAt,

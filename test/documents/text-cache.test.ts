@@ -1,10 +1,10 @@
 /** Words that documents share: only where that cannot show in the bytes. */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { ownFont, WEIGHTS } from '../../src/documents/draw/fonts.ts';
-import { PLAIN } from '../../src/documents/draw/words.ts';
-import { drawDocument } from '../../src/documents/draw.ts';
-import { face } from '../support/faces.ts';
+import { ownFont, WEIGHTS } from '../../src/documents/pdf/fonts.ts';
+import { renderDocument } from '../../src/documents/pdf/render.ts';
+import { PLAIN } from '../../src/documents/pdf/text-cache.ts';
+import { snapshot } from '../support/snapshots.ts';
 
 const plainCharacters = Array.from({ length: 0x3000 }, (_, code) => String.fromCodePoint(code)).filter((each) =>
   PLAIN.test(each),
@@ -33,10 +33,10 @@ test('no two plain characters, nor the ligatures that two of them form, share a 
 });
 
 test('a document has the same bytes whatever was drawn before it', async () => {
-  const named = (name: string) => face({ partner: { ...face().partner, name } });
+  const named = (name: string) => snapshot({ partner: { ...snapshot().partner, name } });
   const hash = async (name: string) =>
     createHash('sha256')
-      .update(await drawDocument(named(name)))
+      .update(await renderDocument(named(name)))
       .digest('hex');
   const names = ['Office of Fine Affairs', 'O\u{fb03}ce of \u{fb01}ne Affairs', 'Nguyễn & Ελληνικά', '株式会社'];
   const first: string[] = [];

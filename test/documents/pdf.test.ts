@@ -6,28 +6,28 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getDocument, OPS, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readTemplate } from '../../src/documents/draw/template.ts';
-import { drawDocument, undrawable } from '../../src/documents/draw.ts';
-import type { DocumentFace, FaceVoid } from '../../src/documents/face.ts';
+import { renderDocument, unprintable } from '../../src/documents/pdf/render.ts';
+import { readTemplate } from '../../src/documents/pdf/template.ts';
+import type { DocumentSnapshot, VoidMark } from '../../src/documents/snapshot.ts';
 import { Amount, groupThousands } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
+import { pngLogo } from '../support/logos.ts';
 import {
   ach,
   adjustment,
   creditNote,
-  face,
   hugeAmount,
   instructions,
   internationalWire,
   issuerAddress,
   lateLines,
   line,
+  snapshot,
   statement,
   usualLines,
   wire,
   zeroInvoice,
-} from '../support/faces.ts';
-import { pngLogo } from '../support/logos.ts';
+} from '../support/snapshots.ts';
 
 // --- Reading a PDF back ---------------------------------------------------------------------------------------------
 
@@ -168,15 +168,15 @@ async function read(bytes: Buffer): Promise<Read> {
   };
 }
 
-const drawn = async (document: DocumentFace): Promise<Read> => read(await drawDocument(document));
+const drawn = async (document: DocumentSnapshot): Promise<Read> => read(await renderDocument(document));
 
 /** A text without its spaces: where a name breaks into lines is not what these tests are about. */
 const tight = (text: string): string => text.replace(/\s+/g, '');
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-const partner = face().partner;
-const issuer = face().issuer;
+const partner = snapshot().partner;
+const issuer = snapshot().issuer;
 const german = {
   line1: 'Speicherstadt 12',
   line2: '',
@@ -218,7 +218,7 @@ const hugeLines = (currency: string) =>
 
 describe('an invoice', () => {
   test('says what is due, in which currency, by when, and who owes it to whom', async () => {
-    const { text } = await drawn(face());
+    const { text } = await drawn(snapshot());
     expect(text).toContain('Invoice');
     expect(text).toContain('INV-2026-000042');
     expect(text).toContain('Amount due USD 19,907.85, by December 1, 2026');
@@ -229,7 +229,7 @@ describe('an invoice', () => {
 
   test('names its issuer and its partner with everything that accounting asks for', async () => {
     const { text } = await drawn(
-      face({
+      snapshot({
         partner: {
           ...partner,
           tax_id: 'CA 123456789 RT0001',
@@ -265,7 +265,7 @@ describe('an invoice', () => {
   });
 
   test('shows every line, and totals that add up to what is due', async () => {
-    const document = face({ lines: [...usualLines, ...lateLines], credit_applied: '1250.00' });
+    const document = snapshot({ lines: [...usualLines, ...lateLines], credit_applied: '1250.00' });
     const { text } = await drawn(document);
     for (const each of document.lines) {
       for (const amount of [each.spotPrice, each.partnerCut, each.invoiceAmount]) {
@@ -282,14 +282,14 @@ describe('an invoice', () => {
   });
 
   test('has a section only for months that differ from its own', async () => {
-    const { text } = await drawn(face());
+    const { text } = await drawn(snapshot());
     expect(text).not.toContain('Recorded late');
     expect(text).not.toContain('Subtotal');
   });
 
   test('tells apart two policies that share a name', async () => {
     const first = line('Ticket Protection', 'quote_accepted', 1, '1.00', '0.30');
-    const { text } = await drawn(face({ lines: [first, { ...first, policy_id: 'tp-2027' }] }));
+    const { text } = await drawn(snapshot({ lines: [first, { ...first, policy_id: 'tp-2027' }] }));
     expect(text).toContain('Ticket Protection (ticket-protection)');
     expect(text).toContain('Ticket Protection (tp-2027)');
   });
@@ -299,11 +299,11 @@ describe('an invoice', () => {
     [1, '1 day'],
     [45, '45 days'],
   ])('states terms of %i days as «%s»', async (terms_days, words) => {
-    expect((await drawn(face({ terms_days }))).text).toContain(words);
+    expect((await drawn(snapshot({ terms_days }))).text).toContain(words);
   });
 
   test('of zero says that nothing is due and asks for no payment', async () => {
-    const { text, pages } = await drawn(zeroInvoice({ instructions, payment_link: face().payment_link }));
+    const { text, pages } = await drawn(zeroInvoice({ instructions, payment_link: snapshot().payment_link }));
     expect(text).toContain('Nothing is due');
     expect(text).toContain('owes Fairweather Protection, Inc. nothing for October 2026. No payment is needed.');
     expect(text).toMatch(/Amount due\s*USD 0\.00/);
@@ -313,7 +313,7 @@ describe('an invoice', () => {
   });
 
   test('that credit covers in full says so', async () => {
-    const { text } = await drawn(face({ credit_applied: '19907.85' }));
+    const { text } = await drawn(snapshot({ credit_applied: '19907.85' }));
     expect(text).toContain('Nothing is due');
     expect(tight(text)).toContain(tight('USD 19,907.85 of credit covers this invoice in full'));
   });
@@ -367,7 +367,7 @@ describe('an adjustment', () => {
 });
 
 describe('a replacement', () => {
-  test.each([face, creditNote, statement])('names the void document that it replaces', async (make) => {
+  test.each([snapshot, creditNote, statement])('names the void document that it replaces', async (make) => {
     const { text } = await drawn(make({ replaces: 'INV-2026-000040' }));
     expect(text).toMatch(/Replaces\s*INV-2026-000040/);
     expect(tight(text)).toContain(tight('It replaces INV-2026-000040, which is void.'));
@@ -375,7 +375,7 @@ describe('a replacement', () => {
 });
 
 test('an invoice for missing shares says what it is for', async () => {
-  const { text } = await drawn(face({ purpose: 'missing_shares' }));
+  const { text } = await drawn(snapshot({ purpose: 'missing_shares' }));
   expect(tight(text)).toContain(
     tight('for October 2026: our share of payments that the processor did not route to us.'),
   );
@@ -383,19 +383,19 @@ test('an invoice for missing shares says what it is for', async () => {
 
 test('the last seal stands at the end, in full', async () => {
   const root = '9f2c4e1ab8d07e65c3f1a2b4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708';
-  const { text } = await drawn(face({ seal: { month: '2026-09' as Month, root } }));
+  const { text } = await drawn(snapshot({ seal: { month: '2026-09' as Month, root } }));
   expect(text).toContain(`The ledger is sealed up to September 2026, SHA-256: ${root}`);
-  expect((await drawn(face())).text).not.toContain('sealed');
+  expect((await drawn(snapshot())).text).not.toContain('sealed');
 });
 
 describe('a void copy', () => {
   const voided = { on: '2026-11-12', reason: 'Billed to the wrong entity', replacedBy: 'INV-2026-000050' };
-  const drawnVoid = async (document: DocumentFace, facts: FaceVoid = voided) =>
-    read(await drawDocument(document, { void: facts }));
+  const drawnVoid = async (document: DocumentSnapshot, facts: VoidMark = voided) =>
+    read(await renderDocument(document, { void: facts }));
 
   test('says on every page, aloud and across, that it is void', async () => {
     for (const sandbox of [false, true]) {
-      const { pages, info } = await drawnVoid(face({ lines: manyLines, sandbox }));
+      const { pages, info } = await drawnVoid(snapshot({ lines: manyLines, sandbox }));
       expect(pages.length).toBeGreaterThan(2);
       for (const page of pages) {
         const banner = `VOID SINCE November 12, 2026${sandbox ? ' · SANDBOX · NOT A REAL INVOICE' : ''}`;
@@ -409,7 +409,7 @@ describe('a void copy', () => {
   });
 
   test('says since when, why, and what replaces it, above what it said', async () => {
-    const { text } = await drawnVoid(face());
+    const { text } = await drawnVoid(snapshot());
     expect(text).toContain('This invoice is void. Do not pay it.');
     expect(text).toContain(
       'Voided on November 12, 2026. INV-2026-000050 replaces it. Reason: Billed to the wrong entity',
@@ -419,7 +419,7 @@ describe('a void copy', () => {
   });
 
   test('offers no way to pay', async () => {
-    const { text, pages } = await drawnVoid(face());
+    const { text, pages } = await drawnVoid(snapshot());
     expect(text).not.toContain('How to pay');
     expect(text).not.toContain(ach.account_number);
     expect(pages.flatMap((page) => page.links)).toEqual([]);
@@ -433,7 +433,7 @@ describe('a void copy', () => {
   });
 
   test('of a document that version 1 drew is drawn by version 1', async () => {
-    const { text } = await read(await drawDocument(face(), { version: 1, void: voided }));
+    const { text } = await read(await renderDocument(snapshot(), { version: 1, void: voided }));
     expect(text).toContain('VOID SINCE 12 November 2026');
     expect(text).toContain('by 1 December 2026');
   });
@@ -456,7 +456,7 @@ describe('a statement', () => {
 
 describe('how to pay', () => {
   test('offers the link first, then ACH, then wire, each in full', async () => {
-    const { text } = await drawn(face());
+    const { text } = await drawn(snapshot());
     const order = ['How to pay', 'Pay online', 'ACH transfer', 'Wire transfer'].map((words) => text.indexOf(words));
     expect(order.every((at) => at > 0)).toBe(true);
     expect(order).toEqual([...order].sort((a, b) => a - b));
@@ -475,13 +475,13 @@ describe('how to pay', () => {
   });
 
   test('prints the payment reference beside each bank account', async () => {
-    const { text } = await drawn(face());
+    const { text } = await drawn(snapshot());
     expect(tight(text).match(/PaymentreferenceINV-2026-000042/g)).toHaveLength(2);
   });
 
   test('prints the link in full and makes it clickable', async () => {
-    const { text, pages } = await drawn(face());
-    const link = face().payment_link as string;
+    const { text, pages } = await drawn(snapshot());
+    const link = snapshot().payment_link as string;
     expect(text).toContain(link);
     expect(new Set(pages.flatMap((page) => page.links))).toEqual(new Set([link]));
   });
@@ -492,13 +492,15 @@ describe('how to pay', () => {
       const long = `https://pay.example/i/${'a1'.repeat(300)}`.padEnd(666, '-');
       // As it comes from a fax or a copier; and what has most squares, from a printer too.
       for (const [link, resolution] of [
-        [face().payment_link as string, '150'],
+        [snapshot().payment_link as string, '150'],
         ['https://x.example/1', '150'],
         ['https://zürich.example/ü', '150'],
         [long, '150'],
         [long, '300'],
       ] as const) {
-        expect(scanned(await drawDocument(face({ payment_link: link })), resolution)).toEqual([new URL(link).href]);
+        expect(scanned(await renderDocument(snapshot({ payment_link: link })), resolution)).toEqual([
+          new URL(link).href,
+        ]);
       }
     },
     120_000,
@@ -506,7 +508,7 @@ describe('how to pay', () => {
 
   test('prints no code where there is nothing to open or the link is too long for one', async () => {
     for (const link of ['javascript:alert(1)', `https://x.example/${'a'.repeat(660)}`]) {
-      const { text, pages } = await drawn(face({ payment_link: link }));
+      const { text, pages } = await drawn(snapshot({ payment_link: link }));
       expect(text).not.toContain('Scan the code');
       expect(pages.flatMap((page) => page.roles)).not.toContain('Figure');
       expectWithinMargins(pages);
@@ -514,13 +516,13 @@ describe('how to pay', () => {
   });
 
   test('never makes anything but a web address clickable', async () => {
-    const { text, pages } = await drawn(face({ payment_link: 'javascript:alert(1)' }));
+    const { text, pages } = await drawn(snapshot({ payment_link: 'javascript:alert(1)' }));
     expect(text).toContain('javascript:alert(1)');
     expect(pages.flatMap((page) => page.links)).toEqual([]);
   });
 
   test('groups an IBAN in fours and names the intermediary bank', async () => {
-    const { text } = await drawn(face({ currency: 'EUR', instructions: { wire: internationalWire } }));
+    const { text } = await drawn(snapshot({ currency: 'EUR', instructions: { wire: internationalWire } }));
     expect(text).toContain('DE89 3704 0044 0532 0130 00');
     expect(tight(text)).toContain(tight('Bank Hanseatische Handelsbank AG Neuer Wall 10, 20354 Hamburg, Germany'));
     expect(tight(text)).toContain(tight('Intermediary bank Correspondent Bank of New York 225 Liberty Street'));
@@ -530,15 +532,15 @@ describe('how to pay', () => {
 
   test('warns when the bank details have changed, and only then', async () => {
     const warning = 'Our bank details have changed since your last invoice.';
-    const changed = await drawn(face({ instructions_changed: true }));
+    const changed = await drawn(snapshot({ instructions_changed: true }));
     expect(changed.text).toContain(warning);
     expect(tight(changed.text)).toContain(tight('confirm them by calling us on a phone number that you already know'));
     expect(changed.text.indexOf(warning)).toBeLessThan(changed.text.indexOf('ACH transfer'));
-    expect((await drawn(face())).text).not.toContain(warning);
+    expect((await drawn(snapshot())).text).not.toContain(warning);
   });
 
   test('without a link or instructions asks the partner to ask', async () => {
-    const { text } = await drawn(face({ payment_link: null, instructions: null }));
+    const { text } = await drawn(snapshot({ payment_link: null, instructions: null }));
     expect(text).toContain('Please ask us how to pay: billing@fairweather.example or +1 617 555 0142.');
   });
 });
@@ -558,7 +560,7 @@ describe('names', () => {
     'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft-'.repeat(2).slice(0, 130),
   ])('come out as they are: %s', async (name) => {
     const { text, pages } = await drawn(
-      face({ partner: { ...partner, name }, lines: [line(name, 'quote_accepted', 1, '10.00', '3.00')] }),
+      snapshot({ partner: { ...partner, name }, lines: [line(name, 'quote_accepted', 1, '10.00', '3.00')] }),
     );
     // In the sentence, in the address and in the table.
     expect(tight(text).split(tight(name)).length - 1).toBeGreaterThanOrEqual(3);
@@ -567,13 +569,13 @@ describe('names', () => {
   });
 
   test('written with separate marks come out in their composed form', async () => {
-    const { text } = await drawn(face({ partner: { ...partner, name: 'Nguyễn Trãi'.normalize('NFD') } }));
+    const { text } = await drawn(snapshot({ partner: { ...partner, name: 'Nguyễn Trãi'.normalize('NFD') } }));
     expect(text).toContain('Nguyễn Trãi'.normalize('NFC'));
   });
 
   test('in scripts that the fonts lack show their code points, never empty boxes', async () => {
     const name = 'Tokyo 株式会社 עִברית مرحبا 👨‍👩‍👧 Ltd';
-    const { text } = await drawn(face({ partner: { ...partner, name } }));
+    const { text } = await drawn(snapshot({ partner: { ...partner, name } }));
     for (const shown of [
       'Tokyo [U+682A U+5F0F U+4F1A U+793E]',
       '[U+05E2 U+05B4 U+05D1 U+05E8 U+05D9 U+05EA]',
@@ -587,13 +589,13 @@ describe('names', () => {
 
   test('lose line breaks, control characters and bidi controls', async () => {
     const name = 'Harbour\r\nLights\u0000\t\u202eTick\u200beting\u2066\u00ad';
-    expect((await drawn(face({ partner: { ...partner, name } }))).text).toContain('Harbour Lights Ticketing');
+    expect((await drawn(snapshot({ partner: { ...partner, name } }))).text).toContain('Harbour Lights Ticketing');
   });
 
-  test('of hundreds of undrawable characters flow over pages and are never cut off', async () => {
+  test('of hundreds of unprintable characters flow over pages and are never cut off', async () => {
     const long = '字'.repeat(200);
     const { pages, text } = await drawn(
-      face({
+      snapshot({
         issuer: { ...issuer, legal_name: long, address: { ...german, line1: long } },
         partner: { ...partner, name: long, address: { ...german, line1: long, line2: long, city: long } },
         lines: [line(long, 'quote_accepted', 4, '180.00', '54.00')],
@@ -608,17 +610,17 @@ describe('names', () => {
   });
 });
 
-describe('undrawable', () => {
+describe('unprintable', () => {
   test('lists each character that the fonts lack once, in order', () => {
-    expect(undrawable('株式株 é 👍🏽')).toEqual(['株', '式', '👍', '🏽']);
+    expect(unprintable('株式株 é 👍🏽')).toEqual(['株', '式', '👍', '🏽']);
   });
 
   test('finds nothing wrong with Latin, Greek, Cyrillic and Vietnamese, or with what is stripped anyway', () => {
-    expect(undrawable('Zażółć Ελληνικά Партнёры Nguyễn — «€£₫» \r\n\u202e\u00a0')).toEqual([]);
+    expect(unprintable('Zażółć Ελληνικά Партнёры Nguyễn — «€£₫» \r\n\u202e\u00a0')).toEqual([]);
   });
 
   test('finds broken text', () => {
-    expect(undrawable('a\ud800\ufffd')).toEqual(['\ud800', '\ufffd']);
+    expect(unprintable('a\ud800\ufffd')).toEqual(['\ud800', '\ufffd']);
   });
 
   test('finds nothing in the labels and country names of the template', () => {
@@ -627,7 +629,7 @@ describe('undrawable', () => {
     const { labels, countries } = readTemplate();
     const inspected = [...texts(labels), ...texts(countries)];
     expect(inspected.length).toBeGreaterThan(300);
-    expect(inspected.flatMap(undrawable)).toEqual([]);
+    expect(inspected.flatMap(unprintable)).toEqual([]);
   });
 });
 
@@ -635,14 +637,14 @@ describe('a logo', () => {
   test('stands above the issuer’s name, which a reader by ear gets for it', async () => {
     for (const colour of [2, 6] as const) {
       const logo = pngLogo({ colour });
-      const { text, pages, images } = await drawn(face({ issuer: { ...issuer, logo } }));
+      const { text, pages, images } = await drawn(snapshot({ issuer: { ...issuer, logo } }));
       expect(text).toContain('Fairweather Protection, Inc.');
       expect(pages[0]?.alts).toContain('Fairweather Protection, Inc.');
       expect(images).toEqual([{ width: 240, height: 60 }]);
       expect(pages).toHaveLength(1);
       expectWithinMargins(pages);
     }
-    expect((await drawn(face())).images).toEqual([]);
+    expect((await drawn(snapshot())).images).toEqual([]);
   });
 
   test('of any shape leaves room for the rest', async () => {
@@ -651,7 +653,7 @@ describe('a logo', () => {
       [100, 1900],
       [16, 16],
     ] as const) {
-      const { pages } = await drawn(face({ issuer: { ...issuer, logo: pngLogo({ width, height }) } }));
+      const { pages } = await drawn(snapshot({ issuer: { ...issuer, logo: pngLogo({ width, height }) } }));
       expect(pages).toHaveLength(1);
       expectNoOverlap(pages);
     }
@@ -668,7 +670,7 @@ describe('amounts', () => {
     const lines = usualLines.map((each) => ({ ...each }));
     const address = { ...german, country };
     const { text, pages } = await drawn(
-      face({ currency: 'EUR', lines, partner: { ...partner, address }, instructions: { wire: internationalWire } }),
+      snapshot({ currency: 'EUR', lines, partner: { ...partner, address }, instructions: { wire: internationalWire } }),
     );
     // A narrow space that nothing breaks comes out of a PDF as one space or another.
     const spaced = text.replace(/[\u00a0\u202f]/g, ' ');
@@ -683,7 +685,7 @@ describe('amounts', () => {
     ['CLF', '1854.1255', 'CLF 1,854.1255'],
   ])('in %s have that currency’s digits and its code', async (currency, amount, shown) => {
     const lines = [line('Ticket Protection', 'quote_accepted', 412, amount, '0', { currency })];
-    const { text } = await drawn(face({ currency, lines, instructions: { wire: internationalWire } }));
+    const { text } = await drawn(snapshot({ currency, lines, instructions: { wire: internationalWire } }));
     expect(text).toContain(`Amount due ${shown}, by December 1, 2026`);
     expect(text).toContain(`All amounts in ${currency}`);
   });
@@ -692,7 +694,7 @@ describe('amounts', () => {
     'as large as billions of billions fit their columns in %s',
     async (currency) => {
       for (const address of [issuerAddress, german]) {
-        const document = face({ currency, lines: hugeLines(currency), issuer: { ...issuer, address } });
+        const document = snapshot({ currency, lines: hugeLines(currency), issuer: { ...issuer, address } });
         const { pages, text } = await drawn(document);
         for (const each of document.lines) expect(text).toContain(groupThousands(each.spotPrice));
         // In one piece: the amounts leave the policy's column wide enough to be read.
@@ -709,7 +711,7 @@ describe('amounts', () => {
     const lines = eightLines.map(({ policy_name, kind }) =>
       line(policy_name, kind, 1, kind === 'reversal' ? `-${largest}` : largest, '0', { currency: 'CLF' }),
     );
-    const { pages, text } = await drawn(face({ currency: 'CLF', lines }));
+    const { pages, text } = await drawn(snapshot({ currency: 'CLF', lines }));
     expect(text).toContain('-999,999,999,999,999.9999');
     expect(text).toMatch(/Amount due\s*CLF 1,999,999,999,999,999\.9998/);
     expectWithinMargins(pages);
@@ -717,7 +719,7 @@ describe('amounts', () => {
   });
 
   test('of one column end at one edge', async () => {
-    const { pages } = await drawn(face());
+    const { pages } = await drawn(snapshot());
     const ends = (pages[0]?.words ?? [])
       .filter((word) => /^-?[\d,]+\.\d\d$/.test(word.text))
       .map((word) => (word.x + word.width).toFixed(1));
@@ -766,7 +768,7 @@ describe('pages', () => {
   ] as const)('of a usual invoice are one, on %s as its issuer’s country prints', async (_, address, size) => {
     for (const sandbox of [false, true]) {
       const { pages } = await drawn(
-        face({
+        snapshot({
           sandbox,
           lines: eightLines,
           issuer: { ...issuer, address },
@@ -783,7 +785,7 @@ describe('pages', () => {
   });
 
   test('of a long invoice are numbered and say which invoice they continue', async () => {
-    const { pages, text } = await drawn(face({ lines: manyLines }));
+    const { pages, text } = await drawn(snapshot({ lines: manyLines }));
     expect(pages.length).toBeGreaterThan(2);
     for (const [index, page] of pages.entries()) {
       expect(page.text).toContain(`Page ${index + 1} of ${pages.length}`);
@@ -803,7 +805,7 @@ describe('pages', () => {
   test('never carry totals without a line above them', async () => {
     // Around the counts at which totals go to the next page.
     for (let count = 14; count <= 34; count += 1) {
-      const { pages } = await drawn(face({ lines: manyLines.slice(0, count) }));
+      const { pages } = await drawn(snapshot({ lines: manyLines.slice(0, count) }));
       const page = pages.find(({ text }) => /Total\s*[\d,]+\.\d\d/.test(text));
       expect(page?.text).toContain(manyLines[count - 1]?.policy_name);
     }
@@ -812,7 +814,7 @@ describe('pages', () => {
   test('never carry totals without the subtotal and the line above them', async () => {
     const late = (count: number) => [...manyLines.slice(0, count), ...manyLines.slice(90, 93)];
     for (let count = 8; count <= 30; count += 1) {
-      const { pages } = await drawn(face({ lines: late(count) }));
+      const { pages } = await drawn(snapshot({ lines: late(count) }));
       const page = pages.find(({ text }) => /\nTotal\s*[\d,]+\.\d\d/.test(text));
       expect(page?.text).toContain('Subtotal for August 2026');
       expect(page?.text).toContain('Policy 093 Cover');
@@ -821,7 +823,7 @@ describe('pages', () => {
 
   test('never split how to pay', async () => {
     for (let count = 2; count <= 20; count += 3) {
-      const { pages } = await drawn(face({ lines: manyLines.slice(0, count), instructions_changed: true }));
+      const { pages } = await drawn(snapshot({ lines: manyLines.slice(0, count), instructions_changed: true }));
       const page = pages.find(({ text }) => text.includes('How to pay'));
       for (const words of ['have changed', 'Pay online', 'ACH transfer', wire.bic as string]) {
         expect(page?.text).toContain(words);
@@ -832,7 +834,7 @@ describe('pages', () => {
 
 describe('a sandbox document', () => {
   test.each([
-    ['invoice', face, 'SANDBOX · NOT A REAL INVOICE'],
+    ['invoice', snapshot, 'SANDBOX · NOT A REAL INVOICE'],
     ['credit note', creditNote, 'SANDBOX · NOT A REAL CREDIT NOTE'],
     ['statement', statement, 'SANDBOX · NOT A REAL STATEMENT'],
   ] as const)('(%s) says so on every page, in a banner and across the page', async (_, make, mark) => {
@@ -846,7 +848,7 @@ describe('a sandbox document', () => {
   });
 
   test('is told apart from a real one, which carries no such word', async () => {
-    const { pages, text } = await drawn(face({ lines: manyLines }));
+    const { pages, text } = await drawn(snapshot({ lines: manyLines }));
     expect(text.toUpperCase()).not.toContain('SANDBOX');
     expect(pages.flatMap((page) => page.words.filter((word) => word.askew))).toEqual([]);
   });
@@ -855,19 +857,19 @@ describe('a sandbox document', () => {
 // --- The file -------------------------------------------------------------------------------------------------------
 
 describe('the file', () => {
-  const every: ReadonlyArray<readonly [string, DocumentFace]> = [
-    ['usual invoice', face()],
-    ['long sandbox invoice', face({ lines: manyLines, sandbox: true })],
+  const every: ReadonlyArray<readonly [string, DocumentSnapshot]> = [
+    ['usual invoice', snapshot()],
+    ['long sandbox invoice', snapshot({ lines: manyLines, sandbox: true })],
     ['credit note', creditNote()],
     ['statement', statement()],
     ['adjustment', adjustment()],
-    ['invoice with a logo', face({ issuer: { ...issuer, logo: pngLogo() } })],
-    ['invoice of a partner with a difficult name', face({ partner: { ...partner, name: '<b>&</b> 株 Nguyễn' } })],
+    ['invoice with a logo', snapshot({ issuer: { ...issuer, logo: pngLogo() } })],
+    ['invoice of a partner with a difficult name', snapshot({ partner: { ...partner, name: '<b>&</b> 株 Nguyễn' } })],
   ];
 
   test('has a title, a language, an author, and the date of issue whatever the time zone', async () => {
     const { info, creator, tagged, showsTitle } = await drawn(
-      face({ issuer: { ...issuer, legal_name: '<Fair> & Weather «Ltd»' } }),
+      snapshot({ issuer: { ...issuer, legal_name: '<Fair> & Weather «Ltd»' } }),
     );
     expect(info).toMatchObject({
       Title: 'Invoice INV-2026-000042',
@@ -882,7 +884,7 @@ describe('the file', () => {
   });
 
   test('is tagged: headings, lists, a table with headers, links', async () => {
-    const { pages } = await drawn(face({ lines: [...usualLines, ...lateLines], instructions_changed: true }));
+    const { pages } = await drawn(snapshot({ lines: [...usualLines, ...lateLines], instructions_changed: true }));
     const roles = pages.flatMap((page) => page.roles);
     const count = (role: string) => roles.filter((each) => each === role).length;
     expect(count('H1')).toBe(1);
@@ -897,7 +899,7 @@ describe('the file', () => {
   });
 
   test('has as many cells in each row of the table as it has columns', async () => {
-    const { pages } = await drawn(face({ lines: [...usualLines, ...lateLines], credit_applied: '5.00' }));
+    const { pages } = await drawn(snapshot({ lines: [...usualLines, ...lateLines], credit_applied: '5.00' }));
     const cells = pages
       .flatMap((page) => page.roles)
       .join(' ')
@@ -912,7 +914,7 @@ describe('the file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'draw-'));
     try {
       const file = join(folder, 'document.pdf');
-      writeFileSync(file, await drawDocument(document));
+      writeFileSync(file, await renderDocument(document));
       const { status, stdout, stderr } = spawnSync('qpdf', ['--check', file], { encoding: 'utf8' });
       expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
     } finally {
@@ -922,7 +924,7 @@ describe('the file', () => {
 
   test.skipIf(!has('pdfinfo')).each(every)('has a structure that poppler reads: %s', async (_, document) => {
     const { stdout, stderr } = spawnSync('pdfinfo', ['-struct-text', '-'], {
-      input: await drawDocument(document),
+      input: await renderDocument(document),
       encoding: 'utf8',
     });
     expect(stderr).toBe('');
@@ -931,7 +933,7 @@ describe('the file', () => {
   });
 
   test.skipIf(!has('pdffonts'))('embeds subsets of its two fonts, with their characters', async () => {
-    const listed = execFileSync('pdffonts', ['-'], { input: await drawDocument(face()), encoding: 'utf8' });
+    const listed = execFileSync('pdffonts', ['-'], { input: await renderDocument(snapshot()), encoding: 'utf8' });
     const fonts = listed.trim().split('\n').slice(2);
     expect(fonts).toHaveLength(2);
     for (const font of fonts) expect(font).toMatch(/NotoSans-(Regular|Bold)\s+CID TrueType\s+Identity-H\s+yes yes yes/);
@@ -940,50 +942,52 @@ describe('the file', () => {
 
 // --- The same bytes -------------------------------------------------------------------------------------------------
 
-describe('the same face', () => {
-  const faces: readonly DocumentFace[] = [
-    face(),
+describe('the same snapshot', () => {
+  const snapshots: readonly DocumentSnapshot[] = [
+    snapshot(),
     // A composed letter, then a part of it: a font that remembered would not know what the part stands for.
-    face({ partner: { ...partner, name: 'Žofie' } }),
-    face({ partner: { ...partner, name: 'Zofie' } }),
-    face({ lines: manyLines, sandbox: true }),
+    snapshot({ partner: { ...partner, name: 'Žofie' } }),
+    snapshot({ partner: { ...partner, name: 'Zofie' } }),
+    snapshot({ lines: manyLines, sandbox: true }),
     creditNote(),
     statement(),
     adjustment(),
-    face({ issuer: { ...issuer, logo: pngLogo() }, seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) } }),
-    face({ partner: { ...partner, address: { ...german, country: 'IN' } }, replaces: 'INV-2026-000040' }),
-    face({ currency: 'KWD', lines: hugeLines('KWD'), instructions: { wire: internationalWire } }),
+    snapshot({ issuer: { ...issuer, logo: pngLogo() }, seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) } }),
+    snapshot({ partner: { ...partner, address: { ...german, country: 'IN' } }, replaces: 'INV-2026-000040' }),
+    snapshot({ currency: 'KWD', lines: hugeLines('KWD'), instructions: { wire: internationalWire } }),
   ];
   const first: string[] = [];
 
   beforeAll(async () => {
-    for (const each of faces) first.push(sha256(await drawDocument(each)));
+    for (const each of snapshots) first.push(sha256(await renderDocument(each)));
   });
 
   test('gives the same bytes again, after other documents and in another order', async () => {
     const again: string[] = [];
-    for (const each of [...faces].reverse()) again.unshift(sha256(await drawDocument(each)));
+    for (const each of [...snapshots].reverse()) again.unshift(sha256(await renderDocument(each)));
     expect(again).toEqual(first);
-    expect(new Set(first).size).toBe(faces.length);
+    expect(new Set(first).size).toBe(snapshots.length);
   });
 
   test('gives the same bytes while other documents are drawn', async () => {
-    const together = await Promise.all([...faces, ...faces].map(async (each) => sha256(await drawDocument(each))));
+    const together = await Promise.all(
+      [...snapshots, ...snapshots].map(async (each) => sha256(await renderDocument(each))),
+    );
     expect(together).toEqual([...first, ...first]);
   });
 
   test('gives words that can be copied, whatever was drawn before', async () => {
     for (const name of ['Ķirsis Ŵind', 'Kirsis Wind', 'office affluent']) {
-      const { text } = await drawn(face({ partner: { ...partner, name } }));
+      const { text } = await drawn(snapshot({ partner: { ...partner, name } }));
       expect(text.split(name).length - 1).toBe(2);
     }
   });
 
   test('differs by its number alone in its identifier too', async () => {
-    const id = async (document: DocumentFace) =>
-      /\/ID \[<(\w+)>/.exec((await drawDocument(document)).toString('latin1'))?.[1];
-    expect(await id(face())).toBe(await id(face()));
-    expect(await id(face())).not.toBe(await id(face({ number: 'INV-2026-000043' })));
+    const id = async (document: DocumentSnapshot) =>
+      /\/ID \[<(\w+)>/.exec((await renderDocument(document)).toString('latin1'))?.[1];
+    expect(await id(snapshot())).toBe(await id(snapshot()));
+    expect(await id(snapshot())).not.toBe(await id(snapshot({ number: 'INV-2026-000043' })));
   });
 
   describe('compiled, in another process', () => {
@@ -997,7 +1001,7 @@ describe('the same face', () => {
         JSON.stringify({
           extends: resolve('tsconfig.json'),
           compilerOptions: { rootDir: resolve('.'), outDir: folder, sourceMap: false, noCheck: true },
-          include: [resolve('src/documents/draw.ts'), resolve('src/documents/draw/*.d.ts')],
+          include: [resolve('src/documents/pdf/render.ts'), resolve('src/documents/pdf/*.d.ts')],
         }),
       );
       execFileSync(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', folder]);
@@ -1005,9 +1009,9 @@ describe('the same face', () => {
         join(folder, 'child.js'),
         `import { createHash } from 'node:crypto';
          import { readFileSync } from 'node:fs';
-         import { drawDocument } from './src/documents/draw.js';
-         for (const face of JSON.parse(readFileSync(0, 'utf8'))) {
-           console.log(createHash('sha256').update(await drawDocument(face)).digest('hex'));
+         import { renderDocument } from './src/documents/pdf/render.js';
+         for (const snapshot of JSON.parse(readFileSync(0, 'utf8'))) {
+           console.log(createHash('sha256').update(await renderDocument(snapshot)).digest('hex'));
          }`,
       );
     }, 60_000);
@@ -1022,7 +1026,7 @@ describe('the same face', () => {
       (TZ, LANG, order) => {
         const inOrder = <T>(each: readonly T[]) => (order === 'backwards' ? [...each].reverse() : [...each]);
         const output = execFileSync(process.execPath, [join(folder, 'child.js')], {
-          input: JSON.stringify(inOrder(faces)),
+          input: JSON.stringify(inOrder(snapshots)),
           encoding: 'utf8',
           env: { TZ, LANG, LC_ALL: LANG },
         });

@@ -3,7 +3,7 @@ import PDFDocument from 'pdfkit';
 import type { Weight } from './fonts.ts';
 import type { Colour, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
-import { openFont } from './words.ts';
+import { openFont } from './text-cache.ts';
 
 /** A structure element; a trial has none. */
 export type Element = PDFKit.PDFStructureElement | undefined;
@@ -57,7 +57,7 @@ export interface Link {
   readonly draw: () => void;
 }
 
-export interface Ink {
+export interface Canvas {
   readonly root: Element;
   measure(run: Run): number;
   addPage(): void;
@@ -81,11 +81,11 @@ export interface Ink {
 }
 
 /** Takes the same steps and leaves no trace: for finding out how many pages a layout needs. */
-export class TrialInk implements Ink {
+export class MeasuringCanvas implements Canvas {
   readonly root = undefined;
-  private readonly measuredBy: Ink;
+  private readonly measuredBy: Canvas;
 
-  constructor(measuredBy: Ink) {
+  constructor(measuredBy: Canvas) {
     this.measuredBy = measuredBy;
   }
 
@@ -132,7 +132,7 @@ export interface PdfOptions {
   readonly colours: Theme['colours'];
 }
 
-export class PdfInk implements Ink {
+export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;
   private readonly document: PDFKit.PDFDocument;
   private readonly colours: Theme['colours'];

@@ -8,13 +8,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DRAWING_VERSION, DRAWING_VERSIONS, drawDocument } from '../../src/documents/draw.ts';
-import type { DocumentFace } from '../../src/documents/face.ts';
+import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from '../../src/documents/pdf/render.ts';
+import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import type { Month } from '../../src/month.ts';
 import {
   adjustment,
   creditNote,
-  face,
+  snapshot,
   instructions,
   internationalWire,
   lateLines,
@@ -22,13 +22,13 @@ import {
   statement,
   usualLines,
   zeroInvoice,
-} from '../support/faces.ts';
+} from '../support/snapshots.ts';
 import { pngLogo } from '../support/logos.ts';
 import { contentHash } from '../support/pdf-content.ts';
 
-const FILE = join(import.meta.dirname, 'drawings.json');
+const FILE = join(import.meta.dirname, 'pdfs.json');
 
-const { partner, issuer } = face();
+const { partner, issuer } = snapshot();
 const hamburg = { line1: 'Speicherstadt 12', line2: '', city: 'Hamburg', region: '', postal_code: '20457', country: 'DE' };
 const manyLines = Array.from({ length: 120 }, (_, index) =>
   line(`Policy ${index + 1}`, 'quote_accepted', index + 1, `${100 + index}.25`, '20.10', {
@@ -37,73 +37,73 @@ const manyLines = Array.from({ length: 120 }, (_, index) =>
 );
 
 /** Documents as version 1 issued them. */
-const EARLY: Readonly<Record<string, DocumentFace>> = {
-  usual: face(),
-  'late rows, credit and changed instructions': face({
+const EARLY: Readonly<Record<string, DocumentSnapshot>> = {
+  usual: snapshot(),
+  'late rows, credit and changed instructions': snapshot({
     lines: [...usualLines, ...lateLines],
     credit_applied: '1250.00',
     instructions_changed: true,
     sandbox: true,
   }),
-  'several pages': face({ lines: manyLines }),
+  'several pages': snapshot({ lines: manyLines }),
   'credit note': creditNote(),
   statement: statement(),
   'nothing due': zeroInvoice(),
-  'covered by credit': face({ credit_applied: '19907.85' }),
-  'three decimals, from A4 to Germany': face({
+  'covered by credit': snapshot({ credit_applied: '19907.85' }),
+  'three decimals, from A4 to Germany': snapshot({
     currency: 'KWD',
     lines: [line('Ticket Protection', 'quote_accepted', 1412, '1185400.125', '2.000', { currency: 'KWD' })],
     instructions: { wire: internationalWire },
     issuer: { ...issuer, address: hamburg },
     partner: { ...partner, address: hamburg, tax_id: 'DE123456789', purchase_order: 'PO-1', legal_note: 'A note.' },
   }),
-  'difficult names': face({
+  'difficult names': snapshot({
     partner: { ...partner, name: '<b>&</b> 株 Nguyễn Ελληνικά '.repeat(6) },
     issuer: { ...issuer, email: '', phone: '', tax_id: '' },
   }),
-  'no way to pay': face({ payment_link: null, instructions: null }),
-  'not a web address': face({ payment_link: 'javascript:alert(1)', instructions: { ach: instructions.ach } }),
+  'no way to pay': snapshot({ payment_link: null, instructions: null }),
+  'not a web address': snapshot({ payment_link: 'javascript:alert(1)', instructions: { ach: instructions.ach } }),
 };
 
 /** What version 2 draws besides. */
 const logo = pngLogo();
-const LATER: Readonly<Record<string, DocumentFace>> = {
+const LATER: Readonly<Record<string, DocumentSnapshot>> = {
   adjustment: adjustment(),
-  'replacement with logo and seal': face({
+  'replacement with logo and seal': snapshot({
     replaces: 'INV-2026-000040',
     issuer: { ...issuer, logo },
     seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) },
   }),
-  'missing shares': face({ purpose: 'missing_shares' }),
-  'to India': face({ partner: { ...partner, address: { ...hamburg, country: 'IN' } } }),
+  'missing shares': snapshot({ purpose: 'missing_shares' }),
+  'to India': snapshot({ partner: { ...partner, address: { ...hamburg, country: 'IN' } } }),
 };
 
-const BY_VERSION: ReadonlyArray<readonly [version: number, faces: Readonly<Record<string, DocumentFace>>]> = [
+const BY_VERSION: ReadonlyArray<readonly [version: number, snapshots: Readonly<Record<string, DocumentSnapshot>>]> = [
   [1, EARLY],
   [2, { ...EARLY, ...LATER }],
 ];
 
 const kept = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, Record<string, string>>;
 
-test.each(BY_VERSION)('version %i draws what it drew', async (version, faces) => {
+test.each(BY_VERSION)('version %i draws what it drew', async (version, snapshots) => {
   const drawn: Record<string, string> = {};
-  for (const [name, each] of Object.entries(faces)) drawn[name] = contentHash(await drawDocument(each, { version }));
-  if (process.env['UPDATE_DRAWINGS'] === '1' && version === DRAWING_VERSION) {
+  for (const [name, each] of Object.entries(snapshots)) drawn[name] = contentHash(await renderDocument(each, { version }));
+  if (process.env['UPDATE_DRAWINGS'] === '1' && version === RENDERER_VERSION) {
     kept[version] = drawn;
     writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
   }
-  expect(new Set(Object.values(drawn)).size).toBe(Object.keys(faces).length);
+  expect(new Set(Object.values(drawn)).size).toBe(Object.keys(snapshots).length);
   expect(Object.keys(drawn).length).toBeGreaterThan(10);
   expect(drawn).toEqual(kept[version]);
 });
 
 test('every version is held to what it drew', () => {
-  expect(BY_VERSION.map(([version]) => version)).toEqual(DRAWING_VERSIONS);
-  expect(Object.keys(kept).map(Number)).toEqual(DRAWING_VERSIONS);
+  expect(BY_VERSION.map(([version]) => version)).toEqual(RENDERER_VERSIONS);
+  expect(Object.keys(kept).map(Number)).toEqual(RENDERER_VERSIONS);
 });
 
 test('version 1 leaves out what it did not know', async () => {
-  const full = { ...(LATER['replacement with logo and seal'] as DocumentFace), replaces: null };
-  const [before, after] = [await drawDocument(face(), { version: 1 }), await drawDocument(full, { version: 1 })];
+  const full = { ...(LATER['replacement with logo and seal'] as DocumentSnapshot), replaces: null };
+  const [before, after] = [await renderDocument(snapshot(), { version: 1 }), await renderDocument(full, { version: 1 })];
   expect(contentHash(after)).toBe(contentHash(before));
 });

@@ -73,12 +73,12 @@ const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 const drawables = new Map<number, boolean>();
 
 /** Whether both weights have a glyph for a character. */
-export function isDrawable(codePoint: number): boolean {
-  let drawable = drawables.get(codePoint);
-  if (drawable === undefined) {
-    drawable =
+export function isPrintable(codePoint: number): boolean {
+  let printable = drawables.get(codePoint);
+  if (printable === undefined) {
+    printable =
       !STAND_INS.has(codePoint) && WEIGHTS.every((weight) => parsedFont(weight).font.hasGlyphForCodePoint(codePoint));
-    drawables.set(codePoint, drawable);
+    drawables.set(codePoint, printable);
   }
-  return drawable;
+  return printable;
 }

@@ -1,14 +1,14 @@
 /** How to pay, in order of ease: the link, ACH, wire; each in full, every number labelled with what it is for. */
 import type { AchInstructions, WireInstructions } from '../../config/instructions.ts';
 import type { Address } from '../../config/validation.ts';
-import type { DocumentFace } from '../face.ts';
-import { type Code, codeOf } from './code.ts';
-import { Column, drawBeside } from './column.ts';
-import type { Box, Tag } from './ink.ts';
-import { type Notice, noticePart, type Part } from './notice.ts';
-import type { Sheet } from './sheet.ts';
+import type { DocumentSnapshot } from '../snapshot.ts';
+import type { Box, Tag } from './canvas.ts';
+import { type Notice, noticePart, type Part } from './notice-panel.ts';
+import type { PageLayout } from './page-layout.ts';
+import { type Code, codeOf } from './qr-code.ts';
 import { fill, type Template } from './template.ts';
-import { drawable, type Line, type Run } from './text.ts';
+import { type Line, printable, type Run } from './text.ts';
+import { Column, drawBeside } from './text-column.ts';
 import { addressLines, type Wording } from './wording.ts';
 
 const BEFORE_PAYMENT = 17;
@@ -32,7 +32,7 @@ const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
 
 interface Context {
-  readonly sheet: Sheet;
+  readonly layout: PageLayout;
   readonly template: Template;
   readonly code: Code | undefined;
   readonly currency: string;
@@ -40,50 +40,50 @@ interface Context {
 }
 
 export function drawPayment(
-  sheet: Sheet,
-  face: DocumentFace,
+  layout: PageLayout,
+  snapshot: DocumentSnapshot,
   wording: Wording,
   template: Template,
   code: Code | undefined,
 ): void {
-  const context = { sheet, template, code, currency: face.currency, reference: wording.number };
-  const { changed_title, changed } = sheet.labels.payment;
+  const context = { layout, template, code, currency: snapshot.currency, reference: wording.number };
+  const { changed_title, changed } = layout.labels.payment;
   const notice: Notice = { title: changed_title, level: 'H3', text: changed };
-  const { payment_link, instructions, instructions_changed } = face;
+  const { payment_link, instructions, instructions_changed } = snapshot;
   const cards = cardsOf(context, instructions ?? {});
   const parts: Part[] = [
-    headingPart(sheet),
+    headingPart(layout),
     // Changed bank details are the classic invoice fraud: this stands before them, and says how to make sure.
-    ...(instructions_changed && cards.length > 0 ? [noticePart(sheet, notice, AFTER_PART)] : []),
+    ...(instructions_changed && cards.length > 0 ? [noticePart(layout, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
-    ...(cards.length === 0 ? [] : [cardsPart(sheet, cards)]),
+    ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
   ];
   if (parts.length === 1) {
     if (wording.reach === '') return;
-    parts.push(nonePart(sheet, wording));
+    parts.push(nonePart(layout, wording));
   }
-  sheet.y += sheet.space(BEFORE_PAYMENT);
-  sheet.keepTogether(parts.reduce((total, part) => total + part.height, 0));
+  layout.y += layout.space(BEFORE_PAYMENT);
+  layout.keepTogether(parts.reduce((total, part) => total + part.height, 0));
   for (const part of parts) part.draw();
 }
 
-function headingPart(sheet: Sheet): Part {
-  const style = sheet.style('heading');
-  const column = new Column(sheet, sheet.width).text(sheet.labels.payment.heading, style, { tag: 'H2' });
-  return columnPart(sheet, column, sheet.space(AFTER_HEADING));
+function headingPart(layout: PageLayout): Part {
+  const style = layout.style('heading');
+  const column = new Column(layout, layout.width).text(layout.labels.payment.heading, style, { tag: 'H2' });
+  return columnPart(layout, column, layout.space(AFTER_HEADING));
 }
 
-function nonePart(sheet: Sheet, wording: Wording): Part {
-  const text = fill(sheet.labels.payment.none, { contact: wording.reach });
-  return columnPart(sheet, new Column(sheet, sheet.width).text(text, sheet.style('body')), 0);
+function nonePart(layout: PageLayout, wording: Wording): Part {
+  const text = fill(layout.labels.payment.none, { contact: wording.reach });
+  return columnPart(layout, new Column(layout, layout.width).text(text, layout.style('body')), 0);
 }
 
-function columnPart(sheet: Sheet, column: Column, after: number): Part {
+function columnPart(layout: PageLayout, column: Column, after: number): Part {
   return {
     height: column.height + after,
     draw: () => {
-      column.draw(sheet.root, sheet.left);
-      sheet.y += after;
+      column.draw(layout.root, layout.left);
+      layout.y += after;
     },
   };
 }
@@ -91,67 +91,67 @@ function columnPart(sheet: Sheet, column: Column, after: number): Part {
 // --- Online ---------------------------------------------------------------------------------------------------------
 
 /** A code to scan, a button, and the address in full for who reads on paper without a phone. */
-function onlinePart({ sheet, reference, code }: Context, link: string): Part {
-  const { online, online_contents, scan, scan_contents } = sheet.labels.payment;
+function onlinePart({ layout, reference, code }: Context, link: string): Part {
+  const { online, online_contents, scan, scan_contents } = layout.labels.payment;
   const url = webAddress(link);
-  const button: Run = { text: online, style: sheet.style('button') };
-  const buttonWidth = sheet.measure(button) + 2 * BUTTON_PADDING_X;
+  const button: Run = { text: online, style: layout.style('button') };
+  const buttonWidth = layout.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
   // Beside the code there is room to say what it is for above the address.
   const buttonIndent = code === undefined ? CARD_PADDING_X : CODE_MARGIN + code.side + CODE_GAP;
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
-  const addressWidth = sheet.width - addressIndent - CARD_PADDING_X;
-  const hint = code === undefined ? [] : sheet.lines(scan, sheet.style('small'), addressWidth);
-  const address = sheet.lines(drawable(link), sheet.style('link'), addressWidth);
+  const addressWidth = layout.width - addressIndent - CARD_PADDING_X;
+  const hint = code === undefined ? [] : layout.lines(scan, layout.style('small'), addressWidth);
+  const address = layout.lines(printable(link), layout.style('link'), addressWidth);
   const textHeight = linesHeight(hint) + linesHeight(address);
   const codeHeight = code === undefined ? 0 : code.side + 2 * CODE_MARGIN;
-  const height = Math.max(codeHeight, Math.max(buttonHeight, textHeight) + 2 * sheet.space(ONLINE_PADDING));
+  const height = Math.max(codeHeight, Math.max(buttonHeight, textHeight) + 2 * layout.space(ONLINE_PADDING));
   const says = fill(online_contents, { number: reference });
 
   const drawLinked = (tag: Tag, area: Box, draw: () => void) => {
-    const element = sheet.open(sheet.root, tag);
-    if (url === undefined) sheet.content(element, draw);
-    else sheet.link(element, area, { url, says, draw });
+    const element = layout.open(layout.root, tag);
+    if (url === undefined) layout.content(element, draw);
+    else layout.link(element, area, { url, says, draw });
   };
   const drawButton = (x: number, y: number) => {
     const area = { x, y, width: buttonWidth, height: buttonHeight };
-    sheet.panel(area, 'accent', BUTTON_RADIUS);
-    drawLinked('H3', area, () => sheet.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y));
+    layout.panel(area, 'accent', BUTTON_RADIUS);
+    drawLinked('H3', area, () => layout.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y));
   };
   const drawCode = ({ side, boxesAt }: Code, x: number, y: number) => {
     const area = { x, y, width: side, height: side };
-    const figure = sheet.open(sheet.root, 'P');
-    sheet.figure(figure, area, {
+    const figure = layout.open(layout.root, 'P');
+    layout.figure(figure, area, {
       says: fill(scan_contents, { number: reference }),
-      draw: () => sheet.shape(boxesAt(x, y), 'code'),
+      draw: () => layout.shape(boxesAt(x, y), 'code'),
     });
   };
   const drawText = (x: number, top: number) => {
     let y = top;
     if (hint.length > 0) {
-      sheet.content(sheet.open(sheet.root, 'P'), () => {
+      layout.content(layout.open(layout.root, 'P'), () => {
         for (const line of hint) {
-          sheet.line(line, x, y);
+          layout.line(line, x, y);
           y += line.leading;
         }
       });
     }
     for (const line of address) {
       const area = { x, y, width: line.width, height: line.leading };
-      drawLinked('P', area, () => sheet.line(line, area.x, area.y));
+      drawLinked('P', area, () => layout.line(line, area.x, area.y));
       y += line.leading;
     }
   };
   const draw = () => {
-    sheet.keepTogether(height);
-    const top = sheet.y;
-    sheet.frame({ x: sheet.left, y: top, width: sheet.width, height }, CARD_RADIUS);
-    drawButton(sheet.left + buttonIndent, top + (height - buttonHeight) / 2);
-    if (code !== undefined) drawCode(code, sheet.left + CODE_MARGIN, top + (height - code.side) / 2);
-    drawText(sheet.left + addressIndent, top + (height - textHeight) / 2);
-    sheet.y = top + height + sheet.space(AFTER_PART);
+    layout.keepTogether(height);
+    const top = layout.y;
+    layout.frame({ x: layout.left, y: top, width: layout.width, height }, CARD_RADIUS);
+    drawButton(layout.left + buttonIndent, top + (height - buttonHeight) / 2);
+    if (code !== undefined) drawCode(code, layout.left + CODE_MARGIN, top + (height - code.side) / 2);
+    drawText(layout.left + addressIndent, top + (height - textHeight) / 2);
+    layout.y = top + height + layout.space(AFTER_PART);
   };
-  return { height: height + sheet.space(AFTER_PART), draw };
+  return { height: height + layout.space(AFTER_PART), draw };
 }
 
 /** The code of a link; undefined where it is none to open, or too long. */
@@ -185,33 +185,33 @@ function cardsOf(
 }
 
 /** Side by side where there are two, else one over the whole width. */
-function cardsPart(sheet: Sheet, cards: readonly Card[]): Part {
-  const width = (sheet.width - (cards.length - 1) * CARD_GAP) / cards.length;
+function cardsPart(layout: PageLayout, cards: readonly Card[]): Part {
+  const width = (layout.width - (cards.length - 1) * CARD_GAP) / cards.length;
   const labelWidth = cards.length === 1 ? WIDE_LABEL_WIDTH : LABEL_WIDTH;
   const placed = cards.map((fillCard, index) => {
-    const column = new Column(sheet, width - 2 * CARD_PADDING_X, labelWidth);
+    const column = new Column(layout, width - 2 * CARD_PADDING_X, labelWidth);
     fillCard(column);
-    return { column, x: sheet.left + index * (width + CARD_GAP) + CARD_PADDING_X };
+    return { column, x: layout.left + index * (width + CARD_GAP) + CARD_PADDING_X };
   });
-  const height = Math.max(...placed.map(({ column }) => column.height)) + 2 * sheet.space(CARD_PADDING_Y);
+  const height = Math.max(...placed.map(({ column }) => column.height)) + 2 * layout.space(CARD_PADDING_Y);
   return {
     height,
     draw: () => {
-      sheet.keepTogether(height);
-      if (height <= sheet.room) {
+      layout.keepTogether(height);
+      if (height <= layout.room) {
         for (const { x } of placed) {
-          sheet.frame({ x: x - CARD_PADDING_X, y: sheet.y, width, height }, CARD_RADIUS);
+          layout.frame({ x: x - CARD_PADDING_X, y: layout.y, width, height }, CARD_RADIUS);
         }
       }
-      sheet.y += sheet.space(CARD_PADDING_Y);
-      drawBeside(sheet.root, sheet, placed);
-      sheet.y += sheet.space(CARD_PADDING_Y);
+      layout.y += layout.space(CARD_PADDING_Y);
+      drawBeside(layout.root, layout, placed);
+      layout.y += layout.space(CARD_PADDING_Y);
     },
   };
 }
 
 function fillAch(context: Context, ach: AchInstructions, column: Column): void {
-  const { payment } = context.sheet.labels;
+  const { payment } = context.layout.labels;
   fillTitle(context, column, payment.ach, payment.ach_note);
   fillParty(context, column, payment.account_holder, ach.account_holder, ach.account_holder_address);
   fillParty(context, column, payment.bank, ach.bank_name, ach.bank_address);
@@ -222,7 +222,7 @@ function fillAch(context: Context, ach: AchInstructions, column: Column): void {
 }
 
 function fillWire(context: Context, wire: WireInstructions, column: Column): void {
-  const { payment } = context.sheet.labels;
+  const { payment } = context.layout.labels;
   fillTitle(context, column, payment.wire, fill(payment.wire_note, { currency: context.currency }));
   fillParty(context, column, payment.account_holder, wire.account_holder, wire.account_holder_address);
   fillParty(context, column, payment.bank, wire.bank_name, wire.bank_address);
@@ -241,16 +241,16 @@ function fillWire(context: Context, wire: WireInstructions, column: Column): voi
 /** An IBAN as ISO 13616 prints it. */
 const inFours = (iban: string): string => iban.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
 
-function fillTitle({ sheet }: Context, column: Column, title: string, note: string): void {
+function fillTitle({ layout }: Context, column: Column, title: string, note: string): void {
   const runs = [
-    { text: `${title} `, style: sheet.style('strong') },
-    { text: note, style: sheet.style('small') },
+    { text: `${title} `, style: layout.style('strong') },
+    { text: note, style: layout.style('small') },
   ];
-  column.text(runs, sheet.style('strong'), { tag: 'H3' });
+  column.text(runs, layout.style('strong'), { tag: 'H3' });
 }
 
 function fillParty(
-  { sheet, template }: Context,
+  { layout, template }: Context,
   column: Column,
   label: string,
   name: string,
@@ -258,18 +258,20 @@ function fillParty(
 ): void {
   const lines = address === undefined ? [] : addressLines(address, template);
   const value = [
-    [{ text: drawable(name), style: sheet.style('body') }],
-    ...(lines.length === 0 ? [] : [[{ text: lines.join(', '), style: sheet.style('small') }]]),
+    [{ text: printable(name), style: layout.style('body') }],
+    ...(lines.length === 0 ? [] : [[{ text: lines.join(', '), style: layout.style('small') }]]),
   ];
-  column.fact(label, value, { before: sheet.space(PARTY_SPACE) });
+  column.fact(label, value, { before: layout.space(PARTY_SPACE) });
 }
 
-function fillNumber({ sheet }: Context, column: Column, label: string, number: string | undefined): void {
+function fillNumber({ layout }: Context, column: Column, label: string, number: string | undefined): void {
   if (number === undefined) return;
-  column.fact(label, [[{ text: drawable(number), style: sheet.style('strong') }]], { before: sheet.space(FACT_SPACE) });
+  column.fact(label, [[{ text: printable(number), style: layout.style('strong') }]], {
+    before: layout.space(FACT_SPACE),
+  });
 }
 
-function fillReference({ sheet, reference }: Context, column: Column): void {
-  const value = [[{ text: reference, style: sheet.style('strong') }]];
-  column.fact(sheet.labels.payment.reference, value, { before: sheet.space(REFERENCE_SPACE), emphasised: true });
+function fillReference({ layout, reference }: Context, column: Column): void {
+  const value = [[{ text: reference, style: layout.style('strong') }]];
+  column.fact(layout.labels.payment.reference, value, { before: layout.space(REFERENCE_SPACE), emphasised: true });
 }

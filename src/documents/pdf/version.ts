@@ -7,8 +7,8 @@
  * have to be kept compiling for good, and the golden hashes show at once when a branch is missing.
  */
 
-import type { DocumentFace } from '../face.ts';
 import { type Locale, localeOf, PLAIN } from '../locale.ts';
+import type { DocumentSnapshot } from '../snapshot.ts';
 
 export interface Edition {
   /** Amounts and dates as the partner's country writes them; before, the same for everyone. */
@@ -31,9 +31,9 @@ const EDITIONS: Readonly<Record<number, Edition>> = {
 };
 
 /** Goes up whenever the bytes of any document would change; a document remembers the version that drew it. */
-export const DRAWING_VERSION = 2;
+export const RENDERER_VERSION = 2;
 
-export const DRAWING_VERSIONS: readonly number[] = Object.keys(EDITIONS).map(Number);
+export const RENDERER_VERSIONS: readonly number[] = Object.keys(EDITIONS).map(Number);
 
 export function editionOf(version: number): Edition {
   const edition = EDITIONS[version];
@@ -41,6 +41,6 @@ export function editionOf(version: number): Edition {
   return edition;
 }
 
-export function localeIn(edition: Edition, face: DocumentFace): Locale {
-  return edition.localised ? localeOf(face.partner.address.country) : PLAIN;
+export function localeIn(edition: Edition, snapshot: DocumentSnapshot): Locale {
+  return edition.localised ? localeOf(snapshot.partner.address.country) : PLAIN;
 }

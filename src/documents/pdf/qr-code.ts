@@ -1,6 +1,6 @@
 /** The payment link as a QR code (ISO/IEC 18004), in squares that a phone reads from paper and from a screen. */
 import { encodeQR } from 'qr';
-import type { Box } from './ink.ts';
+import type { Box } from './canvas.ts';
 
 /** Light squares that a reader needs around the code. */
 const QUIET_ZONE = 4;
@@ -24,7 +24,7 @@ export interface Code {
 /** Undefined where a text is too long for a code that phones read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
-  // A creased or stained sheet still reads with a seventh of it gone.
+  // A creased or stained layout still reads with a seventh of it gone.
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_ZONE });
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
   return {

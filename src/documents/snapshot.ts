@@ -1,6 +1,6 @@
 /**
- * The face of a document: everything that its drawing shows, frozen. Drawing is a pure function of this value, so the
- * same face under the same drawing version gives the same bytes.
+ * The snapshot of a document: everything that its drawing shows, frozen. Drawing is a pure function of this value, so the
+ * same snapshot under the same drawing version gives the same bytes.
  */
 
 import type { Instructions } from '../config/instructions.ts';
@@ -13,7 +13,7 @@ export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
 export type Purpose = 'month' | 'adjustment' | 'missing_shares';
 
 /** A sum of ledger rows that share policy, kind and month. Amounts are texts with exactly the currency's digits. */
-export interface FaceLine {
+export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
@@ -26,13 +26,13 @@ export interface FaceLine {
 }
 
 /** The seal of a closed month: by it a stranger can tell whether the ledger up to that month is still the same. */
-export interface FaceSeal {
+export interface SnapshotSeal {
   readonly month: Month;
   /** The seal, 64 hexadecimal digits: SHA-256 of its statement, which has the root of the rows. */
   readonly root: string;
 }
 
-export interface DocumentFace {
+export interface DocumentSnapshot {
   readonly document: DocumentKind;
   readonly purpose: Purpose;
   readonly number: string;
@@ -61,7 +61,7 @@ export interface DocumentFace {
     readonly legal_note: string;
   };
   /** This month's lines first, then those of earlier months. A credit note's are already negated; an adjustment has none. */
-  readonly lines: readonly FaceLine[];
+  readonly lines: readonly SnapshotLine[];
   readonly enrollments: number;
   readonly spotPrice: string;
   readonly partnerCut: string;
@@ -75,7 +75,7 @@ export interface DocumentFace {
   /** Why an adjustment was made. */
   readonly reason: string | null;
   /** The last seal before the document was issued. */
-  readonly seal: FaceSeal | null;
+  readonly seal: SnapshotSeal | null;
   /** Null where nothing is due. */
   readonly payment_link: string | null;
   /** Null where nothing is due, and on credit notes and statements. */
@@ -85,7 +85,7 @@ export interface DocumentFace {
 }
 
 /** That a document is void, as its void copy says it. */
-export interface FaceVoid {
+export interface VoidMark {
   /** `YYYY-MM-DD`, the day of the void. */
   readonly on: string;
   readonly reason: string;

@@ -1,0 +1,156 @@
+/** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
+
+import type { Logo } from '../../config/logo.ts';
+import { monthName } from '../../month.ts';
+import type { DocumentSnapshot } from '../snapshot.ts';
+import type { PageLayout } from './page-layout.ts';
+import { filledWith, type Template } from './template.ts';
+import { printable, type Run, scaled, widthOf } from './text.ts';
+import { Column, drawBeside } from './text-column.ts';
+import { addressLines, type Headline, situationOf, type Wording } from './wording.ts';
+
+/** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
+const RIGHT_COLUMN = 0.58;
+const COLUMN_GAP = 24;
+const FACT_LABEL_WIDTH = 82;
+const FACT_SPACE = 2.4;
+const AFTER_NAMES = 15;
+/** The last lines of an address. */
+const TOWN_AND_COUNTRY = 2;
+const PANEL_PADDING_X = 14;
+const PANEL_PADDING_Y = 11;
+const PANEL_RADIUS = 4;
+const HEADLINE_SPACE = 3;
+const AFTER_PANEL = 16;
+const AFTER_HEAD = 17;
+const BEFORE_DETAILS = 3;
+/** A logo keeps its proportions within these. */
+const MOST_LOGO_WIDTH = 190;
+const MOST_LOGO_HEIGHT = 44;
+const AFTER_LOGO = 6;
+/** The headline shrinks to this part of its size before it breaks into lines. */
+const LEAST_HEADLINE = 0.75;
+
+interface Halves {
+  readonly left: Column;
+  readonly right: Column;
+  readonly rightX: number;
+}
+
+function halves(layout: PageLayout): Halves {
+  const leftWidth = layout.width * RIGHT_COLUMN - COLUMN_GAP;
+  const rightWidth = layout.width * (1 - RIGHT_COLUMN);
+  return {
+    left: new Column(layout, leftWidth),
+    right: new Column(layout, rightWidth, FACT_LABEL_WIDTH),
+    rightX: layout.left + layout.width * RIGHT_COLUMN,
+  };
+}
+
+/** The document's name comes first for a reader by ear, though it stands to the right of the issuer's. */
+export function drawNames(
+  layout: PageLayout,
+  snapshot: Pick<DocumentSnapshot, 'issuer'>,
+  wording: Pick<Wording, 'title' | 'number'>,
+  template: Template,
+): void {
+  const { left, right, rightX } = halves(layout);
+  const { issuer } = snapshot;
+  right.text(wording.title, layout.style('title'), { tag: 'H1' });
+  right.text(wording.number, layout.style('number'));
+  const name = printable(issuer.legal_name);
+  if (issuer.logo !== null) addLogo(layout, left, issuer.logo, name);
+  left.text(name, layout.style('issuer'), { before: AFTER_LOGO });
+  const taxId = printable(issuer.tax_id);
+  const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
+  if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
+  const address = addressLines(issuer.address, template);
+  // Street and town on a line each: the issuer's head is the least that a payer needs to read.
+  const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
+  for (const line of [street, address.slice(-TOWN_AND_COUNTRY).join(', '), details.join('  ·  ')]) {
+    left.text(line, layout.style('small'));
+  }
+  drawBeside(layout.root, layout, [
+    { column: right, x: rightX },
+    { column: left, x: layout.left },
+  ]);
+  layout.y += layout.space(AFTER_NAMES);
+}
+
+function addLogo(layout: PageLayout, column: Column, { content, width, height }: Logo, says: string): void {
+  // An image of one pixel a point at most: a small one would only be blurred by enlarging it.
+  const scale = Math.min(MOST_LOGO_WIDTH / width, MOST_LOGO_HEIGHT / height, 1);
+  const bytes = Buffer.from(content, 'base64');
+  column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
+}
+
+/** What is due in one line, and in a sentence who owes it to whom. */
+export function drawHeadline(layout: PageLayout, wording: Wording): void {
+  const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
+  column.text(headlineRuns(layout, wording.headline, column.width), layout.style('headline'), { tag: 'H2' });
+  column.text(wording.sentence, layout.style('body'), { before: HEADLINE_SPACE });
+  const height = column.height + 2 * layout.space(PANEL_PADDING_Y);
+  layout.keepTogether(height);
+  if (height <= layout.room) {
+    layout.panel({ x: layout.left, y: layout.y, width: layout.width, height }, 'panel', PANEL_RADIUS);
+  }
+  layout.y += layout.space(PANEL_PADDING_Y);
+  column.draw(layout.root, layout.left + PANEL_PADDING_X);
+  layout.y += layout.space(PANEL_PADDING_Y) + layout.space(AFTER_PANEL);
+}
+
+/** In one line if it may shrink a little for that, else in as many as it takes. */
+function headlineRuns(layout: PageLayout, headline: Headline, width: number): Run[] {
+  const natural = headlineAt(layout, headline, 1);
+  const scale = Math.min(1, width / widthOf(natural, layout.measure));
+  return scale === 1 ? natural : headlineAt(layout, headline, Math.max(scale, LEAST_HEADLINE));
+}
+
+function headlineAt(layout: PageLayout, { label, amount, values }: Headline, scale: number): Run[] {
+  const plain = scaled(layout.style('headline'), scale);
+  const strong = scaled(layout.style('headline_strong'), scale);
+  // Without an amount the words themselves are the message.
+  const inPlain = (text: string): Run => ({ text, style: label.includes('{amount}') ? plain : strong });
+  const runs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlain(value)]));
+  return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
+}
+
+export function drawAddressee(
+  layout: PageLayout,
+  snapshot: DocumentSnapshot,
+  wording: Wording,
+  template: Template,
+): void {
+  const { left, right, rightX } = halves(layout);
+  const { partner } = snapshot;
+  const { labels } = layout;
+  const body = layout.style('body');
+  left.text(labels.addressee[snapshot.document], layout.style('label'));
+  left.text(printable(partner.name), layout.style('strong'), { before: 1 });
+  for (const line of addressLines(partner.address, template)) left.text(line, body);
+  const taxId = printable(partner.tax_id);
+  if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });
+
+  const facts: readonly (readonly [label: string, value: string | undefined])[] = [
+    [labels.facts.credits, printable(snapshot.credits ?? '')],
+    [labels.facts.replaces, printable(snapshot.replaces ?? '')],
+    [labels.facts.issued_on, layout.locale.date(snapshot.issued_on)],
+    [labels.facts.due_on, wording.dueOn],
+    [labels.facts.terms, wording.terms],
+    [labels.facts.month, monthName(snapshot.month)],
+    [
+      labels.facts.enrollments,
+      situationOf(snapshot) === 'adjustment' ? undefined : layout.locale.number(String(snapshot.enrollments)),
+    ],
+    [labels.facts.partner_id, printable(partner.partner_id)],
+    [labels.facts.purchase_order, printable(partner.purchase_order)],
+  ];
+  for (const [label, value] of facts) {
+    if (value) right.fact(label, [[{ text: value, style: body }]], { before: layout.space(FACT_SPACE) });
+  }
+  drawBeside(layout.root, layout, [
+    { column: left, x: layout.left },
+    { column: right, x: rightX },
+  ]);
+  layout.y += layout.space(AFTER_HEAD);
+}

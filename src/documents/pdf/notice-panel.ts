@@ -1,0 +1,41 @@
+/** A panel that nobody should overlook: a title and what to do. */
+
+import type { PageLayout } from './page-layout.ts';
+import { Column } from './text-column.ts';
+
+const PADDING_X = 12;
+const PADDING_Y = 9;
+const BAR = 3;
+
+/** A part of a document whose height is known before it is drawn. */
+export interface Part {
+  readonly height: number;
+  readonly draw: () => void;
+}
+
+export interface Notice {
+  readonly title: string;
+  /** The title's level among the headings around it. */
+  readonly level: 'H2' | 'H3';
+  readonly text: string;
+}
+
+export function noticePart(layout: PageLayout, { title, level, text }: Notice, after: number): Part {
+  const column = new Column(layout, layout.width - 2 * PADDING_X);
+  column.text(title, layout.style('warning_strong'), { tag: level });
+  column.text(text, layout.style('warning'));
+  const height = column.height + 2 * layout.space(PADDING_Y);
+  return {
+    height: height + layout.space(after),
+    draw: () => {
+      layout.keepTogether(height);
+      if (height <= layout.room) {
+        layout.panel({ x: layout.left, y: layout.y, width: layout.width, height }, 'warning_panel');
+        layout.panel({ x: layout.left, y: layout.y, width: BAR, height }, 'warning_rule');
+      }
+      layout.y += layout.space(PADDING_Y);
+      column.draw(layout.root, layout.left + PADDING_X);
+      layout.y += layout.space(PADDING_Y) + layout.space(after);
+    },
+  };
+}

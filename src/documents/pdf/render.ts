@@ -1,0 +1,159 @@
+/**
+ * Draws an invoice, credit note or statement as a tagged PDF. The same snapshot under the same drawing version gives the
+ * same bytes: nothing here asks a clock, the environment, or the machine's language and time zone.
+ */
+import { monthName } from '../../month.ts';
+import type { Locale } from '../locale.ts';
+import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
+import { drawAdjustment } from './adjustment.ts';
+import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
+import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
+import { drawLines } from './line-table.ts';
+import { noticePart } from './notice-panel.ts';
+import { type Mark, PageLayout, type Running } from './page-layout.ts';
+import { codeOfLink, drawPayment } from './payment.ts';
+import type { Code } from './qr-code.ts';
+import { fill, readTemplate, type Template } from './template.ts';
+import { printable } from './text.ts';
+import { Column } from './text-column.ts';
+import { type Edition, editionOf, localeIn, RENDERER_VERSION } from './version.ts';
+import { situationOf, type Wording, wordingOf } from './wording.ts';
+
+export { unprintable } from './text.ts';
+export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
+
+const BEFORE_NOTE = 12;
+const AFTER_NOTICE = 14;
+/** More lines than this fit no single page, and read well when they are close. */
+const LONG_TABLE = 24;
+
+export interface RenderOptions {
+  /** The version that the document was issued with; the present one for a new document. */
+  readonly version?: number | undefined;
+  /** Makes it the copy of a void document, marked so on each page and without a way to pay. */
+  readonly void?: VoidMark | undefined;
+}
+
+/** What a drawing is made from, the same for its trials and for itself. */
+interface Plan {
+  readonly snapshot: DocumentSnapshot;
+  readonly edition: Edition;
+  readonly locale: Locale;
+  readonly void: VoidMark | undefined;
+  /** Of the payment link. */
+  readonly code: Code | undefined;
+  readonly wording: Wording;
+  readonly template: Template;
+  readonly size: readonly [width: number, height: number];
+  readonly running: Running;
+}
+
+export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
+  const plan = planOf(snapshot, options);
+  const { template, size } = plan;
+  const pdf = new PdfCanvas({
+    size,
+    title: nameOf(plan),
+    author: printable(snapshot.issuer.legal_name),
+    issuedOn: snapshot.issued_on,
+    colours: template.theme.colours,
+  });
+  const layout = drawWith(pdf, plan, airFor(plan, new MeasuringCanvas(pdf)));
+  for (let page = 1; page <= layout.pageCount; page += 1) {
+    pdf.switchToPage(page - 1);
+    layout.drawFoot(page);
+  }
+  return pdf.finish();
+}
+
+function nameOf({ wording: { title, number }, template, void: voided }: Plan): string {
+  return voided === undefined ? `${title} ${number}` : fill(template.labels.void.document_title, { title, number });
+}
+
+function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: voided }: RenderOptions): Plan {
+  const edition = editionOf(version);
+  const locale = localeIn(edition, snapshot);
+  const template = readTemplate();
+  const { labels, theme } = template;
+  const wording = wordingOf(snapshot, template, locale);
+  const paper = theme.letter_countries.includes(snapshot.issuer.address.country) ? 'letter' : 'a4';
+  return {
+    snapshot: edition.logo ? snapshot : { ...snapshot, issuer: { ...snapshot.issuer, logo: null } },
+    edition,
+    locale,
+    void: voided,
+    code: edition.qrCode ? codeOfLink(snapshot.payment_link) : undefined,
+    wording,
+    template,
+    size: theme.paper[paper],
+    running: {
+      continued: fill(labels.running.continued, { title: wording.title, number: wording.number }),
+      about: printable(snapshot.partner.name),
+      foot: [printable(snapshot.issuer.legal_name), wording.contact].filter(Boolean).join('  ·  '),
+      mark: markOf(snapshot, template, locale, voided),
+    },
+  };
+}
+
+/** A void document says so aloud on every page: whoever is handed the second one alone must know it too. */
+function markOf(
+  snapshot: DocumentSnapshot,
+  { labels }: Template,
+  locale: Locale,
+  voided: VoidMark | undefined,
+): Mark | null {
+  const sandbox = labels.sandbox[snapshot.document];
+  if (voided === undefined) {
+    return snapshot.sandbox ? { banner: sandbox, across: sandbox, style: 'watermark', spoken: 'first' } : null;
+  }
+  const banner = fill(labels.void.banner, { on: locale.date(voided.on) });
+  return {
+    banner: [banner, ...(snapshot.sandbox ? [sandbox] : [])].join(' · '),
+    across: labels.void.mark,
+    style: 'void_mark',
+    spoken: 'every',
+  };
+}
+
+/** The most air with which the document fits one page; all of it where none makes it fit. */
+function airFor(plan: Plan, trial: MeasuringCanvas): number {
+  const { airs } = plan.edition;
+  if (plan.snapshot.lines.length > LONG_TABLE) return Math.min(...airs);
+  const fits = (air: number) => drawWith(trial, plan, air).pageCount === 1;
+  return airs.find(fits) ?? Math.max(...airs);
+}
+
+function drawWith(canvas: Canvas, plan: Plan, air: number): PageLayout {
+  const { snapshot, wording, template, size, running, edition, locale } = plan;
+  const layout = new PageLayout({ canvas, size, air, running, template, locale });
+  drawNames(layout, snapshot, wording, template);
+  if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
+  drawHeadline(layout, wording);
+  drawAddressee(layout, snapshot, wording, template);
+  if (situationOf(snapshot) === 'adjustment') drawAdjustment(layout, snapshot, wording);
+  else drawLines(layout, snapshot, wording, edition);
+  drawNote(layout, printable(snapshot.partner.legal_note));
+  // What is void is not to be paid, and its link leads nowhere by now.
+  if (situationOf(snapshot) === 'due' && plan.void === undefined)
+    drawPayment(layout, snapshot, wording, template, plan.code);
+  if (edition.seal && snapshot.seal !== null) {
+    const month = monthName(snapshot.seal.month);
+    drawNote(layout, fill(template.labels.seal, { month, root: printable(snapshot.seal.root) }));
+  }
+  return layout;
+}
+
+function drawVoidNotice(layout: PageLayout, snapshot: DocumentSnapshot, { on, reason, replacedBy }: VoidMark): void {
+  const labels = layout.labels.void;
+  const after = replacedBy === null ? labels.not_replaced : fill(labels.replaced, { number: printable(replacedBy) });
+  const text = fill(labels.text, { on: layout.locale.date(on), after, reason: printable(reason) });
+  noticePart(layout, { title: labels.title[snapshot.document], level: 'H2', text }, AFTER_NOTICE).draw();
+}
+
+function drawNote(layout: PageLayout, text: string): void {
+  const column = new Column(layout, layout.width).text(text, layout.style('small'));
+  if (column.empty) return;
+  layout.y += layout.space(BEFORE_NOTE);
+  layout.keepTogether(column.height);
+  column.draw(layout.root, layout.left);
+}
