@@ -1,62 +1,32 @@
-/** Migrations: our own in order, after those of the queue. Refusals: database_not_migrated, database_newer. */
+/**
+ * Migrations: the SQL files of the folder `migrations` in the order of their names, after those of the queue.
+ * Refusals: database_not_migrated, database_newer.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import * as rolesAndGuards from '../../migrations/001_roles_and_guards.ts';
-import * as partners from '../../migrations/002_partners.ts';
-import * as ledger from '../../migrations/003_ledger.ts';
-import * as documents from '../../migrations/004_documents.ts';
-import * as delivery from '../../migrations/005_delivery.ts';
-import * as corrections from '../../migrations/006_corrections.ts';
-import * as paymentLinkObjects from '../../migrations/007_payment_link_objects.ts';
-import * as payments from '../../migrations/008_payments.ts';
-import * as logos from '../../migrations/009_logos.ts';
-import * as journal from '../../migrations/010_journal.ts';
-import * as quotes from '../../migrations/011_quotes.ts';
-import * as seals from '../../migrations/012_seals.ts';
-import * as processor from '../../migrations/013_processor.ts';
-import * as policiesOfRows from '../../migrations/014_policies_of_rows.ts';
-import * as paymentExceptions from '../../migrations/015_payment_exceptions.ts';
-import * as payoutsOfAccounts from '../../migrations/016_payouts_of_accounts.ts';
-import * as keptMessages from '../../migrations/017_kept_messages.ts';
-import * as sharesByEnrollment from '../../migrations/018_shares_by_enrollment.ts';
 import { refuse } from '../errors/refusals.ts';
+import { packageRoot } from '../package.ts';
 
-interface Migration {
-  readonly name: string;
-  readonly up: (knex: Knex) => Promise<void>;
-}
+const FOLDER = join(packageRoot, 'migrations');
 
-const MIGRATIONS: readonly Migration[] = [
-  { name: '001_roles_and_guards', ...rolesAndGuards },
-  { name: '002_partners', ...partners },
-  { name: '003_ledger', ...ledger },
-  { name: '004_documents', ...documents },
-  { name: '005_delivery', ...delivery },
-  { name: '006_corrections', ...corrections },
-  { name: '007_payment_link_objects', ...paymentLinkObjects },
-  { name: '008_payments', ...payments },
-  { name: '009_logos', ...logos },
-  { name: '010_journal', ...journal },
-  { name: '011_quotes', ...quotes },
-  { name: '012_seals', ...seals },
-  { name: '013_processor', ...processor },
-  { name: '014_policies_of_rows', ...policiesOfRows },
-  { name: '015_payment_exceptions', ...paymentExceptions },
-  { name: '016_payouts_of_accounts', ...payoutsOfAccounts },
-  { name: '017_kept_messages', ...keptMessages },
-  { name: '018_shares_by_enrollment', ...sharesByEnrollment },
-];
-
-/** Our migrations in their order. */
-export const MIGRATION_NAMES: readonly string[] = MIGRATIONS.map(({ name }) => name);
+/** Our migrations in their order, without `.sql`. */
+export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
+  .filter((file) => /^\d{3}_\w+\.sql$/.test(file))
+  .map((file) => file.replace(/\.sql$/, ''))
+  .sort();
 
 const TABLE = 'migrations';
 
-const sourceOf = (names: readonly string[]): Knex.MigrationSource<Migration> => ({
-  getMigrations: async () => MIGRATIONS.filter(({ name }) => names.includes(name)),
-  getMigrationName: (migration) => migration.name,
-  getMigration: async (migration) => ({
-    up: migration.up,
+const sourceOf = (names: readonly string[]): Knex.MigrationSource<string> => ({
+  getMigrations: async () => MIGRATION_NAMES.filter((name) => names.includes(name)),
+  getMigrationName: (name) => name,
+  getMigration: async (name) => ({
+    up: async (knex) => {
+      // Without bindings knex leaves `:name` alone, but a question mark must be escaped.
+      await knex.raw(readFileSync(join(FOLDER, `${name}.sql`), 'utf8').replaceAll('?', '\\?'));
+    },
     down: async () => {
       throw new Error('migrations go forward only');
     },

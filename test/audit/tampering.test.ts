@@ -217,7 +217,7 @@ describe('any field of any fact under a seal', () => {
     '%s',
     async (name, table) => {
       const all = await columnsOf(name);
-      if (all.length === 0) return; // made by a migration that is not here
+      expect(all).not.toEqual([]);
       const columns = all.filter((column) => table.columns.includes(column.name) && !column.generated);
       const [{ filled } = { filled: 0 }] = await world.sql<{ filled: number }>(
         `SELECT count(*)::int AS filled FROM ${name} WHERE fact_id <= (SELECT max(facts_to) FROM seals)`,

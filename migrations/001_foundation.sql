@@ -1,0 +1,104 @@
+-- What every other file builds on: the role of the program's connections, the guards of append-only tables, the numbers
+-- of facts, months, currencies, and the installation itself.
+
+-- Working connections take the role reckoner_app, which may do only what is granted to it. A hosted database may forbid
+-- creating roles; then the triggers alone guard the tables.
+DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
+    CREATE ROLE reckoner_app NOLOGIN;
+  END IF;
+  EXECUTE format('GRANT reckoner_app TO %I', current_user);
+EXCEPTION
+  WHEN insufficient_privilege THEN
+    RAISE NOTICE 'no role reckoner_app: this user may not make or take roles, triggers guard alone';
+  WHEN duplicate_object OR unique_violation THEN
+    -- Another database of this server made the role a moment ago.
+    EXECUTE format('GRANT reckoner_app TO %I', current_user);
+END
+$$;
+
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO reckoner_app', current_schema());
+  END IF;
+END
+$$;
+
+CREATE PROCEDURE grant_to_app(privileges text, target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
+    EXECUTE format('GRANT %s ON %s TO reckoner_app', privileges, target);
+  END IF;
+END
+$$;
+
+-- Append-only tables: a correction is a new row. The triggers bind everybody, the table's owner included.
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% of % is refused: it is append-only, a correction is a new row', TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_append_only';
+END
+$$;
+
+CREATE PROCEDURE make_append_only(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON %s
+                  FOR EACH ROW EXECUTE FUNCTION refuse_change()', target);
+  EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
+  CALL grant_to_app('SELECT, INSERT', target);
+END
+$$;
+
+-- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables, and
+-- a seal covers the facts after the last one of the seal before.
+CREATE SEQUENCE fact_numbers;
+CALL grant_to_app('SELECT, UPDATE', 'fact_numbers');
+
+-- A close holds the ledger's lock exclusively (src/ledger/lock.ts). Recording a fact holds it shared until the commit, so
+-- that no fact with a lower number can appear after the close has read the last number.
+CREATE FUNCTION wait_for_seal() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  RETURN NULL;
+END
+$$;
+
+CREATE PROCEDURE make_fact(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL DEFAULT nextval(''fact_numbers'')', target);
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
+  EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
+  CALL make_append_only(target);
+END
+$$;
+
+-- A month such as 2026-07. Months sort as text.
+CREATE DOMAIN billing_month AS text COLLATE "C"
+  CONSTRAINT billing_month_form CHECK (VALUE ~ '^\d{4}-(0[1-9]|1[0-2])$');
+
+CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql AS $$
+  SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
+$$;
+
+-- The number of decimals of a currency's minor unit (ISO 4217), like minorDigits in src/money.ts. It is part of CHECK
+-- constraints, which PostgreSQL does not check again when the function changes.
+CREATE FUNCTION minor_digits(currency text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN CASE
+  WHEN currency IN ('BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV',
+                    'XAF', 'XOF', 'XPF') THEN 0
+  WHEN currency IN ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') THEN 3
+  WHEN currency IN ('CLF', 'UYW') THEN 4
+  ELSE 2 END;
+
+-- The environment that a database belongs to for good, and an id for the Message-IDs that it creates.
+CREATE TABLE installation (
+  only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_only_one CHECK (only_one),
+  environment text NOT NULL CONSTRAINT installation_environment CHECK (environment IN ('sandbox', 'production')),
+  installation_id text NOT NULL DEFAULT substr(replace(gen_random_uuid()::text, '-', ''), 1, 12),
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CALL make_append_only('installation');

@@ -1,0 +1,28 @@
+-- Who did what, and when each job ran.
+
+CREATE TABLE audit_events (
+  event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  occurred_at timestamptz NOT NULL,
+  -- Noun and verb, as the command says it: invoice.void.
+  action text NOT NULL CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
+  -- What it was done to: a document's number, a partner, a month, a file.
+  subject text NOT NULL,
+  details jsonb NOT NULL,
+  -- What --by said. It is a claim; the two after it are what the machine says.
+  claimed_by text,
+  os_user text NOT NULL,
+  host text NOT NULL,
+  via text NOT NULL CONSTRAINT event_via_known CHECK (via IN ('command', 'job', 'http'))
+);
+CREATE INDEX audit_events_of_subject ON audit_events (subject);
+CALL make_fact('audit_events');
+
+CREATE TABLE job_runs (
+  job_run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  job text NOT NULL,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz NOT NULL,
+  exit_status integer NOT NULL
+);
+CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
+CALL grant_to_app('SELECT, INSERT', 'job_runs');

@@ -1,0 +1,135 @@
+-- Who sells: partners, the arrangements under which they sell, the policies that they sell, and their API clients.
+
+CREATE TABLE partners (
+  partner_id text COLLATE "C" PRIMARY KEY CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  name text NOT NULL CONSTRAINT partner_has_name CHECK (name <> ''),
+  address_line1 text NOT NULL,
+  address_line2 text NOT NULL,
+  address_city text NOT NULL,
+  address_region text NOT NULL,
+  address_postal_code text NOT NULL,
+  address_country text NOT NULL,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL,
+  contact_cc text[] NOT NULL,
+  currency text NOT NULL CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  time_zone text NOT NULL,
+  -- NULL: the issuer's terms at the time of issue.
+  payment_terms_days integer CONSTRAINT partner_terms_range CHECK (payment_terms_days BETWEEN 0 AND 365),
+  tax_id text NOT NULL,
+  purchase_order text NOT NULL,
+  legal_note text NOT NULL,
+  -- NULL: active. Quotes accepted from this instant on are refused.
+  inactive_since timestamptz,
+  imported_at timestamptz NOT NULL
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
+
+-- The arrangement from a month on. The one with the latest month not after a row's own month applies to the row.
+CREATE TABLE partner_arrangements (
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  from_month billing_month NOT NULL,
+  arrangement text NOT NULL CONSTRAINT arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
+  connected_account_id text,
+  merchant_of_record text CONSTRAINT merchant_known CHECK (merchant_of_record IN ('platform', 'third_party')),
+  split text CONSTRAINT split_known CHECK (split IN ('real_time', 'sequential')),
+  connected_account_type text
+    CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
+  connected_account_state text CONSTRAINT connected_account_state_known
+    CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
+  -- Who reports the account's balance transactions. NULL: the processor. An account that gives us no key is known from
+  -- the partner's settlement files only.
+  balance_transactions_from text CONSTRAINT movements_from_known CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
+  PRIMARY KEY (partner_id, from_month),
+  CONSTRAINT connected_account_complete CHECK (
+    (arrangement = 'connected_account') = (connected_account_id IS NOT NULL)
+    AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL)
+    AND (arrangement = 'connected_account') = (split IS NOT NULL)),
+  -- A split in real time is the processor's own act, so the platform must be the merchant of record.
+  CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
+  CONSTRAINT onboarding_is_of_a_connected_account CHECK (
+    arrangement = 'connected_account'
+    OR num_nonnulls(connected_account_type, connected_account_state, balance_transactions_from) = 0)
+);
+CREATE INDEX partner_arrangements_of_account ON partner_arrangements (connected_account_id)
+  WHERE connected_account_id IS NOT NULL;
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'partner_arrangements');
+
+CREATE TABLE policies (
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  policy_id text COLLATE "C" NOT NULL CONSTRAINT policy_id_form CHECK (policy_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  name text NOT NULL CONSTRAINT policy_has_name CHECK (name <> ''),
+  kind text NOT NULL CONSTRAINT policy_kind_known CHECK (kind IN ('insurance', 'non_insurance')),
+  partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
+  price_rate numeric CONSTRAINT price_rate_range CHECK (price_rate >= 0),
+  price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
+  inactive_since timestamptz,
+  PRIMARY KEY (partner_id, policy_id),
+  CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL))
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
+
+-- Ledger rows name a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql). So policies stay.
+CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'policies_stay';
+END
+$$;
+CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy();
+CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id ON policies FOR EACH ROW
+  WHEN ((OLD.partner_id, OLD.policy_id) IS DISTINCT FROM (NEW.partner_id, NEW.policy_id))
+  EXECUTE FUNCTION refuse_lost_policy();
+CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy();
+
+-- API clients with their secrets, and the keys that sign tokens.
+
+CREATE TABLE api_clients (
+  client_id text COLLATE "C" PRIMARY KEY CONSTRAINT client_id_form CHECK (client_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  created_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT client_of_partner UNIQUE (client_id, partner_id)
+);
+CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
+CALL make_fact('api_clients');
+
+-- The secrets of a client are a chain. Only the last two can be valid, and the last but one only until the time that its
+-- successor names, so three valid secrets cannot be recorded.
+CREATE TABLE client_secrets (
+  client_id text COLLATE "C" NOT NULL REFERENCES api_clients,
+  sequence integer NOT NULL CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
+  -- Of 256 random bits, so a plain hash is as good as a slow one.
+  secret_sha256 text NOT NULL CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
+  issued_at timestamptz NOT NULL,
+  expires_at timestamptz CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
+  previous_sequence integer GENERATED ALWAYS AS (nullif(sequence - 1, 0)) STORED,
+  previous_ends_at timestamptz,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (client_id, sequence),
+  CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets,
+  CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL))
+);
+CALL make_append_only('client_secrets');
+
+CREATE TABLE client_revocations (
+  client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
+  revoked_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('client_revocations');
+
+-- The public keys. A private key exists only in the memory of the process that signs with it, so neither this database
+-- nor a backup of it can sign a token.
+CREATE TABLE signing_keys (
+  kid text COLLATE "C" PRIMARY KEY,
+  public_jwk jsonb NOT NULL CONSTRAINT signing_key_is_public CHECK (NOT jsonb_exists(public_jwk, 'd')),
+  published_at timestamptz NOT NULL,
+  signs_until timestamptz NOT NULL,
+  -- Until the last token that it may have signed has expired.
+  published_until timestamptz NOT NULL,
+  CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
+);
+CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
+CALL make_append_only('signing_keys');

@@ -1,0 +1,138 @@
+-- The ledger: one row per acceptance or reversal, never changed, posted to exactly one month; and the closed months, each
+-- following the one before.
+
+CREATE TABLE closed_months (
+  month billing_month PRIMARY KEY,
+  -- NULL for the first month only; UNIQUE makes the closed months one unbroken chain.
+  previous billing_month CONSTRAINT closed_months_chain UNIQUE NULLS NOT DISTINCT REFERENCES closed_months,
+  issued_on date NOT NULL,
+  closed_at timestamptz NOT NULL,
+  entries bigint NOT NULL,
+  late_entries bigint NOT NULL,
+  partners_with_documents bigint NOT NULL,
+  partners_without_activity bigint NOT NULL,
+  CONSTRAINT closed_months_follow CHECK (month = month_after(previous)),
+  CONSTRAINT closed_months_late_are_entries CHECK (late_entries BETWEEN 0 AND entries)
+);
+CALL make_append_only('closed_months');
+
+-- The first day that a journal entry may have now. NULL before the first close.
+CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
+  SELECT (month_after(max(month)) || '-01')::date FROM closed_months
+$$;
+
+-- The balances of a closed month never change. Every fact with a journal entry has its true date (applied_on, issued_on,
+-- …) and entry_on, the date of its journal entry: the true date, but never before the earliest month that was open when
+-- the fact was recorded. The program takes the lock that decides the date; if it forgets to, this trigger fails.
+CREATE FUNCTION refuse_entry_in_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  last_closed text;
+  earliest date := (SELECT min(entry_on) FROM added);
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT max(month) INTO last_closed FROM closed_months;
+  IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
+    RAISE EXCEPTION 'an entry of % cannot be dated %: months to % are closed', TG_TABLE_NAME, earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_month_open';
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE PROCEDURE require_open_month(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER entry_month_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()', target);
+END
+$$;
+
+CREATE TABLE ledger_rows (
+  partner_id text COLLATE "C" NOT NULL,
+  -- The month that the row is billed in: its own while that is open, otherwise the earliest open one.
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint GENERATED ALWAYS AS IDENTITY,
+  kind text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  accepted_at timestamptz NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  -- Facts of the row at the time it was recorded, never recomputed.
+  time_zone text NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT ledger_rows_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT ledger_rows_sign CHECK (
+    CASE kind WHEN 'reversal' THEN spot_price <= 0 AND partner_cut <= 0 AND invoice_amount <= 0
+              ELSE spot_price >= 0 AND partner_cut >= 0 AND invoice_amount >= 0 END),
+  CONSTRAINT ledger_rows_minor_digits CHECK (
+    greatest(scale(spot_price), scale(partner_cut), scale(invoice_amount)) <= minor_digits(currency)),
+  CONSTRAINT ledger_rows_amount_limit CHECK (abs(spot_price) < 1e15),
+  CONSTRAINT ledger_rows_kind_has_ids CHECK (
+    CASE kind WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
+              WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
+              WHEN 'reversal' THEN reversal_id IS NOT NULL
+              ELSE false END),
+  -- A month that no close could come to would never be billed. LIKE costs a row a tenth of the domain's pattern.
+  CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
+  CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
+  CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
+);
+-- A row is identified by partner, kind and its own id: the reversal's, else the requote's, else the quote's.
+CREATE UNIQUE INDEX ledger_rows_known_once
+  ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
+-- What was added to or taken from a quote after its acceptance: few rows, so a small index.
+CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+-- Transfers that name an enrollment and no quote find it without reading the ledger. Connected accounts only.
+CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
+  WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
+-- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
+-- nothing.
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
+CALL make_append_only('ledger_rows');
+
+-- The program takes the lock that decides a row's month. If it forgets to, this trigger fails; no row is lost.
+CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  last_closed text;
+  earliest text := (SELECT min(posted_month) FROM added);
+BEGIN
+  -- The ledger's lock, see src/ledger/lock.ts: with a close under way, its end is waited for and seen.
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT max(month) INTO last_closed FROM closed_months;
+  IF earliest <= last_closed THEN
+    RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_month_open';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
+
+-- Instead of a foreign key, which looks up the policy of each row by a query of its own: 4.6 of the 21 µs that a row took
+-- to insert. Policies are never removed, so one query per statement proves as much.
+CREATE FUNCTION refuse_unknown_policy() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  stranger record;
+BEGIN
+  SELECT a.partner_id, a.policy_id INTO stranger
+  FROM (SELECT DISTINCT partner_id, policy_id FROM added) AS a
+  WHERE NOT EXISTS (SELECT FROM policies p WHERE p.partner_id = a.partner_id AND p.policy_id = a.policy_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION '% is not a policy of %', stranger.policy_id, stranger.partner_id
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_policy_known';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();

@@ -1,0 +1,113 @@
+-- What is sold over the API: quotes and requotes with their prices, and the ledger row that each acceptance recorded. All
+-- of it is append-only.
+
+CREATE TABLE quotes (
+  quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (quote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  insured_amount numeric NOT NULL CONSTRAINT quote_insures_something CHECK (insured_amount >= 0),
+  -- The terms it was priced on; its requotes are priced on the same.
+  price_rate numeric NOT NULL,
+  price_minimum numeric NOT NULL,
+  partner_cut_rate numeric NOT NULL CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  quoted_at timestamptz NOT NULL,
+  CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
+  CONSTRAINT quote_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
+  CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id)
+    REFERENCES api_clients (client_id, partner_id),
+  CONSTRAINT quote_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT quote_amount_limit CHECK (spot_price < 1e15),
+  -- Of what is not negative, round() rounds half up.
+  CONSTRAINT quote_price_follows_terms CHECK (
+    spot_price = round(greatest(insured_amount * price_rate, price_minimum), minor_digits(currency))),
+  CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency)))
+);
+CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
+CALL make_append_only('quotes');
+
+-- The ledger row that the acceptance of a quote recorded.
+CREATE TABLE quote_acceptances (
+  quote_id text COLLATE "C" PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
+  CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
+    REFERENCES api_clients (client_id, partner_id),
+  CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
+  CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
+);
+CALL make_append_only('quote_acceptances');
+
+-- A requote is a step from the last accepted price to a new one. The steps of a quote count from 1.
+CREATE TABLE requotes (
+  requote_id text COLLATE "C" PRIMARY KEY CONSTRAINT requote_id_form CHECK (requote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  quote_id text COLLATE "C" NOT NULL CONSTRAINT requote_is_of_an_accepted_quote REFERENCES quote_acceptances,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  step integer NOT NULL CONSTRAINT requote_step_positive CHECK (step > 0),
+  currency text COLLATE "C" NOT NULL,
+  insured_amount numeric NOT NULL CONSTRAINT requote_insures_something CHECK (insured_amount >= 0),
+  accepted_spot_price numeric NOT NULL,
+  accepted_partner_cut numeric NOT NULL,
+  accepted_invoice_amount numeric NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  requoted_at timestamptz NOT NULL,
+  CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
+  CONSTRAINT requote_quote_is_the_partners FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
+  CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id)
+    REFERENCES api_clients (client_id, partner_id),
+  CONSTRAINT requote_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT requote_accepted_balance CHECK (accepted_spot_price = accepted_partner_cut + accepted_invoice_amount),
+  CONSTRAINT requote_amount_limit CHECK (spot_price < 1e15),
+  CONSTRAINT requote_minor_digits CHECK (
+    greatest(scale(trim_scale(spot_price)), scale(trim_scale(partner_cut))) <= minor_digits(currency)),
+  CONSTRAINT requote_never_lower CHECK (
+    spot_price >= accepted_spot_price AND partner_cut >= accepted_partner_cut
+    AND invoice_amount >= accepted_invoice_amount)
+);
+CREATE INDEX requotes_of_quote ON requotes (quote_id);
+CALL make_append_only('requotes');
+
+-- One requote is accepted per step, and each step follows the one before: an accepted price is never restated.
+CREATE TABLE requote_acceptances (
+  quote_id text COLLATE "C" NOT NULL,
+  step integer NOT NULL,
+  previous_step integer GENERATED ALWAYS AS (nullif(step - 1, 0)) STORED,
+  requote_id text COLLATE "C" NOT NULL CONSTRAINT requote_accepted_once UNIQUE,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  CONSTRAINT requote_one_accepted_per_step PRIMARY KEY (quote_id, step),
+  CONSTRAINT requote_acceptance_is_of_a_requote FOREIGN KEY (requote_id, quote_id, partner_id, step)
+    REFERENCES requotes (requote_id, quote_id, partner_id, step),
+  CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances,
+  CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
+    REFERENCES api_clients (client_id, partner_id),
+  CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
+  CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
+);
+CALL make_append_only('requote_acceptances');
+
+-- The response given to a partner's idempotency key. The same request with the same key gets the same response.
+CREATE TABLE idempotency_keys (
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  idempotency_key text COLLATE "C" NOT NULL
+    CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+  -- Of method, path and body: another request under the same key is refused.
+  request_sha256 text NOT NULL CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
+  status integer NOT NULL,
+  answer text NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  CONSTRAINT idempotency_key_once PRIMARY KEY (partner_id, idempotency_key)
+);
+CALL make_append_only('idempotency_keys');

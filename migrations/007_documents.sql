@@ -1,0 +1,220 @@
+-- Invoices, credit notes and statements with their lines, and what corrects them: voids and replacements, credit and its
+-- release, write-offs, holds. A document is never edited: each correction is a new fact.
+--
+-- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded: the issuer's day can
+-- still lie in a month that has ended for all partners and is closed.
+
+-- The issuer's logos, stored once by content, so that an old document is rendered again with the logo that it had.
+CREATE TABLE logos (
+  sha256 text CONSTRAINT logo_once PRIMARY KEY,
+  media_type text NOT NULL CONSTRAINT logo_media_type_known CHECK (media_type IN ('image/png', 'image/jpeg')),
+  width integer NOT NULL CONSTRAINT logo_width_positive CHECK (width > 0),
+  height integer NOT NULL CONSTRAINT logo_height_positive CHECK (height > 0),
+  content bytea NOT NULL,
+  first_used_at timestamptz NOT NULL,
+  CONSTRAINT logo_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex'))
+);
+ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTERNAL;
+CALL make_append_only('logos');
+
+-- The issuer as printed, stored once per version, so that every document keeps the one that it was issued under.
+CREATE TABLE issuer_versions (
+  issuer_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  content jsonb NOT NULL CONSTRAINT issuer_version_once UNIQUE,
+  first_used_at timestamptz NOT NULL,
+  logo_sha256 text GENERATED ALWAYS AS (content #>> '{logo,sha256}') STORED
+    CONSTRAINT issuer_logo_kept REFERENCES logos
+);
+CALL make_fact('issuer_versions');
+
+CREATE TABLE documents (
+  document_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  series text COLLATE "C" NOT NULL,
+  sequence integer NOT NULL CONSTRAINT document_sequence_positive CHECK (sequence > 0),
+  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS
+    (series || '-' || lpad(sequence::text, greatest(6, length(sequence::text)), '0')) STORED
+    CONSTRAINT document_number_once UNIQUE,
+  document text NOT NULL CONSTRAINT document_known CHECK (document IN ('invoice', 'credit_note', 'statement')),
+  purpose text NOT NULL CONSTRAINT document_purpose_known CHECK (purpose IN ('month', 'adjustment', 'missing_shares')),
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL CONSTRAINT document_arrangement_known
+    CHECK (arrangement IN ('invoicing', 'connected_account')),
+  issued_on date NOT NULL,
+  due_on date,
+  terms_days integer,
+  enrollments bigint NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  credit_applied numeric NOT NULL,
+  partner_name text NOT NULL,
+  address_line1 text NOT NULL,
+  address_line2 text NOT NULL,
+  address_city text NOT NULL,
+  address_region text NOT NULL,
+  address_postal_code text NOT NULL,
+  address_country text NOT NULL,
+  tax_id text NOT NULL,
+  purchase_order text NOT NULL,
+  legal_note text NOT NULL,
+  issuer_version_id bigint NOT NULL REFERENCES issuer_versions,
+  sandbox boolean NOT NULL,
+  issued_at timestamptz NOT NULL,
+  -- The void document that this one replaces.
+  replaces bigint CONSTRAINT document_replaced_once UNIQUE,
+  -- The invoice that this credit note credits.
+  credits bigint,
+  reason text NOT NULL DEFAULT '',
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
+  CONSTRAINT document_sequence_once UNIQUE (series, sequence),
+  CONSTRAINT document_series_of_kind_and_year CHECK (
+    series = CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+             || extract(year FROM issued_on)),
+  CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT document_arrangement_gives_kind CHECK (
+    purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
+  -- A partner never owes a negative invoice: a net-negative month is a credit note, its sums negated.
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0),
+  CONSTRAINT document_credit_within_amount CHECK (
+    credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND invoice_amount)),
+  CONSTRAINT document_due_on_invoices CHECK (
+    (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
+  -- A replacement keeps the due date that its partner was given, unless it was issued on new terms.
+  CONSTRAINT document_due_after_terms CHECK (due_on = issued_on + terms_days OR replaces IS NOT NULL),
+  CONSTRAINT document_missing_shares_are_invoiced CHECK (
+    purpose <> 'missing_shares' OR (document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0)),
+  CONSTRAINT document_adjustment_credits_an_invoice CHECK (
+    (purpose = 'adjustment') = (credits IS NOT NULL)
+    AND (purpose <> 'adjustment' OR (document = 'credit_note' AND invoice_amount > 0 AND btrim(reason) <> ''))),
+  -- What a document is for: its replacement is for the same, and so is a credit note against it.
+  CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
+  CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
+  CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement)
+    REFERENCES documents (document_id, partner_id, month, currency, arrangement)
+);
+-- One live document per month: the first replaces nothing, each further one replaces a void one, and that only once. So
+-- they are a chain of which only the last can be live.
+CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
+  WHERE purpose = 'month' AND replaces IS NULL;
+CREATE INDEX documents_by_month ON documents (month);
+CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
+CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
+CALL require_open_month('documents');
+CALL make_fact('documents');
+
+CREATE TABLE document_lines (
+  document_id bigint NOT NULL REFERENCES documents,
+  -- The document's own month before earlier ones, then policy, then the order of kinds.
+  position integer NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  policy_name text NOT NULL,
+  kind text COLLATE "C" NOT NULL CONSTRAINT line_kind_known
+    CHECK (kind IN ('quote_accepted', 'requote_accepted', 'reversal')),
+  month billing_month NOT NULL,
+  count bigint NOT NULL CONSTRAINT line_has_rows CHECK (count > 0),
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  PRIMARY KEY (document_id, position),
+  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
+  CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount)
+);
+CALL make_fact('document_lines');
+
+CREATE TABLE voids (
+  document_id bigint PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  reason text NOT NULL CONSTRAINT void_has_reason CHECK (btrim(reason) <> ''),
+  voided_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(voided_on, reopened_on)) STORED,
+  CONSTRAINT void_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
+  CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement)
+    REFERENCES documents (document_id, partner_id, month, currency, arrangement)
+);
+CALL require_open_month('voids');
+CALL make_fact('voids');
+-- Documents and voids name each other, so this foreign key comes after both. Deferrable for a restore.
+ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
+  FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
+  REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
+
+-- An open credit note applied to an invoice, when the invoice is issued or later by a credit note against it.
+CREATE TABLE credit_applications (
+  credit_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  credit_note_id bigint NOT NULL REFERENCES documents,
+  invoice_id bigint NOT NULL REFERENCES documents,
+  amount numeric NOT NULL CONSTRAINT credit_application_positive CHECK (amount > 0),
+  applied_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  at_issue boolean NOT NULL DEFAULT true,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(applied_on, reopened_on)) STORED,
+  CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id)
+);
+CREATE INDEX credit_applications_of_note ON credit_applications (credit_note_id);
+CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
+CALL require_open_month('credit_applications');
+CALL make_fact('credit_applications');
+
+-- A void gives back all credit that was applied to the invoice.
+CREATE TABLE credit_releases (
+  credit_application_id bigint PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES voids,
+  released_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(released_on, reopened_on)) STORED,
+  CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)
+    REFERENCES credit_applications (credit_application_id, invoice_id)
+);
+CALL require_open_month('credit_releases');
+CALL make_fact('credit_releases');
+
+CREATE TABLE write_offs (
+  write_off_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES documents,
+  amount numeric NOT NULL CONSTRAINT write_off_positive CHECK (amount > 0),
+  reason text NOT NULL CONSTRAINT write_off_has_reason CHECK (btrim(reason) <> ''),
+  written_off_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(written_off_on, reopened_on)) STORED
+);
+CREATE INDEX write_offs_of_document ON write_offs (document_id);
+CALL require_open_month('write_offs');
+CALL make_fact('write_offs');
+
+-- A hold and its release. The next hold of a document follows the release of the one before, so at most one is current.
+CREATE TABLE holds (
+  hold_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES documents,
+  follows bigint,
+  reason text NOT NULL,
+  held_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT hold_of_document UNIQUE (hold_id, document_id),
+  CONSTRAINT hold_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows)
+);
+CREATE TABLE hold_releases (
+  hold_id bigint PRIMARY KEY,
+  document_id bigint NOT NULL,
+  released_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT hold_release_stands_for UNIQUE (hold_id, document_id),
+  CONSTRAINT hold_release_is_of_a_hold FOREIGN KEY (hold_id, document_id) REFERENCES holds (hold_id, document_id)
+);
+ALTER TABLE holds ADD CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, document_id)
+  REFERENCES hold_releases (hold_id, document_id) DEFERRABLE;
+CALL make_fact('holds');
+CALL make_fact('hold_releases');

@@ -1,0 +1,123 @@
+-- What a document needs to reach its partner: payment link, PDF, and the queue of deliveries.
+
+CREATE TABLE payment_links (
+  document_id bigint PRIMARY KEY REFERENCES documents,
+  provider text NOT NULL,
+  -- The opaque end of the page's URL. It alone opens the page, so it can't be guessed.
+  token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
+    CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
+  url text NOT NULL,
+  created_at timestamptz NOT NULL
+);
+CALL make_append_only('payment_links');
+
+-- Links at a payment processor. The request is written before the call, the object after the reply, and the closing once
+-- the processor has confirmed it. The links of a document are versions: a new amount is a new link.
+CREATE TABLE payment_link_intents (
+  document_id bigint NOT NULL REFERENCES documents,
+  version integer NOT NULL CONSTRAINT payment_link_version_positive CHECK (version > 0),
+  provider text NOT NULL CONSTRAINT payment_link_provider_known CHECK (provider IN ('stripe')),
+  amount numeric NOT NULL CONSTRAINT payment_link_amount_positive CHECK (amount > 0),
+  currency text COLLATE "C" NOT NULL,
+  -- What is asked for, whole: a processor gives the first answer again only to the very same request.
+  request jsonb NOT NULL,
+  intended_at timestamptz NOT NULL,
+  -- Each version follows a closed one, so a document never has two links open.
+  follows integer GENERATED ALWAYS AS (nullif(version - 1, 0)) STORED,
+  PRIMARY KEY (document_id, version)
+);
+CALL make_append_only('payment_link_intents');
+
+-- An idempotency key is used until the processor forgets it or replies with an error of its own.
+CREATE TABLE payment_link_attempts (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  attempt integer NOT NULL CONSTRAINT payment_link_attempt_positive CHECK (attempt > 0),
+  idempotency_key text NOT NULL CONSTRAINT payment_link_key_once UNIQUE
+    CONSTRAINT payment_link_key_short CHECK (length(idempotency_key) <= 255),
+  attempted_at timestamptz NOT NULL,
+  PRIMARY KEY (document_id, version, attempt),
+  CONSTRAINT payment_link_attempt_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents
+);
+CALL make_append_only('payment_link_attempts');
+
+CREATE TABLE payment_link_objects (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  provider_id text NOT NULL CONSTRAINT payment_link_object_once UNIQUE,
+  url text NOT NULL,
+  -- Found at the processor after an attempt whose answer was lost.
+  found boolean NOT NULL,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_object_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents
+);
+CALL make_append_only('payment_link_objects');
+
+-- Written once the processor has confirmed it; `refused` and `not_made` have no object. `used_up`: its one session was
+-- completed without money, for example when a debit fails days later; the next version takes the next attempt.
+CREATE TABLE payment_link_closings (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  why text NOT NULL CONSTRAINT payment_link_closing_known
+    CHECK (why IN ('void', 'paid', 'amount_changed', 'used_up', 'refused', 'not_made')),
+  detail text,
+  sessions_expired integer NOT NULL DEFAULT 0,
+  closed_at timestamptz NOT NULL,
+  PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_closing_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents
+);
+CALL make_append_only('payment_link_closings');
+-- Intents and closings name each other, so this foreign key comes after both. Deferrable for a restore.
+ALTER TABLE payment_link_intents ADD CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows)
+  REFERENCES payment_link_closings (document_id, version) DEFERRABLE;
+
+-- Why a document's link is not as it should be at present. It is deleted with its cause.
+CREATE TABLE payment_link_waits (
+  document_id bigint PRIMARY KEY REFERENCES documents,
+  -- limit: the processor takes no such amount; refused: it refused the request; unavailable: it can't be asked now.
+  kind text NOT NULL CONSTRAINT payment_link_wait_known CHECK (kind IN ('limit', 'refused', 'unavailable')),
+  reason text NOT NULL,
+  -- What was wanted when this was noted: another amount or other methods are tried at once.
+  wanted text NOT NULL,
+  since timestamptz NOT NULL DEFAULT now(),
+  noted_at timestamptz NOT NULL DEFAULT now()
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
+
+-- Payment instructions, stored once per currency and wording: a document keeps the version that it carried.
+CREATE TABLE instruction_versions (
+  instruction_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  currency text COLLATE "C" NOT NULL,
+  content jsonb NOT NULL,
+  first_used_at timestamptz NOT NULL,
+  CONSTRAINT instruction_version_once UNIQUE (currency, content)
+);
+CALL make_fact('instruction_versions');
+
+CREATE TABLE document_pdfs (
+  document_id bigint PRIMARY KEY REFERENCES documents,
+  renderer_version integer NOT NULL,
+  -- Names and versions of the libraries that drew it: the bytes depend on them.
+  libraries jsonb NOT NULL,
+  instruction_version_id bigint REFERENCES instruction_versions,
+  instructions_changed boolean NOT NULL,
+  sha256 text NOT NULL CONSTRAINT drawing_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  pdf bytea NOT NULL,
+  rendered_at timestamptz NOT NULL,
+  CONSTRAINT drawing_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex'))
+);
+-- A PDF is compressed already.
+ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
+CALL make_fact('document_pdfs');
+
+-- The queue belongs to the owner; the app only names the documents to look at. One job per document: a second request
+-- replaces the first while that waits.
+CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
+  SET search_path = pg_catalog, pg_temp AS $$
+  SELECT count(*) FROM graphile_worker.add_jobs((
+    SELECT array_agg(('deliver', json_build_object('document_id', id), NULL, NULL, NULL, 'deliver:' || id, NULL, NULL
+                     )::graphile_worker.job_spec ORDER BY id)
+    FROM unnest(document_ids) AS id))
+  HAVING cardinality(document_ids) > 0
+$$;

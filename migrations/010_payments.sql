@@ -1,0 +1,588 @@
+-- Money in: bank files with their lines, payments and where each was reported, what they pay, what was reversed, payouts
+-- of the processor, credit paid out, and the processor's events. All of it is append-only: an application is undone by an
+-- unapplication, a reversal by a reinstatement.
+
+-- Bank files.
+
+CREATE TABLE bank_files (
+  bank_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  sha256 text NOT NULL CONSTRAINT bank_file_once UNIQUE CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  name text NOT NULL,
+  format text NOT NULL CONSTRAINT bank_file_format_known CHECK (format IN ('csv', 'bai2', 'camt053')),
+  bytes bigint NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('bank_files');
+
+CREATE TABLE bank_statements (
+  bank_statement_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  bank_file_id bigint NOT NULL REFERENCES bank_files,
+  position integer NOT NULL,
+  account text COLLATE "C" NOT NULL CONSTRAINT bank_statement_has_account CHECK (account <> ''),
+  currency text COLLATE "C" NOT NULL,
+  reference text NOT NULL,
+  -- As the file states them; NULL where it doesn't.
+  opening numeric,
+  closing numeric,
+  credits numeric NOT NULL,
+  debits numeric NOT NULL,
+  lines integer NOT NULL,
+  CONSTRAINT bank_statement_place_once UNIQUE (bank_file_id, position),
+  CONSTRAINT bank_statement_of_account UNIQUE (bank_statement_id, account, currency),
+  CONSTRAINT bank_statement_adds_up CHECK (opening + credits - debits = closing)
+);
+CALL make_fact('bank_statements');
+
+-- A line is stored once, however many files it is in.
+CREATE TABLE bank_lines (
+  bank_line_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  -- The bank's reference with day, direction and amount; see lineIdentities in src/payments/bank/statement.ts.
+  identity text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  direction text NOT NULL CONSTRAINT bank_line_direction_known CHECK (direction IN ('credit', 'debit')),
+  amount numeric NOT NULL CONSTRAINT bank_line_amount_positive CHECK (amount > 0),
+  bank_booked_on date NOT NULL,
+  value_on date,
+  bank_reference text,
+  "references" jsonb NOT NULL,
+  text text NOT NULL,
+  payer_name text,
+  payer_account text,
+  type text NOT NULL,
+  is_reversal boolean NOT NULL,
+  return_code text,
+  raw text NOT NULL,
+  CONSTRAINT bank_line_once UNIQUE (account, identity),
+  CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
+  CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
+  CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+);
+CALL make_fact('bank_lines');
+
+CREATE TABLE bank_statement_lines (
+  bank_statement_id bigint NOT NULL,
+  position integer NOT NULL,
+  bank_line_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bank_statement_id, position),
+  CONSTRAINT bank_statement_line_once UNIQUE (bank_statement_id, bank_line_id),
+  CONSTRAINT bank_statement_line_of_its_account FOREIGN KEY (bank_line_id, account, currency)
+    REFERENCES bank_lines (bank_line_id, account, currency),
+  CONSTRAINT bank_statement_line_of_a_statement FOREIGN KEY (bank_statement_id, account, currency)
+    REFERENCES bank_statements (bank_statement_id, account, currency)
+);
+CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
+CALL make_fact('bank_statement_lines');
+
+-- Payments.
+
+CREATE TABLE payments (
+  payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Where it was reported first. payment_sources has all of its reports, this one included.
+  identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
+  source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor')),
+  -- Whose money it was known to be when it arrived; NULL: that was to be found out (payment_assignments).
+  partner_id text COLLATE "C" REFERENCES partners,
+  currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
+  -- A link's money is with the processor until a payout brings it to the bank.
+  method text NOT NULL CONSTRAINT payment_method_known CHECK (method IN ('ach', 'wire', 'link', 'other')),
+  -- Our account that it came to; empty where nobody said.
+  account text NOT NULL,
+  received_on date NOT NULL,
+  entry_on date NOT NULL,
+  reference text NOT NULL CONSTRAINT payment_has_reference CHECK (btrim(reference) <> ''),
+  payer_name text,
+  payer_account text,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
+  CONSTRAINT payment_money UNIQUE (payment_id, currency, amount),
+  CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
+  CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT payment_amount_limit CHECK (amount < 1e15)
+);
+CREATE INDEX payments_by_amount ON payments (currency, amount);
+CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
+CALL require_open_month('payments');
+CALL make_fact('payments');
+
+-- Where a payment was reported. The same payment may arrive by webhook, in a bank file and by hand: one payment, three
+-- sources.
+CREATE TABLE payment_sources (
+  identity text COLLATE "C" PRIMARY KEY,
+  payment_id bigint NOT NULL REFERENCES payments,
+  source text NOT NULL CONSTRAINT payment_source_kind_known CHECK (source IN ('hand', 'bank', 'processor')),
+  reference text NOT NULL,
+  bank_line_id bigint CONSTRAINT payment_source_of_a_line_once UNIQUE REFERENCES bank_lines,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL))
+);
+CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id);
+CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
+CALL make_fact('payment_sources');
+
+-- Whose payment it is, where that became known after it arrived. The latest counts.
+CREATE TABLE payment_assignments (
+  payment_assignment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  payment_id bigint NOT NULL REFERENCES payments,
+  from_partner_id text COLLATE "C" REFERENCES partners,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  -- What of it was unapplied cash then, and so moved.
+  amount numeric NOT NULL CONSTRAINT assignment_amount_positive CHECK (amount > 0),
+  assigned_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id)
+);
+CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
+CALL require_open_month('payment_assignments');
+CALL make_fact('payment_assignments');
+
+-- Cash application: what a payment pays.
+
+CREATE TABLE payment_applications (
+  payment_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  payment_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT payment_application_positive CHECK (amount > 0),
+  applied_on date NOT NULL,
+  entry_on date NOT NULL,
+  -- From 0 to 1; of what a person said 1.
+  confidence numeric NOT NULL CONSTRAINT payment_application_confidence_range CHECK (confidence BETWEEN 0 AND 1),
+  -- Why: what was found where, who paid, how the amounts compare. See Evidence in src/payments/match.ts.
+  evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_application_document UNIQUE (payment_application_id, document_id, currency),
+  CONSTRAINT payment_application_in_its_currency FOREIGN KEY (payment_id, currency)
+    REFERENCES payments (payment_id, currency),
+  CONSTRAINT payment_application_to_its_partner FOREIGN KEY (document_id, partner_id, currency)
+    REFERENCES documents (document_id, partner_id, currency)
+);
+CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
+CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
+CALL require_open_month('payment_applications');
+CALL make_fact('payment_applications');
+
+-- A difference too small to pursue: written to bank charges with the payment that left it, and undone with it.
+CREATE TABLE small_differences (
+  payment_application_id bigint PRIMARY KEY,
+  document_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT small_difference_positive CHECK (amount > 0),
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT small_difference_of_its_application FOREIGN KEY (payment_application_id, document_id, currency)
+    REFERENCES payment_applications (payment_application_id, document_id, currency)
+);
+CREATE INDEX small_differences_of_document ON small_differences (document_id);
+CALL require_open_month('small_differences');
+CALL make_fact('small_differences');
+
+-- What waits for a confirmation: a document that a payment may be for, or a payment that it may be a duplicate of.
+CREATE TABLE payment_suggestions (
+  payment_suggestion_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  payment_id bigint NOT NULL REFERENCES payments,
+  document_id bigint REFERENCES documents,
+  same_as bigint REFERENCES payments,
+  amount numeric NOT NULL CONSTRAINT payment_suggestion_positive CHECK (amount > 0),
+  confidence numeric NOT NULL CONSTRAINT payment_suggestion_confidence_range CHECK (confidence BETWEEN 0 AND 1),
+  evidence jsonb NOT NULL CONSTRAINT payment_suggestion_says_why CHECK (evidence->>'why' IS NOT NULL),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_suggestion_of_one_thing CHECK (num_nonnulls(document_id, same_as) = 1),
+  CONSTRAINT payment_suggestion_not_itself CHECK (same_as <> payment_id),
+  CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as)
+);
+CALL make_fact('payment_suggestions');
+
+-- Reversals of payments and of applications.
+
+CREATE TABLE payment_reversals (
+  payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- What took it back, once: a line of the bank, a refund or dispute of the processor, a person's act.
+  identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
+  payment_id bigint NOT NULL,
+  -- Whose unapplied cash it comes out of; NULL while that is not known.
+  partner_id text COLLATE "C" REFERENCES partners,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT payment_reversal_positive CHECK (amount > 0),
+  kind text NOT NULL CONSTRAINT payment_reversal_kind_known
+    CHECK (kind IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate')),
+  -- R01 and so on, or the processor's word for it.
+  code text,
+  reason text NOT NULL CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
+  bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
+  duplicate_of bigint REFERENCES payments,
+  reversed_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_reversal_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments (payment_id, currency),
+  CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
+  CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id)
+);
+CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
+CALL require_open_month('payment_reversals');
+CALL make_fact('payment_reversals');
+
+-- The processor or the bank returned the money after all, for example because a dispute was won.
+CREATE TABLE payment_reinstatements (
+  payment_reversal_id bigint PRIMARY KEY REFERENCES payment_reversals,
+  partner_id text COLLATE "C" REFERENCES partners,
+  reinstated_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL require_open_month('payment_reinstatements');
+CALL make_fact('payment_reinstatements');
+
+CREATE TABLE payment_unapplications (
+  payment_application_id bigint PRIMARY KEY REFERENCES payment_applications,
+  -- NULL: a person undid it.
+  payment_reversal_id bigint REFERENCES payment_reversals,
+  unapplied_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications (payment_reversal_id)
+  WHERE payment_reversal_id IS NOT NULL;
+CALL require_open_month('payment_unapplications');
+CALL make_fact('payment_unapplications');
+
+-- Payouts of the processor, and the outcomes of bank lines.
+
+-- Link money on its way from the processor to the bank. It is not a payment: its payments are recorded already.
+CREATE TABLE payouts (
+  payout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  bank_line_id bigint NOT NULL CONSTRAINT payout_of_a_line_once UNIQUE,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL CONSTRAINT payout_comes_in CHECK (direction = 'credit'),
+  received_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
+    REFERENCES bank_lines (bank_line_id, currency, amount, direction)
+);
+CALL require_open_month('payouts');
+CALL make_fact('payouts');
+
+-- Which payments a payout contains, and what the processor kept of them.
+CREATE TABLE payout_settlements (
+  payout_id bigint PRIMARY KEY REFERENCES payouts,
+  gross numeric NOT NULL,
+  fees numeric NOT NULL CONSTRAINT payout_fees_not_negative CHECK (fees >= 0),
+  entry_on date NOT NULL,
+  evidence jsonb NOT NULL CONSTRAINT payout_settlement_says_why CHECK (evidence->>'why' IS NOT NULL),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL require_open_month('payout_settlements');
+CALL make_fact('payout_settlements');
+
+CREATE TABLE payout_payments (
+  payment_id bigint PRIMARY KEY REFERENCES payments,
+  payout_id bigint NOT NULL REFERENCES payout_settlements,
+  amount numeric NOT NULL CONSTRAINT payout_payment_positive CHECK (amount > 0)
+);
+CREATE INDEX payout_payments_of_payout ON payout_payments (payout_id);
+CALL make_fact('payout_payments');
+
+-- The one outcome of each line, and why.
+CREATE TABLE bank_line_outcomes (
+  bank_line_id bigint PRIMARY KEY REFERENCES bank_lines,
+  outcome text NOT NULL CONSTRAINT bank_line_outcome_known
+    CHECK (outcome IN ('payment', 'payout', 'return', 'ignored')),
+  payment_id bigint REFERENCES payments,
+  payout_id bigint REFERENCES payouts,
+  payment_reversal_id bigint REFERENCES payment_reversals,
+  -- A debit that looks like a return which could not be found: a person looks.
+  needs_review boolean NOT NULL,
+  reason text NOT NULL CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT bank_line_outcome_names_its_fact CHECK (
+    (outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL)
+    AND (outcome = 'return') = (payment_reversal_id IS NOT NULL))
+);
+CALL make_fact('bank_line_outcomes');
+
+-- Credit refunds: open credit paid out to the partner, whole.
+
+CREATE TABLE credit_refunds (
+  credit_refund_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT credit_refund_positive CHECK (amount > 0),
+  method text NOT NULL CONSTRAINT credit_refund_method_known CHECK (method IN ('ach', 'wire', 'other')),
+  account text NOT NULL,
+  reference text NOT NULL,
+  refunded_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency)
+    REFERENCES documents (document_id, partner_id, currency)
+);
+CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
+CALL require_open_month('credit_refunds');
+CALL make_fact('credit_refunds');
+
+-- The bank returned it, or it was never sent: the credit is open again.
+CREATE TABLE credit_refund_returns (
+  credit_refund_id bigint PRIMARY KEY REFERENCES credit_refunds,
+  reason text NOT NULL CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
+  returned_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL require_open_month('credit_refund_returns');
+CALL make_fact('credit_refund_returns');
+
+-- Events of the processor.
+
+-- Stored as received before it is processed. An event without an outcome waits for its turn or for its payment.
+CREATE TABLE processor_events (
+  processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Empty: our own account; else the connected account that it is of.
+  account text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  type text NOT NULL,
+  livemode boolean NOT NULL,
+  created timestamptz NOT NULL,
+  payload jsonb NOT NULL,
+  received_at timestamptz NOT NULL,
+  CONSTRAINT processor_event_once UNIQUE (account, id)
+);
+CALL make_append_only('processor_events');
+
+CREATE TABLE processor_event_outcomes (
+  processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
+  -- effect: it changed something; nothing: it had been told already or tells nothing; person: nobody knows what it means.
+  outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'person')),
+  payment_id bigint REFERENCES payments,
+  reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('processor_event_outcomes');
+
+CREATE TABLE disputes (
+  dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  identity text COLLATE "C" NOT NULL CONSTRAINT dispute_once UNIQUE,
+  payment_id bigint NOT NULL REFERENCES payments,
+  amount numeric NOT NULL CONSTRAINT dispute_amount_positive CHECK (amount > 0),
+  reason text NOT NULL,
+  opened_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX disputes_of_payment ON disputes (payment_id);
+CALL make_fact('disputes');
+
+CREATE TABLE dispute_outcomes (
+  dispute_id bigint PRIMARY KEY REFERENCES disputes,
+  outcome text NOT NULL CONSTRAINT dispute_outcome_known CHECK (outcome IN ('won', 'lost', 'closed')),
+  decided_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('dispute_outcomes');
+
+-- Closes an exception that nothing else resolves: a bank line that looks like a return of no known payment, an event that
+-- could not be read.
+CREATE TABLE payment_exception_closings (
+  payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
+  bank_line_id bigint CONSTRAINT payment_exception_line_closed_once UNIQUE REFERENCES bank_line_outcomes,
+  reason text NOT NULL CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id) = 1)
+);
+CALL make_fact('payment_exception_closings');
+
+-- Balances.
+
+-- How much of each payment is applied, reversed and still unapplied cash, and whose it is as far as that is known.
+CREATE VIEW payment_balances AS
+SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
+       CASE WHEN reversed = amount THEN 'reversed' WHEN applied = amount - reversed THEN 'applied'
+            WHEN applied = 0 THEN 'unapplied' ELSE 'partly_applied' END AS status
+FROM (
+  SELECT p.payment_id, p.currency, p.amount,
+         coalesce((SELECT a.partner_id FROM payment_assignments a WHERE a.payment_id = p.payment_id
+                   ORDER BY a.payment_assignment_id DESC LIMIT 1), p.partner_id) AS partner_id,
+         (SELECT coalesce(sum(a.amount), 0) FROM payment_applications a
+          LEFT JOIN payment_unapplications u USING (payment_application_id)
+          WHERE a.payment_id = p.payment_id AND u.payment_application_id IS NULL) AS applied,
+         (SELECT coalesce(sum(r.amount), 0) FROM payment_reversals r
+          LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+          WHERE r.payment_id = p.payment_id AND i.payment_reversal_id IS NULL) AS reversed
+  FROM payments p
+) AS sums;
+CALL grant_to_app('SELECT', 'payment_balances');
+
+-- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
+-- of zero means paid. Of an invoice, `credited` is what was settled without cash: credit applied after its issue, write-
+-- offs and small differences. Of a credit note it is what was applied to invoices, and `amount_paid` what was refunded. A
+-- statement has nothing due, and nothing is owed of a void document. (Here, because it needs the payments' tables.)
+CREATE OR REPLACE VIEW document_balances AS
+SELECT document_id, amount_due, credited, amount_paid,
+       CASE WHEN void THEN 0 ELSE amount_due - credited - amount_paid END AS balance,
+       CASE WHEN void THEN 'void' WHEN amount_due - credited - amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
+FROM (
+  SELECT d.document_id, v.document_id IS NOT NULL AS void,
+         CASE WHEN d.document = 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END AS amount_due,
+         CASE d.document
+           WHEN 'credit_note' THEN (
+             SELECT coalesce(sum(a.amount), 0) FROM credit_applications a
+             LEFT JOIN credit_releases r USING (credit_application_id)
+             WHERE a.credit_note_id = d.document_id AND r.credit_application_id IS NULL)
+           WHEN 'invoice' THEN (
+             SELECT coalesce(sum(a.amount), 0) FROM credit_applications a
+             LEFT JOIN credit_releases r USING (credit_application_id)
+             WHERE a.invoice_id = d.document_id AND NOT a.at_issue AND r.credit_application_id IS NULL)
+             + (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id)
+             + (SELECT coalesce(sum(s.amount), 0) FROM small_differences s
+                LEFT JOIN payment_unapplications u USING (payment_application_id)
+                WHERE s.document_id = d.document_id AND u.payment_application_id IS NULL)
+           ELSE 0 END AS credited,
+         CASE d.document
+           WHEN 'credit_note' THEN (
+             SELECT coalesce(sum(f.amount), 0) FROM credit_refunds f
+             LEFT JOIN credit_refund_returns b USING (credit_refund_id)
+             WHERE f.document_id = d.document_id AND b.credit_refund_id IS NULL)
+           WHEN 'invoice' THEN (
+             SELECT coalesce(sum(a.amount), 0) FROM payment_applications a
+             LEFT JOIN payment_unapplications u USING (payment_application_id)
+             WHERE a.document_id = d.document_id AND u.payment_application_id IS NULL)
+           ELSE 0 END AS amount_paid
+  FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
+) AS sums;
+CALL grant_to_app('SELECT', 'document_balances');
+
+-- Exceptions: what waits for manual review, by which key a command names it, and since when.
+CREATE VIEW payment_exceptions AS
+SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id, p.currency,
+       b.unapplied AS amount, p.received_on AS since, format('by %s, reference %s', p.method, p.reference) AS reason
+FROM payment_balances b JOIN payments p USING (payment_id)
+WHERE b.partner_id IS NULL AND b.unapplied > 0
+UNION ALL
+SELECT 'suggestion', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on, s.why
+FROM payment_balances b JOIN payments p USING (payment_id)
+CROSS JOIN LATERAL (
+  SELECT (array_agg(format('perhaps %s: %s', coalesce(d.number, 'the same as payment ' || s.same_as), s.evidence->>'why')
+                    ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
+  FROM payment_suggestions s
+  LEFT JOIN documents d USING (document_id)
+  LEFT JOIN document_balances o USING (document_id)
+  LEFT JOIN payment_balances same ON same.payment_id = s.same_as
+  WHERE s.payment_id = b.payment_id
+    AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END) AS s
+WHERE b.partner_id IS NOT NULL AND b.unapplied > 0 AND s.why IS NOT NULL
+UNION ALL
+SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
+       'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')
+FROM payouts o JOIN bank_lines l USING (bank_line_id)
+WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
+UNION ALL
+SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
+       CASE l.direction WHEN 'debit' THEN -l.amount ELSE l.amount END, l.bank_booked_on, o.reason
+FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
+WHERE o.needs_review AND o.outcome = 'ignored'
+  AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
+UNION ALL
+SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,
+       e.created::date, format('%s: %s', e.type, coalesce(o.reason, 'waits for another event'))
+FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+WHERE (o.processor_event_id IS NULL OR o.outcome = 'person')
+  AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
+CALL grant_to_app('SELECT', 'payment_exceptions');
+
+-- Rules over several rows. They take the payments' lock (src/payments/posting.ts), so that a transaction that forgot it
+-- waits here and is judged by what is there then.
+
+CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  found payment_balances%ROWTYPE;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT * INTO found FROM payment_balances WHERE payment_id = NEW.payment_id;
+  IF found.unapplied < 0 THEN
+    RAISE EXCEPTION 'payment % of % has % applied and % taken back', NEW.payment_id, found.amount, found.applied, found.reversed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_within_amount';
+  END IF;
+  IF TG_TABLE_NAME = 'payment_applications' THEN
+    IF found.partner_id IS DISTINCT FROM NEW.partner_id AND NOT EXISTS (
+         SELECT FROM payment_unapplications u WHERE u.payment_application_id = NEW.payment_application_id) THEN
+      RAISE EXCEPTION 'payment % of % pays a document of %', NEW.payment_id, coalesce(found.partner_id, 'nobody'), NEW.partner_id
+        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_application_of_its_payer';
+    END IF;
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+
+-- The trigger's argument is the column that names the document.
+CREATE FUNCTION refuse_overpaid_document() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  id bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+  found document_balances%ROWTYPE;
+  kind text;
+  needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
+                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note' END;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT * INTO found FROM document_balances WHERE document_id = id;
+  IF found.status = 'void' AND found.amount_paid <> 0 THEN
+    RAISE EXCEPTION 'document % is void and has % paid', id, found.amount_paid
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_void_is_unpaid';
+  END IF;
+  IF found.amount_due < found.credited + found.amount_paid THEN
+    RAISE EXCEPTION 'document % over % is credited % and paid %', id, found.amount_due, found.credited, found.amount_paid
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
+  END IF;
+  SELECT document INTO kind FROM documents WHERE document_id = id;
+  IF kind <> needed THEN
+    RAISE EXCEPTION 'document % is a % and takes no %', id, kind, TG_TABLE_NAME
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+-- Credit applied at issue was counted when the documents were issued.
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');

@@ -1,0 +1,222 @@
+-- Connected accounts: what moved on them, the partners' settlement files, which quote each balance transaction is of and
+-- how that was found, the ledger's reversals for transfers that were reversed, what was never remitted and billed, and
+-- what arrived after that and pays the invoice. All of it is append-only: a wrong match is undone by another of the
+-- opposite amount.
+
+CREATE TABLE settlement_files (
+  settlement_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  sha256 text NOT NULL CONSTRAINT settlement_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  name text NOT NULL,
+  lines bigint NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT settlement_file_once UNIQUE (partner_id, sha256),
+  CONSTRAINT settlement_file_of_partner UNIQUE (settlement_file_id, partner_id)
+);
+CALL make_fact('settlement_files');
+
+-- A line is stored once, however many files it is in: one transfer and payment, one quote or requote.
+CREATE TABLE settlement_lines (
+  settlement_line_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  settlement_file_id bigint NOT NULL,
+  line bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  transfer text COLLATE "C",
+  payment text COLLATE "C",
+  kind text NOT NULL CONSTRAINT settlement_line_kind_known CHECK (kind IN ('share', 'reversal', 'dispute')),
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  refunded numeric CONSTRAINT settlement_line_refund_not_negative CHECK (refunded >= 0),
+  moved_at timestamptz,
+  CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
+  CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id)
+    REFERENCES settlement_files (settlement_file_id, partner_id),
+  CONSTRAINT settlement_line_names_what_moved CHECK (num_nonnulls(transfer, payment) > 0),
+  CONSTRAINT settlement_line_sign CHECK (
+    CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
+  CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+);
+CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment) WHERE payment IS NOT NULL;
+CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer) WHERE transfer IS NOT NULL;
+CALL make_fact('settlement_lines');
+
+CREATE TABLE balance_transactions (
+  balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  -- The balance transaction's id; of a settlement line, where there is no other source, its payment or transfer.
+  id text COLLATE "C" NOT NULL,
+  reported_by text NOT NULL CONSTRAINT balance_transaction_told_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
+  type text NOT NULL,
+  -- See MovementKind in src/splits/movement.ts.
+  kind text NOT NULL
+    CONSTRAINT balance_transaction_kind_known CHECK (kind IN ('share', 'misrouted', 'reversal', 'dispute', 'other')),
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  fee numeric NOT NULL,
+  net numeric NOT NULL,
+  moved_at timestamptz NOT NULL,
+  payment text COLLATE "C",
+  of_payment text COLLATE "C",
+  transfer text COLLATE "C",
+  quote_id text COLLATE "C",
+  requote_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  payload jsonb NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT balance_transaction_once UNIQUE (account, id),
+  CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
+  CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency),
+  CONSTRAINT balance_transaction_adds_up CHECK (net = amount - fee),
+  CONSTRAINT balance_transaction_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= minor_digits(currency))
+);
+CREATE INDEX movements_by_payment ON balance_transactions (account, payment);
+CREATE INDEX movements_by_time ON balance_transactions (account, moved_at);
+CREATE INDEX payouts_at_the_processor ON balance_transactions (account, moved_at) WHERE type = 'payout';
+CALL make_fact('balance_transactions');
+
+-- How far each account was read. The next reading begins before the end of this one.
+CREATE TABLE processor_readings (
+  processor_reading_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  read_from timestamptz,
+  read_to timestamptz NOT NULL,
+  movements bigint NOT NULL,
+  new_balance_transactions bigint NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
+  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions BETWEEN 0 AND movements)
+);
+CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
+CALL make_fact('processor_readings');
+
+-- Which quote a balance transaction, or a part of it, is of. The quote is named by the row of its acceptance.
+CREATE TABLE share_allocations (
+  share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  balance_transaction_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
+  matched_by text NOT NULL CONSTRAINT share_allocation_found_by_known
+    CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'person')),
+  settlement_line_id bigint REFERENCES settlement_lines,
+  -- Why a person says so.
+  reason text NOT NULL DEFAULT '',
+  moved_on date NOT NULL,
+  -- The date of its journal entry: the true one, but never before the earliest month open when it was recorded.
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT share_allocation_of_a_movement FOREIGN KEY (balance_transaction_id, currency)
+    REFERENCES balance_transactions (balance_transaction_id, currency),
+  CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
+  CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
+  CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
+  CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
+  CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+);
+-- Matched automatically, a balance transaction is matched once.
+CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
+  WHERE matched_by <> 'person';
+CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
+CREATE INDEX share_allocations_of_movement ON share_allocations (balance_transaction_id);
+CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
+CALL require_open_month('share_allocations');
+CALL make_fact('share_allocations');
+
+-- The ledger's reversal that was recorded for a reversed transfer.
+CREATE TABLE reversal_evidence (
+  share_allocation_id bigint PRIMARY KEY REFERENCES share_allocations,
+  partner_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  -- Where its price comes from: all that was left was pulled back, the settlement file says it, or a person does.
+  price_from text NOT NULL
+    CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'person')),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows
+);
+CALL make_fact('reversal_evidence');
+
+-- What each invoice for missing shares bills, quote by quote.
+CREATE TABLE missing_shares (
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL CONSTRAINT missing_share_was_to_be_routed CHECK (arrangement = 'connected_account'),
+  quote_id text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT missing_share_positive CHECK (amount > 0),
+  PRIMARY KEY (document_id, quote_id),
+  CONSTRAINT missing_share_on_its_partners_invoice FOREIGN KEY (document_id, partner_id, month, currency, arrangement)
+    REFERENCES documents (document_id, partner_id, month, currency, arrangement)
+);
+CREATE INDEX missing_shares_of_quote ON missing_shares (partner_id, quote_id);
+CALL make_fact('missing_shares');
+
+-- What of a share arrived after it was billed. It is a payment of the partner instead. A reversal or a wrong match takes
+-- that payment back, and the correction of that gives it back again.
+CREATE TABLE share_payments (
+  share_allocation_id bigint NOT NULL,
+  payment_id bigint NOT NULL,
+  payment_reversal_id bigint REFERENCES payment_reversals,
+  currency text COLLATE "C" NOT NULL,
+  -- Of the share's own sign.
+  amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (share_allocation_id, payment_id),
+  CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency)
+    REFERENCES share_allocations (share_allocation_id, currency),
+  CONSTRAINT share_payment_in_its_currency FOREIGN KEY (payment_id, currency)
+    REFERENCES payments (payment_id, currency),
+  CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0 OR payment_reversal_id IS NOT NULL)
+);
+CREATE INDEX share_payments_of_payment ON share_payments (payment_id);
+CALL make_fact('share_payments');
+
+-- Payouts of the connected accounts: what each contains, as the processor lists it, and which bank line it is. So a share
+-- is followed from its quote to the bank.
+
+-- A balance transaction is paid out once: what comes back of a failed payout is another one, of the next payout.
+CREATE TABLE payout_contents (
+  balance_transaction_id bigint PRIMARY KEY,
+  payout_transaction_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
+    REFERENCES balance_transactions (balance_transaction_id, account, currency),
+  CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_transaction_id, account, currency)
+    REFERENCES balance_transactions (balance_transaction_id, account, currency),
+  CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id)
+);
+CREATE INDEX payout_contents_of_payout ON payout_contents (payout_transaction_id);
+CALL make_fact('payout_contents');
+
+-- What reached the bank from a connected account. It is settled at once: its fees are those that it pays.
+CREATE TABLE account_payouts (
+  payout_id bigint PRIMARY KEY REFERENCES payout_settlements,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  -- NULL: nobody tells us of the account's payouts, and a person says that it is one.
+  balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
+    REFERENCES balance_transactions (balance_transaction_id, account, currency)
+);
+CALL make_fact('account_payouts');

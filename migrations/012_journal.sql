@@ -1,0 +1,242 @@
+-- The journal: every fact as a balanced journal entry. Views derive it from the facts; it is never stored beside them.
+--
+--   journal_of_rows     ledger rows, three postings each
+--   journal_entries     documents, corrections and payments: one row per entry, with its debit and its credit
+--   journal_of_facts    the same as two postings each
+--   journal             all postings: a debit is above zero, a credit below
+--   journal_months      all postings, summed by month and account. Rows are grouped before they are posted, so that
+--                       millions of them are read only once.
+--
+-- An entry's month is the month where it stands for good: a row's is the month that it posts to, another fact's the month
+-- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
+
+-- Each SELECT below is one kind of fact, written in four lines:
+--   the fact, its id, its entry date and its true date
+--   debit: control account, what tells its subaccounts apart (a partner, our bank account), and the partner
+--   credit: the same
+--   currency, amount, document number, reference
+-- Amounts are above zero. The tables' constraints see to that, except where a WHERE does.
+CREATE VIEW journal_entries (
+  fact, fact_id, entry_on, dated_on,
+  debit, debit_detail, debit_partner,
+  credit, credit_detail, credit_partner,
+  currency, amount, document, reference
+) AS
+
+SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
+       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
+            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
+            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
+       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
+            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
+            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
+       d.currency, d.invoice_amount, d.number, NULL
+FROM documents d
+WHERE d.document <> 'statement' AND d.invoice_amount > 0
+
+UNION ALL
+SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
+       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
+            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
+            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
+       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
+            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
+            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
+       d.currency, d.invoice_amount, d.number, NULL
+FROM voids v JOIN documents d ON d.document_id = v.document_id
+WHERE d.document <> 'statement' AND d.invoice_amount > 0
+
+UNION ALL
+SELECT 'credit_applied', a.credit_application_id, a.entry_on, a.applied_on,
+       'liabilities:partner-credit', d.partner_id, d.partner_id,
+       'assets:receivable:billed', d.partner_id, d.partner_id,
+       d.currency, a.amount, d.number, n.number
+FROM credit_applications a
+JOIN documents d ON d.document_id = a.invoice_id
+JOIN documents n ON n.document_id = a.credit_note_id
+
+UNION ALL
+SELECT 'credit_released', a.credit_application_id, r.entry_on, r.released_on,
+       'assets:receivable:billed', d.partner_id, d.partner_id,
+       'liabilities:partner-credit', d.partner_id, d.partner_id,
+       d.currency, a.amount, d.number, n.number
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+JOIN documents d ON d.document_id = a.invoice_id
+JOIN documents n ON n.document_id = a.credit_note_id
+
+UNION ALL
+SELECT 'written_off', w.write_off_id, w.entry_on, w.written_off_on,
+       'expenses:bad-debts', NULL, d.partner_id,
+       'assets:receivable:billed', d.partner_id, d.partner_id,
+       d.currency, w.amount, d.number, NULL
+FROM write_offs w JOIN documents d USING (document_id)
+
+UNION ALL
+-- The money of a payment link is with the processor until a payout brings it to the bank.
+SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
+       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, p.partner_id,
+       'liabilities:unapplied', p.partner_id, p.partner_id,
+       p.currency, p.amount, NULL, p.reference
+FROM payments p
+
+UNION ALL
+SELECT 'payment_assigned', g.payment_assignment_id, g.entry_on, g.assigned_on,
+       'liabilities:unapplied', g.from_partner_id, g.from_partner_id,
+       'liabilities:unapplied', g.partner_id, g.partner_id,
+       p.currency, g.amount, NULL, p.reference
+FROM payment_assignments g JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'payment_applied', a.payment_application_id, a.entry_on, a.applied_on,
+       'liabilities:unapplied', a.partner_id, a.partner_id,
+       'assets:receivable:billed', a.partner_id, a.partner_id,
+       a.currency, a.amount, d.number, p.reference
+FROM payment_applications a JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'payment_unapplied', a.payment_application_id, u.entry_on, u.unapplied_on,
+       'assets:receivable:billed', a.partner_id, a.partner_id,
+       'liabilities:unapplied', a.partner_id, a.partner_id,
+       a.currency, a.amount, d.number, p.reference
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'small_difference', s.payment_application_id, s.entry_on, a.applied_on,
+       'expenses:bank-charges', NULL, a.partner_id,
+       'assets:receivable:billed', a.partner_id, a.partner_id,
+       s.currency, s.amount, d.number, p.reference
+FROM small_differences s JOIN payment_applications a USING (payment_application_id)
+JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'small_difference_undone', s.payment_application_id, u.entry_on, u.unapplied_on,
+       'assets:receivable:billed', a.partner_id, a.partner_id,
+       'expenses:bank-charges', NULL, a.partner_id,
+       s.currency, s.amount, d.number, p.reference
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
+JOIN payment_applications a USING (payment_application_id)
+JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
+       'liabilities:unapplied', r.partner_id, r.partner_id,
+       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, r.partner_id,
+       r.currency, r.amount, NULL, p.reference
+FROM payment_reversals r JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'payment_reinstated', r.payment_reversal_id, i.entry_on, i.reinstated_on,
+       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, i.partner_id,
+       'liabilities:unapplied', i.partner_id, i.partner_id,
+       r.currency, r.amount, NULL, p.reference
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id) JOIN payments p USING (payment_id)
+
+UNION ALL
+SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
+       'assets:bank', o.account, NULL,
+       'assets:processor', NULL, NULL,
+       o.currency, o.amount, NULL, l.bank_reference
+FROM payouts o JOIN bank_lines l USING (bank_line_id)
+
+UNION ALL
+-- What the processor kept. With the payout, the whole amount of its payments has left the processor.
+SELECT 'payout_settled', t.payout_id, t.entry_on, t.entry_on,
+       'expenses:processor-fees', NULL, NULL,
+       'assets:processor', NULL, NULL,
+       o.currency, t.fees, NULL, l.bank_reference
+FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USING (bank_line_id)
+WHERE t.fees > 0
+
+UNION ALL
+SELECT 'credit_refunded', f.credit_refund_id, f.entry_on, f.refunded_on,
+       'liabilities:partner-credit', f.partner_id, f.partner_id,
+       'assets:bank', f.account, f.partner_id,
+       f.currency, f.amount, d.number, f.reference
+FROM credit_refunds f JOIN documents d USING (document_id)
+
+UNION ALL
+SELECT 'credit_refund_returned', f.credit_refund_id, b.entry_on, b.returned_on,
+       'assets:bank', f.account, f.partner_id,
+       'liabilities:partner-credit', f.partner_id, f.partner_id,
+       f.currency, f.amount, d.number, f.reference
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id) JOIN documents d USING (document_id)
+
+UNION ALL
+-- A transfer: the processor's money against what the partner's quotes were to bring. What of it pays an invoice is left
+-- out, because the payment is the entry of that.
+SELECT 'share_routed', r.share_allocation_id, r.entry_on, r.moved_on,
+       'assets:processor', NULL, r.partner_id,
+       'assets:receivable:processor', r.partner_id, r.partner_id,
+       r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id
+FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+  USING (share_allocation_id)
+WHERE r.amount > 0 AND r.amount <> coalesce(p.amount, 0)
+
+UNION ALL
+SELECT 'share_pulled_back', r.share_allocation_id, r.entry_on, r.moved_on,
+       'assets:receivable:processor', r.partner_id, r.partner_id,
+       'assets:processor', NULL, r.partner_id,
+       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id
+FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+  USING (share_allocation_id)
+WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0);
+
+CREATE VIEW journal_of_facts AS
+SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.fact_id, p.control,
+       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id, NULL::text AS policy_id,
+       j.currency, p.amount, j.document, j.reference
+FROM journal_entries j
+CROSS JOIN LATERAL (VALUES
+  (j.debit, j.debit_detail, j.debit_partner, j.amount),
+  (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
+
+-- A row is dated the day of its acceptance where it was accepted, so that its date lies in its own month. A late row is
+-- dated the first day of the month that it posts to. (Where clocks are set back at midnight, see src/month.ts, the first
+-- hour of the month still has the date of the day before.)
+CREATE VIEW journal_of_rows AS
+SELECT e.posted_month AS month,
+       CASE WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
+            ELSE greatest(day.dated_on, (e.month || '-01')::date) END AS entry_on,
+       day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
+       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.partner_id, e.policy_id, e.currency, p.amount,
+       NULL::text AS document, coalesce(e.reversal_id, e.requote_id, e.quote_id) AS reference
+FROM ledger_rows e
+CROSS JOIN LATERAL (SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) AS day
+CROSS JOIN LATERAL (VALUES
+  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
+   e.partner_id, e.invoice_amount),
+  ('expenses:partner-cut', e.partner_id, e.partner_cut),
+  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
+WHERE p.amount <> 0;
+
+CREATE VIEW journal AS
+SELECT * FROM journal_of_rows UNION ALL SELECT * FROM journal_of_facts;
+
+CREATE VIEW journal_months AS
+SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.partner_id, e.currency,
+       sum(p.amount) AS amount
+FROM (SELECT posted_month AS month, arrangement, partner_id, policy_id, currency, sum(spot_price) AS spot_price,
+             sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+      FROM ledger_rows GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
+CROSS JOIN LATERAL (VALUES
+  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
+   e.partner_id, e.invoice_amount),
+  ('expenses:partner-cut', e.partner_id, e.partner_cut),
+  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
+WHERE p.amount <> 0
+GROUP BY e.month, p.control, p.detail, e.partner_id, e.currency
+UNION ALL
+SELECT month, control, account, partner_id, currency, sum(amount) AS amount
+FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
+
+CALL grant_to_app('SELECT', 'journal_entries');
+CALL grant_to_app('SELECT', 'journal_of_facts');
+CALL grant_to_app('SELECT', 'journal_of_rows');
+CALL grant_to_app('SELECT', 'journal');
+CALL grant_to_app('SELECT', 'journal_months');
