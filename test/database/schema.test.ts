@@ -1,75 +1,92 @@
 /**
- * The schema that fresh migrations make, compared with the committed one, so that a change of the schema is read as a
- * change of the schema. After a wanted change: UPDATE_SCHEMA=1 npx vitest run test/database/schema.test.ts
+ * The schema that fresh migrations make, compared with the committed migrations/schema.sql, so that a change of the
+ * schema is reviewed as one. After a wanted change: npm run db:schema.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRoot } from '../../src/package.ts';
+import { dumpSchema } from '../support/schema-dump.ts';
 import { openWorld, type World } from '../support/world.ts';
 
-const COMMITTED = fileURLToPath(new URL('schema.txt', import.meta.url));
+const COMMITTED = join(packageRoot, 'migrations', 'schema.sql');
 
 let world: World;
+let owner: pg.Client;
 beforeAll(async () => {
   world = await openWorld();
+  owner = new pg.Client(world.databaseUrl);
+  await owner.connect();
 });
-afterAll(() => world.end());
+afterAll(async () => {
+  await owner.end();
+  await world.end();
+});
 
-async function describeSchema(): Promise<string> {
-  const columns = await world.sql<{ line: string }>(
-    `SELECT format('%s.%s %s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-                   CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
-                   coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')) AS line
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
-     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-     WHERE n.nspname = 'public' AND c.relkind IN ('r', 'v') AND a.attnum > 0 AND NOT a.attisdropped
-     ORDER BY c.relname COLLATE "C", a.attnum`,
-  );
-  const constraints = await world.sql<{ line: string }>(
-    `SELECT format('%s: %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS line
-     FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid <> 0 AND contype <> 'n'
-     ORDER BY conrelid::regclass::text COLLATE "C", conname COLLATE "C"`,
-  );
-  const indexes = await world.sql<{ line: string }>(
-    `SELECT indexdef AS line FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname COLLATE "C"`,
-  );
-  const triggers = await world.sql<{ line: string }>(
-    `SELECT pg_get_triggerdef(t.oid) AS line FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-     WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal
-     ORDER BY c.relname COLLATE "C", t.tgname COLLATE "C"`,
-  );
-  const privileges = await world.sql<{ line: string }>(
-    `SELECT format('%s: %s', table_name, string_agg(privilege_type, ', ' ORDER BY privilege_type)) AS line
-     FROM information_schema.role_table_grants WHERE grantee = 'reckoner_app' AND table_schema = 'public'
-     GROUP BY table_name ORDER BY table_name COLLATE "C"`,
-  );
-  const section = (title: string, rows: { line: string }[]) =>
-    `## ${title}\n${rows.map((row) => row.line).join('\n')}\n`;
-  return [
-    section('Columns', columns),
-    section('Constraints', constraints),
-    section('Indexes', indexes),
-    section('Triggers', triggers),
-    section('What the app may do', privileges),
-  ].join('\n');
-}
+const dump = () => dumpSchema(async (sql) => (await owner.query(sql)).rows);
 
 test('a fresh database has exactly the committed schema', async () => {
-  const schema = await describeSchema();
+  const schema = await dump();
   if (process.env['UPDATE_SCHEMA']) writeFileSync(COMMITTED, schema);
   expect(schema).toBe(readFileSync(COMMITTED, 'utf8'));
 });
 
-test('the app may add to the ledger, to closed months and to documents, and change nothing in them', async () => {
-  const schema = await describeSchema();
-  for (const table of [
-    'ledger_rows',
-    'closed_months',
-    'documents',
-    'document_lines',
-    'credit_applications',
-    'document_pdfs',
-  ]) {
-    expect(schema).toContain(`\n${table}: INSERT, SELECT\n`);
+test('every object of the schema is created by a migration', async () => {
+  expect(await dump()).not.toContain('made by no migration');
+});
+
+/** Replaces a piece of a view's or function's definition. */
+async function edited(definition: string, from: string, to: string): Promise<string> {
+  const [row] = (await owner.query<{ sql: string }>(`SELECT ${definition} AS sql`)).rows;
+  expect(row?.sql).toContain(from);
+  return (row?.sql ?? '').replace(from, to);
+}
+
+test.each<[what: string, change: () => Promise<string> | string]>([
+  [
+    'a view that forgets reversed payments',
+    async () =>
+      `CREATE OR REPLACE VIEW payment_balances AS
+       ${await edited(`pg_get_viewdef('payment_balances')`, '((amount - applied) - reversed)', '(amount - applied)')}`,
+  ],
+  [
+    'a trigger function that lets payments be overdrawn',
+    () => edited(`pg_get_functiondef('refuse_overdrawn_payment'::regproc)`, 'unapplied < 0', 'unapplied < -1000000'),
+  ],
+  ['a missing trigger', () => 'DROP TRIGGER append_only_rows ON ledger_rows'],
+  ['a disabled trigger', () => 'ALTER TABLE ledger_rows DISABLE TRIGGER append_only_rows'],
+  ['a trigger on fewer events', () => 'DROP TRIGGER append_only_table ON voids'],
+  ['a missing constraint', () => 'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_balance'],
+  [
+    'a constraint that is not deferrable',
+    () => 'ALTER TABLE holds ALTER CONSTRAINT hold_follows_a_release NOT DEFERRABLE',
+  ],
+  ['a missing index', () => 'DROP INDEX ledger_rows_known_once'],
+  ['another type', () => 'ALTER TABLE job_runs ALTER COLUMN exit_status TYPE bigint'],
+  ['another default', () => `ALTER TABLE documents ALTER COLUMN reason SET DEFAULT 'none'`],
+  ['a nullable column', () => 'ALTER TABLE job_runs ALTER COLUMN job DROP NOT NULL'],
+  ['another storage', () => 'ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTENDED'],
+  ['a grant', () => 'GRANT DELETE ON ledger_rows TO reckoner_app'],
+  ['a grant of a column', () => 'GRANT UPDATE (amount) ON payments TO reckoner_app'],
+  ['a revoked function', () => 'REVOKE EXECUTE ON FUNCTION enqueue_deliveries FROM PUBLIC'],
+  ['another domain', () => 'ALTER DOMAIN billing_month DROP CONSTRAINT billing_month_form'],
+])('the comparison sees %s', async (_, change) => {
+  const before = await dump();
+  await owner.query('BEGIN');
+  try {
+    await owner.query(await change());
+    expect(await dump()).not.toBe(before);
+  } finally {
+    await owner.query('ROLLBACK');
   }
+  expect(await dump()).toBe(before);
+});
+
+test('the app may add to the ledger, to closed months and to documents, and change nothing in them', async () => {
+  const schema = await dump();
+  for (const table of ['ledger_rows', 'closed_months', 'documents', 'document_lines', 'credit_applications']) {
+    expect(schema).toContain(`\nGRANT INSERT, SELECT ON ${table} TO reckoner_app;\n`);
+  }
+  expect(schema).toContain('\nGRANT INSERT, SELECT ON document_pdfs TO reckoner_app;\n');
 });

@@ -1,0 +1,2463 @@
+-- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
+-- The reasons stand in the migrations.
+
+-- 001_foundation ------------------------------------------------------------------------------------------------------
+
+CREATE PROCEDURE grant_to_app(IN privileges text, IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
+    EXECUTE format('GRANT %s ON %s TO reckoner_app', privileges, target);
+  END IF;
+END
+$procedure$;
+
+CREATE FUNCTION refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION '% of % is refused: it is append-only, a correction is a new row', TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_append_only';
+END
+$function$;
+
+CREATE PROCEDURE make_append_only(IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON %s
+                  FOR EACH ROW EXECUTE FUNCTION refuse_change()', target);
+  EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
+  CALL grant_to_app('SELECT, INSERT', target);
+END
+$procedure$;
+
+CREATE SEQUENCE fact_numbers AS bigint START 1 INCREMENT 1;
+GRANT SELECT, UPDATE ON SEQUENCE fact_numbers TO reckoner_app;
+
+CREATE FUNCTION wait_for_seal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  RETURN NULL;
+END
+$function$;
+
+CREATE PROCEDURE make_fact(IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL DEFAULT nextval(''fact_numbers'')', target);
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
+  EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
+  CALL make_append_only(target);
+END
+$procedure$;
+
+CREATE DOMAIN billing_month AS text COLLATE "C"
+  CONSTRAINT billing_month_form CHECK (VALUE ~ '^\d{4}-(0[1-9]|1[0-2])$');
+
+CREATE FUNCTION month_after(month text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE STRICT
+AS $function$
+  SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
+$function$;
+
+CREATE FUNCTION minor_digits(currency text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (currency = ANY (ARRAY['BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF', 'XPF'])) THEN 0 WHEN (currency = ANY (ARRAY['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'])) THEN 3 WHEN (currency = ANY (ARRAY['CLF', 'UYW'])) THEN 4 ELSE 2 END;
+
+CREATE TABLE installation (
+  only_one boolean NOT NULL DEFAULT true,
+  environment text NOT NULL,
+  installation_id text NOT NULL DEFAULT substr(replace((gen_random_uuid())::text, '-', ''), 1, 12),
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT installation_pkey PRIMARY KEY (only_one),
+  CONSTRAINT installation_only_one CHECK (only_one),
+  CONSTRAINT installation_environment CHECK (environment = ANY (ARRAY['sandbox', 'production']))
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON installation FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON installation FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON installation TO reckoner_app;
+
+-- 002_people ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE audit_events (
+  event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  occurred_at timestamp with time zone NOT NULL,
+  action text NOT NULL,
+  subject text NOT NULL,
+  details jsonb NOT NULL,
+  claimed_by text,
+  os_user text NOT NULL,
+  host text NOT NULL,
+  via text NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT audit_events_pkey PRIMARY KEY (event_id),
+  CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
+  CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http']))
+);
+CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
+CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON audit_events TO reckoner_app;
+
+CREATE TABLE job_runs (
+  job_run_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  job text NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  finished_at timestamp with time zone NOT NULL,
+  exit_status integer NOT NULL,
+  CONSTRAINT job_runs_pkey PRIMARY KEY (job_run_id)
+);
+CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
+GRANT INSERT, SELECT ON job_runs TO reckoner_app;
+
+-- 003_partners --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE partners (
+  partner_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  address_line1 text NOT NULL,
+  address_line2 text NOT NULL,
+  address_city text NOT NULL,
+  address_region text NOT NULL,
+  address_postal_code text NOT NULL,
+  address_country text NOT NULL,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL,
+  contact_cc text[] NOT NULL,
+  currency text NOT NULL,
+  time_zone text NOT NULL,
+  payment_terms_days integer,
+  tax_id text NOT NULL,
+  purchase_order text NOT NULL,
+  legal_note text NOT NULL,
+  inactive_since timestamp with time zone,
+  imported_at timestamp with time zone NOT NULL,
+  CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
+  CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT partner_has_name CHECK (name <> ''),
+  CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365)
+);
+GRANT INSERT, SELECT, UPDATE ON partners TO reckoner_app;
+
+CREATE TABLE partner_arrangements (
+  partner_id text COLLATE "C" NOT NULL,
+  from_month billing_month NOT NULL,
+  arrangement text NOT NULL,
+  connected_account_id text,
+  merchant_of_record text,
+  split text,
+  connected_account_type text,
+  connected_account_state text,
+  balance_transactions_from text,
+  CONSTRAINT partner_arrangements_pkey PRIMARY KEY (partner_id, from_month),
+  CONSTRAINT arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
+  CONSTRAINT merchant_known CHECK (merchant_of_record = ANY (ARRAY['platform', 'third_party'])),
+  CONSTRAINT split_known CHECK (split = ANY (ARRAY['real_time', 'sequential'])),
+  CONSTRAINT connected_account_type_known CHECK (connected_account_type = ANY (ARRAY['standard', 'express', 'custom'])),
+  CONSTRAINT connected_account_state_known CHECK (connected_account_state = ANY (ARRAY['invited', 'onboarding', 'active', 'restricted', 'disconnected'])),
+  CONSTRAINT movements_from_known CHECK (balance_transactions_from = ANY (ARRAY['processor', 'settlement_file'])),
+  CONSTRAINT connected_account_complete CHECK ((arrangement = 'connected_account') = (connected_account_id IS NOT NULL) AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL) AND (arrangement = 'connected_account') = (split IS NOT NULL)),
+  CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
+  CONSTRAINT onboarding_is_of_a_connected_account CHECK (arrangement = 'connected_account' OR num_nonnulls(connected_account_type, connected_account_state, balance_transactions_from) = 0),
+  CONSTRAINT partner_arrangements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE INDEX partner_arrangements_of_account ON partner_arrangements USING btree (connected_account_id) WHERE connected_account_id IS NOT NULL;
+GRANT INSERT, SELECT, UPDATE ON partner_arrangements TO reckoner_app;
+
+CREATE TABLE policies (
+  partner_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  partner_cut_rate numeric NOT NULL,
+  price_rate numeric,
+  price_minimum numeric,
+  inactive_since timestamp with time zone,
+  CONSTRAINT policies_pkey PRIMARY KEY (partner_id, policy_id),
+  CONSTRAINT policy_id_form CHECK (policy_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT policy_has_name CHECK (name <> ''),
+  CONSTRAINT policy_kind_known CHECK (kind = ANY (ARRAY['insurance', 'non_insurance'])),
+  CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
+  CONSTRAINT price_rate_range CHECK (price_rate >= 0::numeric),
+  CONSTRAINT price_minimum_range CHECK (price_minimum >= 0::numeric),
+  CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL)),
+  CONSTRAINT policies_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id ON policies FOR EACH ROW WHEN (old.partner_id IS DISTINCT FROM new.partner_id OR old.policy_id IS DISTINCT FROM new.policy_id) EXECUTE FUNCTION refuse_lost_policy();
+CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy();
+CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy();
+GRANT INSERT, SELECT, UPDATE ON policies TO reckoner_app;
+
+CREATE FUNCTION refuse_lost_policy()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION '% of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'policies_stay';
+END
+$function$;
+
+CREATE TABLE api_clients (
+  client_id text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT api_clients_pkey PRIMARY KEY (client_id),
+  CONSTRAINT client_of_partner UNIQUE (client_id, partner_id),
+  CONSTRAINT client_id_form CHECK (client_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT api_clients_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT api_clients_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX api_clients_of_partner ON api_clients USING btree (partner_id);
+CREATE UNIQUE INDEX api_clients_fact ON api_clients USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON api_clients FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON api_clients TO reckoner_app;
+
+CREATE TABLE client_secrets (
+  client_id text COLLATE "C" NOT NULL,
+  sequence integer NOT NULL,
+  secret_sha256 text NOT NULL,
+  issued_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  previous_sequence integer GENERATED ALWAYS AS (NULLIF((sequence - 1), 0)) STORED,
+  previous_ends_at timestamp with time zone,
+  event_id bigint NOT NULL,
+  CONSTRAINT client_secrets_pkey PRIMARY KEY (client_id, sequence),
+  CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
+  CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
+  CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL)),
+  CONSTRAINT client_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
+  CONSTRAINT client_secrets_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets(client_id, sequence)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_secrets FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON client_secrets TO reckoner_app;
+
+CREATE TABLE client_revocations (
+  client_id text COLLATE "C" NOT NULL,
+  revoked_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT client_revocations_pkey PRIMARY KEY (client_id),
+  CONSTRAINT client_revocations_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
+  CONSTRAINT client_revocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX client_revocations_fact ON client_revocations USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_revocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON client_revocations TO reckoner_app;
+
+CREATE TABLE signing_keys (
+  kid text COLLATE "C" NOT NULL,
+  public_jwk jsonb NOT NULL,
+  published_at timestamp with time zone NOT NULL,
+  signs_until timestamp with time zone NOT NULL,
+  published_until timestamp with time zone NOT NULL,
+  CONSTRAINT signing_keys_pkey PRIMARY KEY (kid),
+  CONSTRAINT signing_key_is_public CHECK (NOT jsonb_exists(public_jwk, 'd')),
+  CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
+);
+CREATE INDEX signing_keys_in_use ON signing_keys USING btree (published_until);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON signing_keys TO reckoner_app;
+
+-- 004_ledger ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE closed_months (
+  month billing_month NOT NULL,
+  previous billing_month,
+  issued_on date NOT NULL,
+  closed_at timestamp with time zone NOT NULL,
+  entries bigint NOT NULL,
+  late_entries bigint NOT NULL,
+  partners_with_documents bigint NOT NULL,
+  partners_without_activity bigint NOT NULL,
+  CONSTRAINT closed_months_pkey PRIMARY KEY (month),
+  CONSTRAINT closed_months_chain UNIQUE NULLS NOT DISTINCT (previous),
+  CONSTRAINT closed_months_follow CHECK (month::text = month_after(previous::text)),
+  CONSTRAINT closed_months_late_are_entries CHECK (late_entries >= 0 AND late_entries <= entries),
+  CONSTRAINT closed_months_previous_fkey FOREIGN KEY (previous) REFERENCES closed_months(month)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON closed_months TO reckoner_app;
+
+CREATE FUNCTION earliest_postable_date()
+ RETURNS date
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT (month_after(max(month)) || '-01')::date FROM closed_months
+$function$;
+
+CREATE FUNCTION refuse_entry_in_closed_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  last_closed text;
+  earliest date := (SELECT min(entry_on) FROM added);
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT max(month) INTO last_closed FROM closed_months;
+  IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
+    RAISE EXCEPTION 'an entry of % cannot be dated %: months to % are closed', TG_TABLE_NAME, earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_month_open';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE PROCEDURE require_open_month(IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  EXECUTE format('CREATE TRIGGER entry_month_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()', target);
+END
+$procedure$;
+
+CREATE TABLE ledger_rows (
+  partner_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  accepted_at timestamp with time zone NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  time_zone text NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  CONSTRAINT ledger_rows_pkey PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT ledger_rows_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT ledger_rows_sign CHECK (
+CASE kind
+    WHEN 'reversal' THEN spot_price <= 0::numeric AND partner_cut <= 0::numeric AND invoice_amount <= 0::numeric
+    ELSE spot_price >= 0::numeric AND partner_cut >= 0::numeric AND invoice_amount >= 0::numeric
+END),
+  CONSTRAINT ledger_rows_minor_digits CHECK (GREATEST(scale(spot_price), scale(partner_cut), scale(invoice_amount)) <= minor_digits(currency)),
+  CONSTRAINT ledger_rows_amount_limit CHECK (abs(spot_price) < '1000000000000000'::numeric),
+  CONSTRAINT ledger_rows_kind_has_ids CHECK (
+CASE kind
+    WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
+    WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
+    WHEN 'reversal' THEN reversal_id IS NOT NULL
+    ELSE false
+END),
+  CONSTRAINT ledger_rows_months_form CHECK (month ~~ '____-__' AND posted_month ~~ '____-__'),
+  CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
+  CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
+);
+CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
+CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
+CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
+GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
+
+CREATE FUNCTION refuse_closed_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  last_closed text;
+  earliest text := (SELECT min(posted_month) FROM added);
+BEGIN
+  -- The ledger's lock, see src/ledger/lock.ts: with a close under way, its end is waited for and seen.
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT max(month) INTO last_closed FROM closed_months;
+  IF earliest <= last_closed THEN
+    RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_month_open';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION refuse_unknown_policy()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  stranger record;
+BEGIN
+  SELECT a.partner_id, a.policy_id INTO stranger
+  FROM (SELECT DISTINCT partner_id, policy_id FROM added) AS a
+  WHERE NOT EXISTS (SELECT FROM policies p WHERE p.partner_id = a.partner_id AND p.policy_id = a.policy_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION '% is not a policy of %', stranger.policy_id, stranger.partner_id
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_policy_known';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+-- 005_quotes ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE quotes (
+  quote_id text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  insured_amount numeric NOT NULL,
+  price_rate numeric NOT NULL,
+  price_minimum numeric NOT NULL,
+  partner_cut_rate numeric NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  quoted_at timestamp with time zone NOT NULL,
+  CONSTRAINT quotes_pkey PRIMARY KEY (quote_id),
+  CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
+  CONSTRAINT quote_id_form CHECK (quote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT quote_insures_something CHECK (insured_amount >= 0::numeric),
+  CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
+  CONSTRAINT quote_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT quote_amount_limit CHECK (spot_price < '1000000000000000'::numeric),
+  CONSTRAINT quote_price_follows_terms CHECK (spot_price = round(GREATEST(insured_amount * price_rate, price_minimum), minor_digits(currency))),
+  CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency))),
+  CONSTRAINT quote_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies(partner_id, policy_id),
+  CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
+);
+CREATE INDEX quotes_of_partner ON quotes USING btree (partner_id, quoted_at);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON quotes TO reckoner_app;
+
+CREATE TABLE quote_acceptances (
+  quote_id text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  CONSTRAINT quote_acceptances_pkey PRIMARY KEY (quote_id),
+  CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes(quote_id, partner_id),
+  CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
+  CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON quote_acceptances TO reckoner_app;
+
+CREATE TABLE requotes (
+  requote_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  step integer NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  insured_amount numeric NOT NULL,
+  accepted_spot_price numeric NOT NULL,
+  accepted_partner_cut numeric NOT NULL,
+  accepted_invoice_amount numeric NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  requoted_at timestamp with time zone NOT NULL,
+  CONSTRAINT requotes_pkey PRIMARY KEY (requote_id),
+  CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
+  CONSTRAINT requote_id_form CHECK (requote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT requote_step_positive CHECK (step > 0),
+  CONSTRAINT requote_insures_something CHECK (insured_amount >= 0::numeric),
+  CONSTRAINT requote_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT requote_accepted_balance CHECK (accepted_spot_price = (accepted_partner_cut + accepted_invoice_amount)),
+  CONSTRAINT requote_amount_limit CHECK (spot_price < '1000000000000000'::numeric),
+  CONSTRAINT requote_minor_digits CHECK (GREATEST(scale(trim_scale(spot_price)), scale(trim_scale(partner_cut))) <= minor_digits(currency)),
+  CONSTRAINT requote_never_lower CHECK (spot_price >= accepted_spot_price AND partner_cut >= accepted_partner_cut AND invoice_amount >= accepted_invoice_amount),
+  CONSTRAINT requote_is_of_an_accepted_quote FOREIGN KEY (quote_id) REFERENCES quote_acceptances(quote_id),
+  CONSTRAINT requote_quote_is_the_partners FOREIGN KEY (quote_id, partner_id) REFERENCES quotes(quote_id, partner_id),
+  CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
+);
+CREATE INDEX requotes_of_quote ON requotes USING btree (quote_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON requotes TO reckoner_app;
+
+CREATE TABLE requote_acceptances (
+  quote_id text COLLATE "C" NOT NULL,
+  step integer NOT NULL,
+  previous_step integer GENERATED ALWAYS AS (NULLIF((step - 1), 0)) STORED,
+  requote_id text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  CONSTRAINT requote_one_accepted_per_step PRIMARY KEY (quote_id, step),
+  CONSTRAINT requote_accepted_once UNIQUE (requote_id),
+  CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT requote_acceptance_is_of_a_requote FOREIGN KEY (requote_id, quote_id, partner_id, step) REFERENCES requotes(requote_id, quote_id, partner_id, step),
+  CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances(quote_id, step),
+  CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
+  CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON requote_acceptances TO reckoner_app;
+
+CREATE TABLE idempotency_keys (
+  partner_id text COLLATE "C" NOT NULL,
+  idempotency_key text COLLATE "C" NOT NULL,
+  request_sha256 text NOT NULL,
+  status integer NOT NULL,
+  answer text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  CONSTRAINT idempotency_key_once PRIMARY KEY (partner_id, idempotency_key),
+  CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) >= 1 AND length(idempotency_key) <= 255),
+  CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT idempotency_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON idempotency_keys TO reckoner_app;
+
+-- 006_seals -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE seals (
+  month billing_month NOT NULL,
+  previous billing_month,
+  form integer NOT NULL,
+  facts_to bigint NOT NULL,
+  sealed_at timestamp with time zone NOT NULL,
+  statement text NOT NULL,
+  seal text NOT NULL,
+  CONSTRAINT seals_pkey PRIMARY KEY (month),
+  CONSTRAINT seals_chain UNIQUE NULLS NOT DISTINCT (previous),
+  CONSTRAINT seals_follow CHECK (month::text = month_after(previous::text)),
+  CONSTRAINT seal_is_the_hash_of_its_statement CHECK (seal = encode(sha256(convert_to(statement, 'UTF8'::name)), 'hex')),
+  CONSTRAINT seals_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT seals_previous_fkey FOREIGN KEY (previous) REFERENCES seals(month)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seals FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON seals TO reckoner_app;
+
+-- 007_documents -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE logos (
+  sha256 text NOT NULL,
+  media_type text NOT NULL,
+  width integer NOT NULL,
+  height integer NOT NULL,
+  content bytea STORAGE EXTERNAL NOT NULL,
+  first_used_at timestamp with time zone NOT NULL,
+  CONSTRAINT logo_once PRIMARY KEY (sha256),
+  CONSTRAINT logo_media_type_known CHECK (media_type = ANY (ARRAY['image/png', 'image/jpeg'])),
+  CONSTRAINT logo_width_positive CHECK (width > 0),
+  CONSTRAINT logo_height_positive CHECK (height > 0),
+  CONSTRAINT logo_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex'))
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON logos FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON logos FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON logos TO reckoner_app;
+
+CREATE TABLE issuer_versions (
+  issuer_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  content jsonb NOT NULL,
+  first_used_at timestamp with time zone NOT NULL,
+  logo_sha256 text GENERATED ALWAYS AS ((content #>> '{logo,sha256}'[])) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT issuer_versions_pkey PRIMARY KEY (issuer_version_id),
+  CONSTRAINT issuer_version_once UNIQUE (content),
+  CONSTRAINT issuer_logo_kept FOREIGN KEY (logo_sha256) REFERENCES logos(sha256)
+);
+CREATE UNIQUE INDEX issuer_versions_fact ON issuer_versions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON issuer_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON issuer_versions TO reckoner_app;
+
+CREATE TABLE documents (
+  document_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  series text COLLATE "C" NOT NULL,
+  sequence integer NOT NULL,
+  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS (((series || '-') || lpad((sequence)::text, GREATEST(6, length((sequence)::text)), '0'))) STORED,
+  document text NOT NULL,
+  purpose text NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  issued_on date NOT NULL,
+  due_on date,
+  terms_days integer,
+  enrollments bigint NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  credit_applied numeric NOT NULL,
+  partner_name text NOT NULL,
+  address_line1 text NOT NULL,
+  address_line2 text NOT NULL,
+  address_city text NOT NULL,
+  address_region text NOT NULL,
+  address_postal_code text NOT NULL,
+  address_country text NOT NULL,
+  tax_id text NOT NULL,
+  purchase_order text NOT NULL,
+  legal_note text NOT NULL,
+  issuer_version_id bigint NOT NULL,
+  sandbox boolean NOT NULL,
+  issued_at timestamp with time zone NOT NULL,
+  replaces bigint,
+  credits bigint,
+  reason text NOT NULL DEFAULT '',
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(issued_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT documents_pkey PRIMARY KEY (document_id),
+  CONSTRAINT document_number_once UNIQUE (number),
+  CONSTRAINT document_replaced_once UNIQUE (replaces),
+  CONSTRAINT document_sequence_once UNIQUE (series, sequence),
+  CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
+  CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
+  CONSTRAINT document_sequence_positive CHECK (sequence > 0),
+  CONSTRAINT document_known CHECK (document = ANY (ARRAY['invoice', 'credit_note', 'statement'])),
+  CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares'])),
+  CONSTRAINT document_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
+  CONSTRAINT document_series_of_kind_and_year CHECK (series = (
+CASE document
+    WHEN 'invoice' THEN 'INV-'
+    WHEN 'credit_note' THEN 'CN-'
+    ELSE 'ST-'
+END || EXTRACT(year FROM issued_on))),
+  CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0::numeric),
+  CONSTRAINT document_credit_within_amount CHECK (credit_applied = 0::numeric OR document = 'invoice' AND credit_applied >= 0::numeric AND credit_applied <= invoice_amount),
+  CONSTRAINT document_due_on_invoices CHECK ((document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
+  CONSTRAINT document_due_after_terms CHECK (due_on = (issued_on + terms_days) OR replaces IS NOT NULL),
+  CONSTRAINT document_missing_shares_are_invoiced CHECK (purpose <> 'missing_shares' OR document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0::numeric),
+  CONSTRAINT document_adjustment_credits_an_invoice CHECK ((purpose = 'adjustment') = (credits IS NOT NULL) AND (purpose <> 'adjustment' OR document = 'credit_note' AND invoice_amount > 0::numeric AND btrim(reason) <> '')),
+  CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
+  CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement),
+  CONSTRAINT document_replaces_a_void_one FOREIGN KEY (replaces, partner_id, month, currency, arrangement) REFERENCES voids(document_id, partner_id, month, currency, arrangement) DEFERRABLE
+);
+CREATE UNIQUE INDEX document_one_live_per_month ON documents USING btree (partner_id, month, currency, arrangement) WHERE purpose = 'month' AND replaces IS NULL;
+CREATE INDEX documents_by_month ON documents USING btree (month);
+CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
+CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
+CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON documents TO reckoner_app;
+
+CREATE TABLE document_lines (
+  document_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  policy_name text NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  count bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT document_lines_pkey PRIMARY KEY (document_id, "position"),
+  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
+  CONSTRAINT line_kind_known CHECK (kind = ANY (ARRAY['quote_accepted', 'requote_accepted', 'reversal'])),
+  CONSTRAINT line_has_rows CHECK (count > 0),
+  CONSTRAINT line_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON document_lines TO reckoner_app;
+
+CREATE TABLE voids (
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  reason text NOT NULL,
+  voided_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(voided_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT voids_pkey PRIMARY KEY (document_id),
+  CONSTRAINT void_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
+  CONSTRAINT void_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT voids_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
+);
+CREATE UNIQUE INDEX voids_fact ON voids USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON voids FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON voids TO reckoner_app;
+
+CREATE TABLE credit_applications (
+  credit_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  credit_note_id bigint NOT NULL,
+  invoice_id bigint NOT NULL,
+  amount numeric NOT NULL,
+  applied_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  at_issue boolean NOT NULL DEFAULT true,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(applied_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT credit_applications_pkey PRIMARY KEY (credit_application_id),
+  CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id),
+  CONSTRAINT credit_application_positive CHECK (amount > 0::numeric),
+  CONSTRAINT credit_applications_credit_note_id_fkey FOREIGN KEY (credit_note_id) REFERENCES documents(document_id),
+  CONSTRAINT credit_applications_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES documents(document_id)
+);
+CREATE INDEX credit_applications_of_note ON credit_applications USING btree (credit_note_id);
+CREATE INDEX credit_applications_of_invoice ON credit_applications USING btree (invoice_id);
+CREATE UNIQUE INDEX credit_applications_fact ON credit_applications USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
+
+CREATE TABLE credit_releases (
+  credit_application_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  released_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(released_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT credit_releases_pkey PRIMARY KEY (credit_application_id),
+  CONSTRAINT credit_releases_document_id_fkey FOREIGN KEY (document_id) REFERENCES voids(document_id),
+  CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id) REFERENCES credit_applications(credit_application_id, invoice_id)
+);
+CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
+
+CREATE TABLE write_offs (
+  write_off_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  amount numeric NOT NULL,
+  reason text NOT NULL,
+  written_off_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(written_off_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT write_offs_pkey PRIMARY KEY (write_off_id),
+  CONSTRAINT write_off_positive CHECK (amount > 0::numeric),
+  CONSTRAINT write_off_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT write_offs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT write_offs_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX write_offs_of_document ON write_offs USING btree (document_id);
+CREATE UNIQUE INDEX write_offs_fact ON write_offs USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_offs FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON write_offs TO reckoner_app;
+
+CREATE TABLE holds (
+  hold_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  follows bigint,
+  reason text NOT NULL,
+  held_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT holds_pkey PRIMARY KEY (hold_id),
+  CONSTRAINT hold_of_document UNIQUE (hold_id, document_id),
+  CONSTRAINT hold_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
+  CONSTRAINT holds_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT holds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, document_id) REFERENCES hold_releases(hold_id, document_id) DEFERRABLE
+);
+CREATE UNIQUE INDEX holds_fact ON holds USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON holds FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON holds TO reckoner_app;
+
+CREATE TABLE hold_releases (
+  hold_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  released_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT hold_releases_pkey PRIMARY KEY (hold_id),
+  CONSTRAINT hold_release_stands_for UNIQUE (hold_id, document_id),
+  CONSTRAINT hold_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT hold_release_is_of_a_hold FOREIGN KEY (hold_id, document_id) REFERENCES holds(hold_id, document_id)
+);
+CREATE UNIQUE INDEX hold_releases_fact ON hold_releases USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON hold_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON hold_releases TO reckoner_app;
+
+-- 008_mail ------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE sendings (
+  sending_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  asked_for text NOT NULL,
+  event_id bigint,
+  addressed_to text,
+  message_id text NOT NULL,
+  status text NOT NULL,
+  reason text,
+  recipients text[],
+  message bytea STORAGE EXTERNAL,
+  drawing_at integer,
+  message_sha256 text,
+  envelope_from text,
+  attempts integer NOT NULL DEFAULT 0,
+  unclear_attempts integer NOT NULL DEFAULT 0,
+  worker bigint,
+  queued_at timestamp with time zone NOT NULL,
+  attempted_at timestamp with time zone,
+  sent_at timestamp with time zone,
+  CONSTRAINT sendings_pkey PRIMARY KEY (sending_id),
+  CONSTRAINT sending_message_id_once UNIQUE (message_id),
+  CONSTRAINT sending_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares'])),
+  CONSTRAINT sending_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
+  CONSTRAINT sending_person_is_known CHECK (asked_for = 'close' OR event_id IS NOT NULL),
+  CONSTRAINT sending_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
+  CONSTRAINT sending_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND recipients IS NOT NULL),
+  CONSTRAINT sending_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  CONSTRAINT sending_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
+  CONSTRAINT sending_drawing_within_message CHECK (drawing_at IS NULL OR message IS NOT NULL AND drawing_at >= 0 AND drawing_at <= length(message)),
+  CONSTRAINT sendings_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT sendings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX sending_one_of_the_issue ON sendings USING btree (document_id) WHERE asked_for <> 'resend';
+CREATE INDEX sendings_of_document ON sendings USING btree (document_id, sending_id);
+CREATE INDEX sendings_unfinished ON sendings USING btree (status) WHERE status <> 'sent';
+CREATE TRIGGER sendings_facts_stay BEFORE UPDATE ON sendings FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_sending();
+GRANT INSERT, SELECT, UPDATE ON sendings TO reckoner_app;
+
+CREATE FUNCTION refuse_rewritten_sending()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF (OLD.document_id, OLD.message_id, OLD.asked_for, OLD.queued_at, OLD.event_id, OLD.addressed_to)
+     IS DISTINCT FROM (NEW.document_id, NEW.message_id, NEW.asked_for, NEW.queued_at, NEW.event_id, NEW.addressed_to)
+     OR OLD.status IN ('sent', 'withdrawn') THEN
+    RAISE EXCEPTION 'sending % is a fact: send again by a new one', OLD.sending_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'sendings_facts_stay';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
+CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
+GRANT UPDATE ON SEQUENCE worker_numbers TO reckoner_app;
+
+CREATE TABLE notices (
+  notice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  partner_id text COLLATE "C",
+  day date,
+  month text COLLATE "C",
+  message_id text NOT NULL,
+  status text NOT NULL,
+  reason text,
+  recipients text[],
+  message bytea,
+  message_sha256 text,
+  envelope_from text,
+  attempts integer NOT NULL DEFAULT 0,
+  unclear_attempts integer NOT NULL DEFAULT 0,
+  worker bigint,
+  queued_at timestamp with time zone NOT NULL,
+  attempted_at timestamp with time zone,
+  sent_at timestamp with time zone,
+  event_id bigint NOT NULL,
+  CONSTRAINT notices_pkey PRIMARY KEY (notice_id),
+  CONSTRAINT notice_message_id_once UNIQUE (message_id),
+  CONSTRAINT notice_once UNIQUE NULLS NOT DISTINCT (kind, partner_id, day, month),
+  CONSTRAINT notice_of_partner UNIQUE (notice_id, partner_id),
+  CONSTRAINT notice_kind_known CHECK (kind = ANY (ARRAY['reminder', 'close_report'])),
+  CONSTRAINT notice_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
+  CONSTRAINT notice_says_of_what CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL) AND (kind = 'close_report') = (month IS NOT NULL)),
+  CONSTRAINT notice_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
+  CONSTRAINT notice_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND recipients IS NOT NULL),
+  CONSTRAINT notice_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  CONSTRAINT notice_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
+  CONSTRAINT notices_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT notices_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT notices_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX notices_unfinished ON notices USING btree (status) WHERE status <> 'sent';
+CREATE TRIGGER notices_facts_stay BEFORE UPDATE ON notices FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_notice();
+GRANT INSERT, SELECT, UPDATE ON notices TO reckoner_app;
+
+CREATE FUNCTION refuse_rewritten_notice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF (OLD.kind, OLD.partner_id, OLD.day, OLD.month, OLD.message_id, OLD.queued_at, OLD.event_id)
+     IS DISTINCT FROM (NEW.kind, NEW.partner_id, NEW.day, NEW.month, NEW.message_id, NEW.queued_at, NEW.event_id)
+     OR OLD.status IN ('sent', 'withdrawn') THEN
+    RAISE EXCEPTION 'notice % is a fact: another is a new one', OLD.notice_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'notices_facts_stay';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
+CREATE TABLE reminders (
+  document_id bigint NOT NULL,
+  step integer NOT NULL,
+  notice_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  CONSTRAINT reminders_pkey PRIMARY KEY (document_id, step),
+  CONSTRAINT reminder_to_its_partner FOREIGN KEY (notice_id, partner_id) REFERENCES notices(notice_id, partner_id),
+  CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
+);
+CREATE INDEX reminders_of_notice ON reminders USING btree (notice_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON reminders TO reckoner_app;
+
+CREATE TABLE seal_letters (
+  month billing_month NOT NULL,
+  message_id text NOT NULL,
+  status text NOT NULL,
+  recipient text,
+  reply text,
+  tried_until timestamp with time zone,
+  sent_at timestamp with time zone,
+  CONSTRAINT seal_letters_pkey PRIMARY KEY (month),
+  CONSTRAINT seal_letter_message_id_once UNIQUE (message_id),
+  CONSTRAINT seal_letter_status_known CHECK (status = ANY (ARRAY['queued', 'sent', 'held'])),
+  CONSTRAINT seal_letter_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL AND recipient IS NOT NULL)),
+  CONSTRAINT seal_letters_month_fkey FOREIGN KEY (month) REFERENCES seals(month)
+);
+GRANT INSERT, SELECT, UPDATE ON seal_letters TO reckoner_app;
+
+-- 009_delivery --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE payment_links (
+  document_id bigint NOT NULL,
+  provider text NOT NULL,
+  token text NOT NULL,
+  url text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT payment_links_pkey PRIMARY KEY (document_id),
+  CONSTRAINT payment_link_token_once UNIQUE (token),
+  CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
+  CONSTRAINT payment_links_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_links FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON payment_links TO reckoner_app;
+
+CREATE TABLE payment_link_intents (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  provider text NOT NULL,
+  amount numeric NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  request jsonb NOT NULL,
+  intended_at timestamp with time zone NOT NULL,
+  follows integer GENERATED ALWAYS AS (NULLIF((version - 1), 0)) STORED,
+  CONSTRAINT payment_link_intents_pkey PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_version_positive CHECK (version > 0),
+  CONSTRAINT payment_link_provider_known CHECK (provider = 'stripe'),
+  CONSTRAINT payment_link_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payment_link_intents_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows) REFERENCES payment_link_closings(document_id, version) DEFERRABLE
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_intents FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_intents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON payment_link_intents TO reckoner_app;
+
+CREATE TABLE payment_link_attempts (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  attempt integer NOT NULL,
+  idempotency_key text NOT NULL,
+  attempted_at timestamp with time zone NOT NULL,
+  CONSTRAINT payment_link_attempts_pkey PRIMARY KEY (document_id, version, attempt),
+  CONSTRAINT payment_link_key_once UNIQUE (idempotency_key),
+  CONSTRAINT payment_link_attempt_positive CHECK (attempt > 0),
+  CONSTRAINT payment_link_key_short CHECK (length(idempotency_key) <= 255),
+  CONSTRAINT payment_link_attempt_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON payment_link_attempts TO reckoner_app;
+
+CREATE TABLE payment_link_objects (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  provider_id text NOT NULL,
+  url text NOT NULL,
+  found boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT payment_link_objects_pkey PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_object_once UNIQUE (provider_id),
+  CONSTRAINT payment_link_object_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_objects FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_objects FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON payment_link_objects TO reckoner_app;
+
+CREATE TABLE payment_link_closings (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  why text NOT NULL,
+  detail text,
+  sessions_expired integer NOT NULL DEFAULT 0,
+  closed_at timestamp with time zone NOT NULL,
+  CONSTRAINT payment_link_closings_pkey PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_closing_known CHECK (why = ANY (ARRAY['void', 'paid', 'amount_changed', 'used_up', 'refused', 'not_made'])),
+  CONSTRAINT payment_link_closing_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON payment_link_closings TO reckoner_app;
+
+CREATE TABLE payment_link_waits (
+  document_id bigint NOT NULL,
+  kind text NOT NULL,
+  reason text NOT NULL,
+  wanted text NOT NULL,
+  since timestamp with time zone NOT NULL DEFAULT now(),
+  noted_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_link_waits_pkey PRIMARY KEY (document_id),
+  CONSTRAINT payment_link_wait_known CHECK (kind = ANY (ARRAY['limit', 'refused', 'unavailable'])),
+  CONSTRAINT payment_link_waits_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON payment_link_waits TO reckoner_app;
+
+CREATE TABLE instruction_versions (
+  instruction_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  currency text COLLATE "C" NOT NULL,
+  content jsonb NOT NULL,
+  first_used_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT instruction_versions_pkey PRIMARY KEY (instruction_version_id),
+  CONSTRAINT instruction_version_once UNIQUE (currency, content)
+);
+CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
+
+CREATE TABLE document_pdfs (
+  document_id bigint NOT NULL,
+  renderer_version integer NOT NULL,
+  libraries jsonb NOT NULL,
+  instruction_version_id bigint,
+  instructions_changed boolean NOT NULL,
+  sha256 text NOT NULL,
+  pdf bytea STORAGE EXTERNAL NOT NULL,
+  rendered_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT document_pdfs_pkey PRIMARY KEY (document_id),
+  CONSTRAINT drawing_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT drawing_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex')),
+  CONSTRAINT document_pdfs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT document_pdfs_instruction_version_id_fkey FOREIGN KEY (instruction_version_id) REFERENCES instruction_versions(instruction_version_id)
+);
+CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
+
+CREATE FUNCTION enqueue_deliveries(document_ids bigint[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  SELECT count(*) FROM graphile_worker.add_jobs((
+    SELECT array_agg(('deliver', json_build_object('document_id', id), NULL, NULL, NULL, 'deliver:' || id, NULL, NULL
+                     )::graphile_worker.job_spec ORDER BY id)
+    FROM unnest(document_ids) AS id))
+  HAVING cardinality(document_ids) > 0
+$function$;
+
+-- 010_payments --------------------------------------------------------------------------------------------------------
+
+CREATE TABLE bank_files (
+  bank_file_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  sha256 text NOT NULL,
+  name text NOT NULL,
+  format text NOT NULL,
+  bytes bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT bank_files_pkey PRIMARY KEY (bank_file_id),
+  CONSTRAINT bank_file_once UNIQUE (sha256),
+  CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT bank_file_format_known CHECK (format = ANY (ARRAY['csv', 'bai2', 'camt053'])),
+  CONSTRAINT bank_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX bank_files_fact ON bank_files USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_files FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON bank_files TO reckoner_app;
+
+CREATE TABLE bank_statements (
+  bank_statement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  bank_file_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  reference text NOT NULL,
+  opening numeric,
+  closing numeric,
+  credits numeric NOT NULL,
+  debits numeric NOT NULL,
+  lines integer NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT bank_statements_pkey PRIMARY KEY (bank_statement_id),
+  CONSTRAINT bank_statement_place_once UNIQUE (bank_file_id, "position"),
+  CONSTRAINT bank_statement_of_account UNIQUE (bank_statement_id, account, currency),
+  CONSTRAINT bank_statement_has_account CHECK (account <> ''),
+  CONSTRAINT bank_statement_adds_up CHECK ((opening + credits - debits) = closing),
+  CONSTRAINT bank_statements_bank_file_id_fkey FOREIGN KEY (bank_file_id) REFERENCES bank_files(bank_file_id)
+);
+CREATE UNIQUE INDEX bank_statements_fact ON bank_statements USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statements FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON bank_statements TO reckoner_app;
+
+CREATE TABLE bank_lines (
+  bank_line_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  account text COLLATE "C" NOT NULL,
+  identity text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  direction text NOT NULL,
+  amount numeric NOT NULL,
+  bank_booked_on date NOT NULL,
+  value_on date,
+  bank_reference text,
+  "references" jsonb NOT NULL,
+  text text NOT NULL,
+  payer_name text,
+  payer_account text,
+  type text NOT NULL,
+  is_reversal boolean NOT NULL,
+  return_code text,
+  raw text NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT bank_lines_pkey PRIMARY KEY (bank_line_id),
+  CONSTRAINT bank_line_once UNIQUE (account, identity),
+  CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
+  CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
+  CONSTRAINT bank_line_direction_known CHECK (direction = ANY (ARRAY['credit', 'debit'])),
+  CONSTRAINT bank_line_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+);
+CREATE UNIQUE INDEX bank_lines_fact ON bank_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON bank_lines TO reckoner_app;
+
+CREATE TABLE bank_statement_lines (
+  bank_statement_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  bank_line_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT bank_statement_lines_pkey PRIMARY KEY (bank_statement_id, "position"),
+  CONSTRAINT bank_statement_line_once UNIQUE (bank_statement_id, bank_line_id),
+  CONSTRAINT bank_statement_line_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
+  CONSTRAINT bank_statement_line_of_a_statement FOREIGN KEY (bank_statement_id, account, currency) REFERENCES bank_statements(bank_statement_id, account, currency)
+);
+CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines USING btree (bank_line_id);
+CREATE UNIQUE INDEX bank_statement_lines_fact ON bank_statement_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
+
+CREATE TABLE payments (
+  payment_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  identity text COLLATE "C" NOT NULL,
+  source text NOT NULL,
+  partner_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  method text NOT NULL,
+  account text NOT NULL,
+  received_on date NOT NULL,
+  entry_on date NOT NULL,
+  reference text NOT NULL,
+  payer_name text,
+  payer_account text,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payments_pkey PRIMARY KEY (payment_id),
+  CONSTRAINT payment_once UNIQUE (identity),
+  CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
+  CONSTRAINT payment_money UNIQUE (payment_id, currency, amount),
+  CONSTRAINT payment_source_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  CONSTRAINT payment_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payment_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'link', 'other'])),
+  CONSTRAINT payment_has_reference CHECK (btrim(reference) <> ''),
+  CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
+  CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT payment_amount_limit CHECK (amount < '1000000000000000'::numeric),
+  CONSTRAINT payments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
+CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
+CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payments TO reckoner_app;
+
+CREATE TABLE payment_sources (
+  identity text COLLATE "C" NOT NULL,
+  payment_id bigint NOT NULL,
+  source text NOT NULL,
+  reference text NOT NULL,
+  bank_line_id bigint,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_sources_pkey PRIMARY KEY (identity),
+  CONSTRAINT payment_source_of_a_line_once UNIQUE (bank_line_id),
+  CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL)),
+  CONSTRAINT payment_sources_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT payment_sources_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
+  CONSTRAINT payment_sources_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX payment_sources_of_payment ON payment_sources USING btree (payment_id);
+CREATE INDEX payment_sources_by_reference ON payment_sources USING btree (reference);
+CREATE UNIQUE INDEX payment_sources_fact ON payment_sources USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_sources FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_sources TO reckoner_app;
+
+CREATE TABLE payment_assignments (
+  payment_assignment_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  payment_id bigint NOT NULL,
+  from_partner_id text COLLATE "C",
+  partner_id text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  assigned_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_assignments_pkey PRIMARY KEY (payment_assignment_id),
+  CONSTRAINT assignment_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
+  CONSTRAINT payment_assignments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT payment_assignments_from_partner_id_fkey FOREIGN KEY (from_partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT payment_assignments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT payment_assignments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX payment_assignments_of_payment ON payment_assignments USING btree (payment_id);
+CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
+
+CREATE TABLE payment_applications (
+  payment_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  payment_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  applied_on date NOT NULL,
+  entry_on date NOT NULL,
+  confidence numeric NOT NULL,
+  evidence jsonb NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_applications_pkey PRIMARY KEY (payment_application_id),
+  CONSTRAINT payment_application_document UNIQUE (payment_application_id, document_id, currency),
+  CONSTRAINT payment_application_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payment_application_confidence_range CHECK (confidence >= 0::numeric AND confidence <= 1::numeric),
+  CONSTRAINT payment_application_says_why CHECK ((evidence ->> 'rule') IS NOT NULL AND (evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT payment_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payment_application_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency),
+  CONSTRAINT payment_application_to_its_partner FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
+);
+CREATE INDEX payment_applications_of_payment ON payment_applications USING btree (payment_id);
+CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
+CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
+
+CREATE TABLE small_differences (
+  payment_application_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT small_differences_pkey PRIMARY KEY (payment_application_id),
+  CONSTRAINT small_difference_positive CHECK (amount > 0::numeric),
+  CONSTRAINT small_differences_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT small_difference_of_its_application FOREIGN KEY (payment_application_id, document_id, currency) REFERENCES payment_applications(payment_application_id, document_id, currency)
+);
+CREATE INDEX small_differences_of_document ON small_differences USING btree (document_id);
+CREATE UNIQUE INDEX small_differences_fact ON small_differences USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON small_differences FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON small_differences TO reckoner_app;
+
+CREATE TABLE payment_suggestions (
+  payment_suggestion_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  payment_id bigint NOT NULL,
+  document_id bigint,
+  same_as bigint,
+  amount numeric NOT NULL,
+  confidence numeric NOT NULL,
+  evidence jsonb NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_suggestions_pkey PRIMARY KEY (payment_suggestion_id),
+  CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as),
+  CONSTRAINT payment_suggestion_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payment_suggestion_confidence_range CHECK (confidence >= 0::numeric AND confidence <= 1::numeric),
+  CONSTRAINT payment_suggestion_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT payment_suggestion_of_one_thing CHECK (num_nonnulls(document_id, same_as) = 1),
+  CONSTRAINT payment_suggestion_not_itself CHECK (same_as <> payment_id),
+  CONSTRAINT payment_suggestions_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT payment_suggestions_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT payment_suggestions_same_as_fkey FOREIGN KEY (same_as) REFERENCES payments(payment_id),
+  CONSTRAINT payment_suggestions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX payment_suggestions_fact ON payment_suggestions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_suggestions TO reckoner_app;
+
+CREATE TABLE payment_reversals (
+  payment_reversal_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  identity text COLLATE "C" NOT NULL,
+  payment_id bigint NOT NULL,
+  partner_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  kind text NOT NULL,
+  code text,
+  reason text NOT NULL,
+  bank_line_id bigint,
+  duplicate_of bigint,
+  reversed_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_reversals_pkey PRIMARY KEY (payment_reversal_id),
+  CONSTRAINT payment_reversal_once UNIQUE (identity),
+  CONSTRAINT payment_reversal_of_a_line_once UNIQUE (bank_line_id),
+  CONSTRAINT payment_reversal_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate'])),
+  CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
+  CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
+  CONSTRAINT payment_reversals_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT payment_reversals_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
+  CONSTRAINT payment_reversals_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES payments(payment_id),
+  CONSTRAINT payment_reversals_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payment_reversal_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency)
+);
+CREATE INDEX payment_reversals_of_payment ON payment_reversals USING btree (payment_id);
+CREATE UNIQUE INDEX payment_reversals_fact ON payment_reversals USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+GRANT INSERT, SELECT ON payment_reversals TO reckoner_app;
+
+CREATE TABLE payment_reinstatements (
+  payment_reversal_id bigint NOT NULL,
+  partner_id text COLLATE "C",
+  reinstated_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_reinstatements_pkey PRIMARY KEY (payment_reversal_id),
+  CONSTRAINT payment_reinstatements_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
+  CONSTRAINT payment_reinstatements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT payment_reinstatements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX payment_reinstatements_fact ON payment_reinstatements USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_reinstatements TO reckoner_app;
+
+CREATE TABLE payment_unapplications (
+  payment_application_id bigint NOT NULL,
+  payment_reversal_id bigint,
+  unapplied_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_unapplications_pkey PRIMARY KEY (payment_application_id),
+  CONSTRAINT payment_unapplications_payment_application_id_fkey FOREIGN KEY (payment_application_id) REFERENCES payment_applications(payment_application_id),
+  CONSTRAINT payment_unapplications_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
+  CONSTRAINT payment_unapplications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications USING btree (payment_reversal_id) WHERE payment_reversal_id IS NOT NULL;
+CREATE UNIQUE INDEX payment_unapplications_fact ON payment_unapplications USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_unapplications TO reckoner_app;
+
+CREATE TABLE payouts (
+  payout_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  bank_line_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL,
+  received_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payouts_pkey PRIMARY KEY (payout_id),
+  CONSTRAINT payout_of_a_line_once UNIQUE (bank_line_id),
+  CONSTRAINT payout_comes_in CHECK (direction = 'credit'),
+  CONSTRAINT payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction)
+);
+CREATE UNIQUE INDEX payouts_fact ON payouts USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payouts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payouts TO reckoner_app;
+
+CREATE TABLE payout_settlements (
+  payout_id bigint NOT NULL,
+  gross numeric NOT NULL,
+  fees numeric NOT NULL,
+  entry_on date NOT NULL,
+  evidence jsonb NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payout_settlements_pkey PRIMARY KEY (payout_id),
+  CONSTRAINT payout_fees_not_negative CHECK (fees >= 0::numeric),
+  CONSTRAINT payout_settlement_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT payout_settlements_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
+  CONSTRAINT payout_settlements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX payout_settlements_fact ON payout_settlements USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_settlements FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payout_settlements TO reckoner_app;
+
+CREATE TABLE payout_payments (
+  payment_id bigint NOT NULL,
+  payout_id bigint NOT NULL,
+  amount numeric NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payout_payments_pkey PRIMARY KEY (payment_id),
+  CONSTRAINT payout_payment_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payout_payments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT payout_payments_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id)
+);
+CREATE INDEX payout_payments_of_payout ON payout_payments USING btree (payout_id);
+CREATE UNIQUE INDEX payout_payments_fact ON payout_payments USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payout_payments TO reckoner_app;
+
+CREATE TABLE bank_line_outcomes (
+  bank_line_id bigint NOT NULL,
+  outcome text NOT NULL,
+  payment_id bigint,
+  payout_id bigint,
+  payment_reversal_id bigint,
+  needs_review boolean NOT NULL,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT bank_line_outcomes_pkey PRIMARY KEY (bank_line_id),
+  CONSTRAINT bank_line_outcome_known CHECK (outcome = ANY (ARRAY['payment', 'payout', 'return', 'ignored'])),
+  CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
+  CONSTRAINT bank_line_outcome_names_its_fact CHECK ((outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL) AND (outcome = 'return') = (payment_reversal_id IS NOT NULL)),
+  CONSTRAINT bank_line_outcomes_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
+  CONSTRAINT bank_line_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT bank_line_outcomes_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
+  CONSTRAINT bank_line_outcomes_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
+  CONSTRAINT bank_line_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX bank_line_outcomes_fact ON bank_line_outcomes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON bank_line_outcomes TO reckoner_app;
+
+CREATE TABLE credit_refunds (
+  credit_refund_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  method text NOT NULL,
+  account text NOT NULL,
+  reference text NOT NULL,
+  refunded_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT credit_refunds_pkey PRIMARY KEY (credit_refund_id),
+  CONSTRAINT credit_refund_positive CHECK (amount > 0::numeric),
+  CONSTRAINT credit_refund_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'other'])),
+  CONSTRAINT credit_refunds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
+);
+CREATE INDEX credit_refunds_of_document ON credit_refunds USING btree (document_id);
+CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CREATE TRIGGER entry_month_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
+
+CREATE TABLE credit_refund_returns (
+  credit_refund_id bigint NOT NULL,
+  reason text NOT NULL,
+  returned_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT credit_refund_returns_pkey PRIMARY KEY (credit_refund_id),
+  CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT credit_refund_returns_credit_refund_id_fkey FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id),
+  CONSTRAINT credit_refund_returns_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX credit_refund_returns_fact ON credit_refund_returns USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
+
+CREATE TABLE processor_events (
+  processor_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  account text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  type text NOT NULL,
+  livemode boolean NOT NULL,
+  created timestamp with time zone NOT NULL,
+  payload jsonb NOT NULL,
+  received_at timestamp with time zone NOT NULL,
+  CONSTRAINT processor_events_pkey PRIMARY KEY (processor_event_id),
+  CONSTRAINT processor_event_once UNIQUE (account, id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON processor_events TO reckoner_app;
+
+CREATE TABLE processor_event_outcomes (
+  processor_event_id bigint NOT NULL,
+  outcome text NOT NULL,
+  payment_id bigint,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT processor_event_outcomes_pkey PRIMARY KEY (processor_event_id),
+  CONSTRAINT processor_event_outcome_known CHECK (outcome = ANY (ARRAY['effect', 'nothing', 'person'])),
+  CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
+  CONSTRAINT processor_event_outcomes_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_events(processor_event_id),
+  CONSTRAINT processor_event_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT processor_event_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX processor_event_outcomes_fact ON processor_event_outcomes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON processor_event_outcomes TO reckoner_app;
+
+CREATE TABLE disputes (
+  dispute_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  identity text COLLATE "C" NOT NULL,
+  payment_id bigint NOT NULL,
+  amount numeric NOT NULL,
+  reason text NOT NULL,
+  opened_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT disputes_pkey PRIMARY KEY (dispute_id),
+  CONSTRAINT dispute_once UNIQUE (identity),
+  CONSTRAINT dispute_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT disputes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX disputes_of_payment ON disputes USING btree (payment_id);
+CREATE UNIQUE INDEX disputes_fact ON disputes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON disputes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON disputes TO reckoner_app;
+
+CREATE TABLE dispute_outcomes (
+  dispute_id bigint NOT NULL,
+  outcome text NOT NULL,
+  decided_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT dispute_outcomes_pkey PRIMARY KEY (dispute_id),
+  CONSTRAINT dispute_outcome_known CHECK (outcome = ANY (ARRAY['won', 'lost', 'closed'])),
+  CONSTRAINT dispute_outcomes_dispute_id_fkey FOREIGN KEY (dispute_id) REFERENCES disputes(dispute_id),
+  CONSTRAINT dispute_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX dispute_outcomes_fact ON dispute_outcomes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON dispute_outcomes TO reckoner_app;
+
+CREATE TABLE payment_exception_closings (
+  payment_exception_closing_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  processor_event_id bigint,
+  bank_line_id bigint,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payment_exception_closings_pkey PRIMARY KEY (payment_exception_closing_id),
+  CONSTRAINT payment_exception_event_closed_once UNIQUE (processor_event_id),
+  CONSTRAINT payment_exception_line_closed_once UNIQUE (bank_line_id),
+  CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
+  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id) = 1),
+  CONSTRAINT payment_exception_closings_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
+  CONSTRAINT payment_exception_closings_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_line_outcomes(bank_line_id),
+  CONSTRAINT payment_exception_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
+
+CREATE VIEW payment_balances AS
+ SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
+        CASE
+            WHEN reversed = amount THEN 'reversed'
+            WHEN applied = (amount - reversed) THEN 'applied'
+            WHEN applied = 0::numeric THEN 'unapplied'
+            ELSE 'partly_applied'
+        END AS status
+   FROM ( SELECT p.payment_id, p.currency, p.amount,
+            COALESCE(( SELECT a.partner_id
+                   FROM payment_assignments a
+                  WHERE a.payment_id = p.payment_id
+                  ORDER BY a.payment_assignment_id DESC
+                 LIMIT 1), p.partner_id) AS partner_id,
+            ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
+                   FROM payment_applications a
+                     LEFT JOIN payment_unapplications u USING (payment_application_id)
+                  WHERE a.payment_id = p.payment_id AND u.payment_application_id IS NULL) AS applied,
+            ( SELECT COALESCE(sum(r.amount), 0::numeric) AS "coalesce"
+                   FROM payment_reversals r
+                     LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+                  WHERE r.payment_id = p.payment_id AND i.payment_reversal_id IS NULL) AS reversed
+           FROM payments p) sums;
+GRANT SELECT ON payment_balances TO reckoner_app;
+
+CREATE VIEW document_balances AS
+ SELECT document_id, amount_due, credited, amount_paid,
+        CASE
+            WHEN void THEN 0::numeric
+            ELSE amount_due - credited - amount_paid
+        END AS balance,
+        CASE
+            WHEN void THEN 'void'
+            WHEN (amount_due - credited - amount_paid) = 0::numeric THEN 'paid'
+            ELSE 'open'
+        END AS status
+   FROM ( SELECT d.document_id, v.document_id IS NOT NULL AS void,
+                CASE
+                    WHEN d.document = 'statement' THEN 0::numeric
+                    ELSE d.invoice_amount - d.credit_applied
+                END AS amount_due,
+                CASE d.document
+                    WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
+                       FROM credit_applications a
+                         LEFT JOIN credit_releases r USING (credit_application_id)
+                      WHERE a.credit_note_id = d.document_id AND r.credit_application_id IS NULL)
+                    WHEN 'invoice' THEN (( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
+                       FROM credit_applications a
+                         LEFT JOIN credit_releases r USING (credit_application_id)
+                      WHERE a.invoice_id = d.document_id AND NOT a.at_issue AND r.credit_application_id IS NULL)) + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
+                       FROM write_offs w
+                      WHERE w.document_id = d.document_id)) + (( SELECT COALESCE(sum(s.amount), 0::numeric) AS "coalesce"
+                       FROM small_differences s
+                         LEFT JOIN payment_unapplications u USING (payment_application_id)
+                      WHERE s.document_id = d.document_id AND u.payment_application_id IS NULL))
+                    ELSE 0::numeric
+                END AS credited,
+                CASE d.document
+                    WHEN 'credit_note' THEN ( SELECT COALESCE(sum(f.amount), 0::numeric) AS "coalesce"
+                       FROM credit_refunds f
+                         LEFT JOIN credit_refund_returns b USING (credit_refund_id)
+                      WHERE f.document_id = d.document_id AND b.credit_refund_id IS NULL)
+                    WHEN 'invoice' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
+                       FROM payment_applications a
+                         LEFT JOIN payment_unapplications u USING (payment_application_id)
+                      WHERE a.document_id = d.document_id AND u.payment_application_id IS NULL)
+                    ELSE 0::numeric
+                END AS amount_paid
+           FROM documents d
+             LEFT JOIN voids v ON v.document_id = d.document_id) sums;
+GRANT SELECT ON document_balances TO reckoner_app;
+
+CREATE VIEW payment_exceptions AS
+ SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id,
+    p.currency, b.unapplied AS amount, p.received_on AS since,
+    format('by %s, reference %s', p.method, p.reference) AS reason
+   FROM payment_balances b
+     JOIN payments p USING (payment_id)
+  WHERE b.partner_id IS NULL AND b.unapplied > 0::numeric
+UNION ALL
+ SELECT 'suggestion' AS kind, 'payment-' || b.payment_id AS exception, b.partner_id, p.currency,
+    b.unapplied AS amount, p.received_on AS since, s.why AS reason
+   FROM payment_balances b
+     JOIN payments p USING (payment_id)
+     CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', COALESCE(d.number, 'the same as payment ' || s_1.same_as), s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
+           FROM payment_suggestions s_1
+             LEFT JOIN documents d USING (document_id)
+             LEFT JOIN document_balances o USING (document_id)
+             LEFT JOIN payment_balances same ON same.payment_id = s_1.same_as
+          WHERE s_1.payment_id = b.payment_id AND
+                CASE
+                    WHEN s_1.same_as IS NULL THEN o.status = 'open'
+                    ELSE same.status <> 'reversed'
+                END) s
+  WHERE b.partner_id IS NOT NULL AND b.unapplied > 0::numeric AND s.why IS NOT NULL
+UNION ALL
+ SELECT 'payout' AS kind, 'payout-' || o.payout_id AS exception, NULL::text AS partner_id, o.currency,
+    o.amount, o.received_on AS since,
+    'not known of which payments: ' || COALESCE(NULLIF(l.text, ''), l.bank_reference, '') AS reason
+   FROM payouts o
+     JOIN bank_lines l USING (bank_line_id)
+  WHERE NOT (EXISTS ( SELECT
+           FROM payout_settlements s
+          WHERE s.payout_id = o.payout_id))
+UNION ALL
+ SELECT 'bank_line' AS kind, 'line-' || o.bank_line_id AS exception, NULL::text AS partner_id, l.currency,
+        CASE l.direction
+            WHEN 'debit' THEN - l.amount
+            ELSE l.amount
+        END AS amount,
+    l.bank_booked_on AS since, o.reason
+   FROM bank_line_outcomes o
+     JOIN bank_lines l USING (bank_line_id)
+  WHERE o.needs_review AND o.outcome = 'ignored' AND NOT (EXISTS ( SELECT
+           FROM payment_exception_closings c
+          WHERE c.bank_line_id = o.bank_line_id))
+UNION ALL
+ SELECT
+        CASE
+            WHEN o.processor_event_id IS NULL THEN 'waiting_event'
+            ELSE 'event'
+        END AS kind,
+    e.id AS exception, NULL::text AS partner_id, NULL::text AS currency, NULL::numeric AS amount,
+    e.created::date AS since,
+    format('%s: %s', e.type, COALESCE(o.reason, 'waits for another event')) AS reason
+   FROM processor_events e
+     LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+  WHERE (o.processor_event_id IS NULL OR o.outcome = 'person') AND NOT (EXISTS ( SELECT
+           FROM payment_exception_closings c
+          WHERE c.processor_event_id = e.processor_event_id));
+GRANT SELECT ON payment_exceptions TO reckoner_app;
+
+CREATE FUNCTION refuse_overdrawn_payment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  found payment_balances%ROWTYPE;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT * INTO found FROM payment_balances WHERE payment_id = NEW.payment_id;
+  IF found.unapplied < 0 THEN
+    RAISE EXCEPTION 'payment % of % has % applied and % taken back', NEW.payment_id, found.amount, found.applied, found.reversed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_within_amount';
+  END IF;
+  IF TG_TABLE_NAME = 'payment_applications' THEN
+    IF found.partner_id IS DISTINCT FROM NEW.partner_id AND NOT EXISTS (
+         SELECT FROM payment_unapplications u WHERE u.payment_application_id = NEW.payment_application_id) THEN
+      RAISE EXCEPTION 'payment % of % pays a document of %', NEW.payment_id, coalesce(found.partner_id, 'nobody'), NEW.partner_id
+        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_application_of_its_payer';
+    END IF;
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION refuse_overpaid_document()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  id bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+  found document_balances%ROWTYPE;
+  kind text;
+  needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
+                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note' END;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT * INTO found FROM document_balances WHERE document_id = id;
+  IF found.status = 'void' AND found.amount_paid <> 0 THEN
+    RAISE EXCEPTION 'document % is void and has % paid', id, found.amount_paid
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_void_is_unpaid';
+  END IF;
+  IF found.amount_due < found.credited + found.amount_paid THEN
+    RAISE EXCEPTION 'document % over % is credited % and paid %', id, found.amount_due, found.credited, found.amount_paid
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
+  END IF;
+  SELECT document INTO kind FROM documents WHERE document_id = id;
+  IF kind <> needed THEN
+    RAISE EXCEPTION 'document % is a % and takes no %', id, kind, TG_TABLE_NAME
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+-- 011_splits ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE settlement_files (
+  settlement_file_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  partner_id text COLLATE "C" NOT NULL,
+  sha256 text NOT NULL,
+  name text NOT NULL,
+  lines bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT settlement_files_pkey PRIMARY KEY (settlement_file_id),
+  CONSTRAINT settlement_file_once UNIQUE (partner_id, sha256),
+  CONSTRAINT settlement_file_of_partner UNIQUE (settlement_file_id, partner_id),
+  CONSTRAINT settlement_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT settlement_files_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT settlement_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX settlement_files_fact ON settlement_files USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_files FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON settlement_files TO reckoner_app;
+
+CREATE TABLE settlement_lines (
+  settlement_line_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  settlement_file_id bigint NOT NULL,
+  line bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  transfer text COLLATE "C",
+  payment text COLLATE "C",
+  kind text NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  refunded numeric,
+  moved_at timestamp with time zone,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT settlement_lines_pkey PRIMARY KEY (settlement_line_id),
+  CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
+  CONSTRAINT settlement_line_kind_known CHECK (kind = ANY (ARRAY['share', 'reversal', 'dispute'])),
+  CONSTRAINT settlement_line_refund_not_negative CHECK (refunded >= 0::numeric),
+  CONSTRAINT settlement_line_names_what_moved CHECK (num_nonnulls(transfer, payment) > 0),
+  CONSTRAINT settlement_line_sign CHECK (
+CASE kind
+    WHEN 'share' THEN amount > 0::numeric
+    WHEN 'reversal' THEN amount < 0::numeric
+    ELSE amount <> 0::numeric
+END),
+  CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id) REFERENCES settlement_files(settlement_file_id, partner_id)
+);
+CREATE INDEX settlement_lines_by_payment ON settlement_lines USING btree (payment) WHERE payment IS NOT NULL;
+CREATE INDEX settlement_lines_by_transfer ON settlement_lines USING btree (transfer) WHERE transfer IS NOT NULL;
+CREATE UNIQUE INDEX settlement_lines_fact ON settlement_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON settlement_lines TO reckoner_app;
+
+CREATE TABLE balance_transactions (
+  balance_transaction_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  account text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  reported_by text NOT NULL,
+  type text NOT NULL,
+  kind text NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  fee numeric NOT NULL,
+  net numeric NOT NULL,
+  moved_at timestamp with time zone NOT NULL,
+  payment text COLLATE "C",
+  of_payment text COLLATE "C",
+  transfer text COLLATE "C",
+  quote_id text COLLATE "C",
+  requote_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  payload jsonb NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT balance_transactions_pkey PRIMARY KEY (balance_transaction_id),
+  CONSTRAINT balance_transaction_once UNIQUE (account, id),
+  CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
+  CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency),
+  CONSTRAINT balance_transaction_told_by_known CHECK (reported_by = ANY (ARRAY['processor', 'settlement_file'])),
+  CONSTRAINT balance_transaction_kind_known CHECK (kind = ANY (ARRAY['share', 'misrouted', 'reversal', 'dispute', 'other'])),
+  CONSTRAINT balance_transaction_adds_up CHECK (net = (amount - fee)),
+  CONSTRAINT balance_transaction_minor_digits CHECK (GREATEST(scale(amount), scale(fee), scale(net)) <= minor_digits(currency)),
+  CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX movements_by_payment ON balance_transactions USING btree (account, payment);
+CREATE INDEX movements_by_time ON balance_transactions USING btree (account, moved_at);
+CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, moved_at) WHERE type = 'payout';
+CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON balance_transactions TO reckoner_app;
+
+CREATE TABLE processor_readings (
+  processor_reading_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  account text COLLATE "C" NOT NULL,
+  read_from timestamp with time zone,
+  read_to timestamp with time zone NOT NULL,
+  movements bigint NOT NULL,
+  new_balance_transactions bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT processor_readings_pkey PRIMARY KEY (processor_reading_id),
+  CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
+  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions >= 0 AND new_balance_transactions <= movements),
+  CONSTRAINT processor_readings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX processor_readings_of_account ON processor_readings USING btree (account, read_to);
+CREATE UNIQUE INDEX processor_readings_fact ON processor_readings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_readings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON processor_readings TO reckoner_app;
+
+CREATE TABLE share_allocations (
+  share_allocation_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  balance_transaction_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  matched_by text NOT NULL,
+  settlement_line_id bigint,
+  reason text NOT NULL DEFAULT '',
+  moved_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT share_allocations_pkey PRIMARY KEY (share_allocation_id),
+  CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
+  CONSTRAINT share_allocation_of_something CHECK (amount <> 0::numeric),
+  CONSTRAINT share_allocation_found_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'person'])),
+  CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
+  CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
+  CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
+  CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT share_allocation_of_a_movement FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency),
+  CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'person';
+CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
+CREATE INDEX share_allocations_of_movement ON share_allocations USING btree (balance_transaction_id);
+CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
+CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
+
+CREATE TABLE reversal_evidence (
+  share_allocation_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  price_from text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT reversal_evidence_pkey PRIMARY KEY (share_allocation_id),
+  CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT reversal_price_from_known CHECK (price_from = ANY (ARRAY['whole', 'settlement_file', 'person'])),
+  CONSTRAINT reversal_evidence_share_allocation_id_fkey FOREIGN KEY (share_allocation_id) REFERENCES share_allocations(share_allocation_id),
+  CONSTRAINT reversal_evidence_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+CREATE UNIQUE INDEX reversal_evidence_fact ON reversal_evidence USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON reversal_evidence TO reckoner_app;
+
+CREATE TABLE missing_shares (
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT missing_shares_pkey PRIMARY KEY (document_id, quote_id),
+  CONSTRAINT missing_share_was_to_be_routed CHECK (arrangement = 'connected_account'),
+  CONSTRAINT missing_share_positive CHECK (amount > 0::numeric),
+  CONSTRAINT missing_share_on_its_partners_invoice FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
+);
+CREATE INDEX missing_shares_of_quote ON missing_shares USING btree (partner_id, quote_id);
+CREATE UNIQUE INDEX missing_shares_fact ON missing_shares USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON missing_shares FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON missing_shares TO reckoner_app;
+
+CREATE TABLE share_payments (
+  share_allocation_id bigint NOT NULL,
+  payment_id bigint NOT NULL,
+  payment_reversal_id bigint,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT share_payments_pkey PRIMARY KEY (share_allocation_id, payment_id),
+  CONSTRAINT share_payment_of_something CHECK (amount <> 0::numeric),
+  CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0::numeric OR payment_reversal_id IS NOT NULL),
+  CONSTRAINT share_payments_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
+  CONSTRAINT share_payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency) REFERENCES share_allocations(share_allocation_id, currency),
+  CONSTRAINT share_payment_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency)
+);
+CREATE INDEX share_payments_of_payment ON share_payments USING btree (payment_id);
+CREATE UNIQUE INDEX share_payments_fact ON share_payments USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON share_payments TO reckoner_app;
+
+CREATE TABLE payout_contents (
+  balance_transaction_id bigint NOT NULL,
+  payout_transaction_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT payout_contents_pkey PRIMARY KEY (balance_transaction_id),
+  CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id),
+  CONSTRAINT payout_contents_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency),
+  CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
+);
+CREATE INDEX payout_contents_of_payout ON payout_contents USING btree (payout_transaction_id);
+CREATE UNIQUE INDEX payout_contents_fact ON payout_contents USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_contents FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON payout_contents TO reckoner_app;
+
+CREATE TABLE account_payouts (
+  payout_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  balance_transaction_id bigint,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT account_payouts_pkey PRIMARY KEY (payout_id),
+  CONSTRAINT account_payout_arrives_once UNIQUE (balance_transaction_id),
+  CONSTRAINT account_payouts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id),
+  CONSTRAINT account_payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
+);
+CREATE UNIQUE INDEX account_payouts_fact ON account_payouts USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON account_payouts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
+
+-- 012_journal ---------------------------------------------------------------------------------------------------------
+
+CREATE VIEW journal_entries AS
+ SELECT 'document_issued' AS fact, d.document_id AS fact_id, d.entry_on, d.issued_on AS dated_on,
+        CASE
+            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
+            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
+            ELSE 'assets:receivable:unbilled'
+        END AS debit,
+    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
+        CASE
+            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
+            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
+            ELSE 'assets:receivable:unbilled'
+        END AS credit,
+    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
+    d.number AS document, NULL::text AS reference
+   FROM documents d
+  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+UNION ALL
+ SELECT 'document_voided' AS fact, d.document_id AS fact_id, v.entry_on, v.voided_on AS dated_on,
+        CASE
+            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
+            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
+            ELSE 'assets:receivable:unbilled'
+        END AS debit,
+    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
+        CASE
+            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
+            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
+            ELSE 'assets:receivable:unbilled'
+        END AS credit,
+    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
+    d.number AS document, NULL::text AS reference
+   FROM voids v
+     JOIN documents d ON d.document_id = v.document_id
+  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+UNION ALL
+ SELECT 'credit_applied' AS fact, a.credit_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
+    'liabilities:partner-credit' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
+    'assets:receivable:billed' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
+    d.currency, a.amount, d.number AS document, n.number AS reference
+   FROM credit_applications a
+     JOIN documents d ON d.document_id = a.invoice_id
+     JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+ SELECT 'credit_released' AS fact, a.credit_application_id AS fact_id, r.entry_on, r.released_on AS dated_on,
+    'assets:receivable:billed' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
+    'liabilities:partner-credit' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
+    d.currency, a.amount, d.number AS document, n.number AS reference
+   FROM credit_releases r
+     JOIN credit_applications a USING (credit_application_id)
+     JOIN documents d ON d.document_id = a.invoice_id
+     JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+ SELECT 'written_off' AS fact, w.write_off_id AS fact_id, w.entry_on, w.written_off_on AS dated_on,
+    'expenses:bad-debts' AS debit, NULL::text AS debit_detail, d.partner_id AS debit_partner,
+    'assets:receivable:billed' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
+    d.currency, w.amount, d.number AS document, NULL::text AS reference
+   FROM write_offs w
+     JOIN documents d USING (document_id)
+UNION ALL
+ SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
+        CASE p.method
+            WHEN 'link' THEN 'assets:processor'
+            ELSE 'assets:bank'
+        END AS debit,
+        CASE p.method
+            WHEN 'link' THEN NULL::text
+            ELSE p.account
+        END AS debit_detail,
+    p.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, p.partner_id AS credit_detail,
+    p.partner_id AS credit_partner, p.currency, p.amount, NULL::text AS document, p.reference
+   FROM payments p
+UNION ALL
+ SELECT 'payment_assigned' AS fact, g.payment_assignment_id AS fact_id, g.entry_on, g.assigned_on AS dated_on,
+    'liabilities:unapplied' AS debit, g.from_partner_id AS debit_detail, g.from_partner_id AS debit_partner,
+    'liabilities:unapplied' AS credit, g.partner_id AS credit_detail, g.partner_id AS credit_partner, p.currency,
+    g.amount, NULL::text AS document, p.reference
+   FROM payment_assignments g
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'payment_applied' AS fact, a.payment_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
+    'liabilities:unapplied' AS debit, a.partner_id AS debit_detail, a.partner_id AS debit_partner,
+    'assets:receivable:billed' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner,
+    a.currency, a.amount, d.number AS document, p.reference
+   FROM payment_applications a
+     JOIN documents d USING (document_id)
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'payment_unapplied' AS fact, a.payment_application_id AS fact_id, u.entry_on, u.unapplied_on AS dated_on,
+    'assets:receivable:billed' AS debit, a.partner_id AS debit_detail, a.partner_id AS debit_partner,
+    'liabilities:unapplied' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner, a.currency,
+    a.amount, d.number AS document, p.reference
+   FROM payment_unapplications u
+     JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d USING (document_id)
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'small_difference' AS fact, s.payment_application_id AS fact_id, s.entry_on, a.applied_on AS dated_on,
+    'expenses:bank-charges' AS debit, NULL::text AS debit_detail, a.partner_id AS debit_partner,
+    'assets:receivable:billed' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner,
+    s.currency, s.amount, d.number AS document, p.reference
+   FROM small_differences s
+     JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d ON d.document_id = s.document_id
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'small_difference_undone' AS fact, s.payment_application_id AS fact_id, u.entry_on,
+    u.unapplied_on AS dated_on, 'assets:receivable:billed' AS debit, a.partner_id AS debit_detail,
+    a.partner_id AS debit_partner, 'expenses:bank-charges' AS credit, NULL::text AS credit_detail,
+    a.partner_id AS credit_partner, s.currency, s.amount, d.number AS document, p.reference
+   FROM payment_unapplications u
+     JOIN small_differences s USING (payment_application_id)
+     JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d ON d.document_id = s.document_id
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'payment_reversed' AS fact, r.payment_reversal_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
+    'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
+        CASE p.method
+            WHEN 'link' THEN 'assets:processor'
+            ELSE 'assets:bank'
+        END AS credit,
+        CASE p.method
+            WHEN 'link' THEN NULL::text
+            ELSE p.account
+        END AS credit_detail,
+    r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
+   FROM payment_reversals r
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'payment_reinstated' AS fact, r.payment_reversal_id AS fact_id, i.entry_on, i.reinstated_on AS dated_on,
+        CASE p.method
+            WHEN 'link' THEN 'assets:processor'
+            ELSE 'assets:bank'
+        END AS debit,
+        CASE p.method
+            WHEN 'link' THEN NULL::text
+            ELSE p.account
+        END AS debit_detail,
+    i.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, i.partner_id AS credit_detail,
+    i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
+   FROM payment_reinstatements i
+     JOIN payment_reversals r USING (payment_reversal_id)
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT 'payout_received' AS fact, o.payout_id AS fact_id, o.entry_on, o.received_on AS dated_on,
+    'assets:bank' AS debit, o.account AS debit_detail, NULL::text AS debit_partner,
+    'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
+    o.amount, NULL::text AS document, l.bank_reference AS reference
+   FROM payouts o
+     JOIN bank_lines l USING (bank_line_id)
+UNION ALL
+ SELECT 'payout_settled' AS fact, t.payout_id AS fact_id, t.entry_on, t.entry_on AS dated_on,
+    'expenses:processor-fees' AS debit, NULL::text AS debit_detail, NULL::text AS debit_partner,
+    'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
+    t.fees AS amount, NULL::text AS document, l.bank_reference AS reference
+   FROM payout_settlements t
+     JOIN payouts o USING (payout_id)
+     JOIN bank_lines l USING (bank_line_id)
+  WHERE t.fees > 0::numeric
+UNION ALL
+ SELECT 'credit_refunded' AS fact, f.credit_refund_id AS fact_id, f.entry_on, f.refunded_on AS dated_on,
+    'liabilities:partner-credit' AS debit, f.partner_id AS debit_detail, f.partner_id AS debit_partner,
+    'assets:bank' AS credit, f.account AS credit_detail, f.partner_id AS credit_partner, f.currency, f.amount,
+    d.number AS document, f.reference
+   FROM credit_refunds f
+     JOIN documents d USING (document_id)
+UNION ALL
+ SELECT 'credit_refund_returned' AS fact, f.credit_refund_id AS fact_id, b.entry_on, b.returned_on AS dated_on,
+    'assets:bank' AS debit, f.account AS debit_detail, f.partner_id AS debit_partner,
+    'liabilities:partner-credit' AS credit, f.partner_id AS credit_detail, f.partner_id AS credit_partner,
+    f.currency, f.amount, d.number AS document, f.reference
+   FROM credit_refund_returns b
+     JOIN credit_refunds f USING (credit_refund_id)
+     JOIN documents d USING (document_id)
+UNION ALL
+ SELECT 'share_routed' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.moved_on AS dated_on,
+    'assets:processor' AS debit, NULL::text AS debit_detail, r.partner_id AS debit_partner,
+    'assets:receivable:processor' AS credit, r.partner_id AS credit_detail, r.partner_id AS credit_partner,
+    r.currency, r.amount - COALESCE(p.amount, 0::numeric) AS amount, NULL::text AS document, m.id AS reference
+   FROM share_allocations r
+     JOIN balance_transactions m USING (balance_transaction_id)
+     LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
+           FROM share_payments
+          GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
+  WHERE r.amount > 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric)
+UNION ALL
+ SELECT 'share_pulled_back' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.moved_on AS dated_on,
+    'assets:receivable:processor' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
+    'assets:processor' AS credit, NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency,
+    COALESCE(p.amount, 0::numeric) - r.amount AS amount, NULL::text AS document, m.id AS reference
+   FROM share_allocations r
+     JOIN balance_transactions m USING (balance_transaction_id)
+     LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
+           FROM share_payments
+          GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
+  WHERE r.amount < 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric);
+GRANT SELECT ON journal_entries TO reckoner_app;
+
+CREATE VIEW journal_of_facts AS
+ SELECT to_char(j.entry_on::timestamp with time zone, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on,
+    j.fact, j.fact_id, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
+    p.partner_id, NULL::text AS policy_id, j.currency, p.amount, j.document, j.reference
+   FROM journal_entries j
+     CROSS JOIN LATERAL ( VALUES (j.debit,j.debit_detail,j.debit_partner,j.amount), (j.credit,j.credit_detail,j.credit_partner,- j.amount)) p(control, detail, partner_id, amount);
+GRANT SELECT ON journal_of_facts TO reckoner_app;
+
+CREATE VIEW journal_of_rows AS
+ SELECT e.posted_month AS month,
+        CASE
+            WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
+            ELSE GREATEST(day.dated_on, (e.month || '-01')::date)
+        END AS entry_on,
+    day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
+    p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account, e.partner_id, e.policy_id,
+    e.currency, p.amount, NULL::text AS document, COALESCE(e.reversal_id, e.requote_id, e.quote_id) AS reference
+   FROM ledger_rows e
+     CROSS JOIN LATERAL ( SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) day
+     CROSS JOIN LATERAL ( VALUES (
+                CASE e.arrangement
+                    WHEN 'invoicing' THEN 'assets:receivable:unbilled'
+                    ELSE 'assets:receivable:processor'
+                END,e.partner_id,e.invoice_amount), ('expenses:partner-cut',e.partner_id,e.partner_cut), ('income:sales',e.policy_id,- e.spot_price)) p(control, detail, amount)
+  WHERE p.amount <> 0::numeric;
+GRANT SELECT ON journal_of_rows TO reckoner_app;
+
+CREATE VIEW journal AS
+ SELECT journal_of_rows.month, journal_of_rows.entry_on, journal_of_rows.dated_on, journal_of_rows.fact,
+    journal_of_rows.fact_id, journal_of_rows.control, journal_of_rows.account, journal_of_rows.partner_id,
+    journal_of_rows.policy_id, journal_of_rows.currency, journal_of_rows.amount, journal_of_rows.document,
+    journal_of_rows.reference
+   FROM journal_of_rows
+UNION ALL
+ SELECT journal_of_facts.month, journal_of_facts.entry_on, journal_of_facts.dated_on, journal_of_facts.fact,
+    journal_of_facts.fact_id, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id,
+    journal_of_facts.policy_id, journal_of_facts.currency, journal_of_facts.amount, journal_of_facts.document,
+    journal_of_facts.reference
+   FROM journal_of_facts;
+GRANT SELECT ON journal TO reckoner_app;
+
+CREATE VIEW journal_months AS
+ SELECT e.month, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
+    e.partner_id, e.currency, sum(p.amount) AS amount
+   FROM ( SELECT ledger_rows.posted_month AS month, ledger_rows.arrangement, ledger_rows.partner_id,
+            ledger_rows.policy_id, ledger_rows.currency, sum(ledger_rows.spot_price) AS spot_price,
+            sum(ledger_rows.partner_cut) AS partner_cut, sum(ledger_rows.invoice_amount) AS invoice_amount
+           FROM ledger_rows
+          GROUP BY ledger_rows.posted_month, ledger_rows.arrangement, ledger_rows.partner_id, ledger_rows.policy_id, ledger_rows.currency) e
+     CROSS JOIN LATERAL ( VALUES (
+                CASE e.arrangement
+                    WHEN 'invoicing' THEN 'assets:receivable:unbilled'
+                    ELSE 'assets:receivable:processor'
+                END,e.partner_id,e.invoice_amount), ('expenses:partner-cut',e.partner_id,e.partner_cut), ('income:sales',e.policy_id,- e.spot_price)) p(control, detail, amount)
+  WHERE p.amount <> 0::numeric
+  GROUP BY e.month, p.control, p.detail, e.partner_id, e.currency
+UNION ALL
+ SELECT journal_of_facts.month, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id,
+    journal_of_facts.currency, sum(journal_of_facts.amount) AS amount
+   FROM journal_of_facts
+  GROUP BY journal_of_facts.month, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id, journal_of_facts.currency;
+GRANT SELECT ON journal_months TO reckoner_app;
