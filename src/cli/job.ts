@@ -19,7 +19,7 @@ import { accessTo, readAccount } from '../splits/poll.ts';
 import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { monthJson } from './commands/close.ts';
-import { accountsToRead } from './commands/processor.ts';
+import { accountsToRead } from './commands/processor/poll.ts';
 import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
 import { recordDeliveries } from './deliveries.ts';

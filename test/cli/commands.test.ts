@@ -290,6 +290,11 @@ test('people read tables that fit a terminal of 80 columns, and no colour codes 
     ['--help'],
     ['close', '--help'],
     ['ledger', 'import', '--help'],
+    ['invoice', '--help'],
+    ['payment', '--help'],
+    ['payment', 'import', '--help'],
+    ['processor', '--help'],
+    ['report', '--help'],
   ]) {
     const { stdout } = await run(command);
     expect(stdout.length).toBeGreaterThan(0);

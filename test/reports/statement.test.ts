@@ -1,7 +1,7 @@
 /** The statement of account within one day: what happened stands in its order and under its name, in the PDF too. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { movementText } from '../../src/cli/commands/report.ts';
+import { movementText } from '../../src/cli/commands/report/statement.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';

@@ -1,21 +1,21 @@
-/** `reckoner backup` and `reckoner restore`. */
-import { existsSync, statSync } from 'node:fs';
-import { basename } from 'node:path';
-import { type Verification, verify } from '../../audit/verify.ts';
 import { readEnvironment } from '../../config/environment.ts';
-import { settingsFile } from '../../config/settings.ts';
 import { writeBackup } from '../../database/backup.ts';
-import { checkBackup, restoreBackup } from '../../database/restore.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { countDeliveries } from '../../delivery/queries.ts';
-import { EXIT, Refusal, refuse } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
-import { recordEvent, thisProcess } from '../../people/audit-events.ts';
-import { sealClosedMonths } from '../../seals/seal.ts';
 import { withDatabase } from '../context.ts';
-import { type Output, type Progress, printable } from '../output.ts';
+import type { Definition } from '../define.ts';
+import type { Output, Progress } from '../output.ts';
 
-const NOT_IN_A_BACKUP =
+const HELP = `
+A backup is one consistent snapshot, taken while the system keeps running. It
+does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
+secrets in the environment. An existing file is never replaced.`;
+
+export const define: Definition = (command, act) => {
+  command.argument('<file>', 'a new file').addHelpText('after', HELP).action(act(backup));
+};
+
+export const NOT_IN_A_BACKUP =
   'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
 
 export async function backup(output: Output, file: string): Promise<number> {
@@ -43,90 +43,7 @@ export async function backup(output: Output, file: string): Promise<number> {
   return EXIT.done;
 }
 
-export async function restore(output: Output, file: string): Promise<number> {
-  const environment = readEnvironment();
-  const reading = async <Result>(label: string, work: (onProgress: (bytes: number) => void) => Promise<Result>) => {
-    const progress = output.progress(label, sizeOf(file), ' bytes');
-    return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
-  };
-  const checked = await reading('Checking', (onProgress) => checkBackup(file, environment.name, onProgress));
-  /** What a restore adds: its event, the seals that an older backup lacks, and the proof of all of it. */
-  const settle = async (tx: Transaction): Promise<Verification | null> => {
-    const now = environment.now().toISO();
-    const { created_at, program, sha256 } = checked;
-    await recordEvent(tx, thisProcess('command', output.by), {
-      action: 'database.restore',
-      subject: basename(file),
-      details: { file, created_at, program, content_sha256: sha256 },
-      now,
-    });
-    await sealClosedMonths(tx, now);
-    return prove(tx);
-  };
-  const { rows, leftOut, proof, unfinished } = await withDatabase(
-    environment,
-    { unmigrated: true },
-    async (database) => {
-      const restored = await reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress));
-      const { sent: _, ...deliveries } = await database.reading((tx) => countDeliveries(tx));
-      return { ...restored, unfinished: Object.values(deliveries).reduce((sum, count) => sum + count, 0) };
-    },
-  );
-
-  // A difference does not undo the restoring: the file's hash shows that the backup had it already, and what the backup
-  // has may be all that is left of the ledger.
-  const verified = proof && { inspected: proof.inspected, differences: proof.differences };
-  const others = leftOut.length > 0 ? { left_out: leftOut } : {};
-  output.print({ file, rows, verified, ...others }, () =>
-    [
-      `Restored ${file}, made ${printable(checked.created_at)} by Reckoner ${printable(checked.program)}: ${counted(rows)}.`,
-      ...leftOut.map((name) => `Left out ${printable(name)}: it is no table of this program.`),
-      described(proof),
-      NOT_IN_A_BACKUP,
-    ].join('\n'),
-  );
-  if (unfinished > 0) {
-    output.note(
-      `${unfinished} delivery(ies) were unfinished when it was made. 'reckoner deliver' makes them now: ` +
-        'if the original went on after its backup, find out first which of them it has sent.',
-    );
-  }
-  if (!existsSync(settingsFile(environment))) {
-    output.note(`There are no settings in ${environment.home} yet: put yours there, or run 'reckoner init'.`);
-  }
-  return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
-}
-
-/** For the bar only: a file that can't be read is refused by whoever reads it. */
-function sizeOf(file: string): number {
-  try {
-    return statSync(file).size;
-  } catch {
-    return 0;
-  }
-}
-
-/** What `verify` finds, or null where the ledger is empty. */
-async function prove(tx: Transaction): Promise<Verification | null> {
-  try {
-    return await verify(tx, undefined);
-  } catch (error) {
-    if (error instanceof Refusal && error.code === 'nothing_to_verify') return null;
-    throw error;
-  }
-}
-
-function described(proof: Verification | null): string {
-  if (proof === null) return 'Its ledger is empty: there was nothing to verify.';
-  const { checks, inspected, differences } = proof;
-  if (differences === 0) return `Verified: all ${checks.length} checks hold over ${inspected} inspected things.`;
-  return (
-    `Verified: ${differences} difference(s) in ${inspected} inspected things. They were in the backup: it was restored ` +
-    `as it is. 'reckoner verify' names them.`
-  );
-}
-
-function counted(rows: Readonly<Record<string, number>>): string {
+export function counted(rows: Readonly<Record<string, number>>): string {
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0);
   return `${groupThousands(String(total))} rows of ${Object.keys(rows).length} tables`;
 }

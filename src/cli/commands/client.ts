@@ -2,8 +2,35 @@
 import { EXIT } from '../../errors/refusals.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
+import { wholeNumberArgument } from '../arguments.ts';
 import { acting, type Context, withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, table } from '../output.ts';
+
+export const define: Definition = (client, act) => {
+  const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
+  const VALID_DAYS = [
+    '--valid-days <days>',
+    'let the secret expire after this many days',
+    days('--valid-days', 1),
+  ] as const;
+  client
+    .command('create <partner>')
+    .description('Create a client for a partner and show its secret once')
+    .option(...VALID_DAYS)
+    .action(act(clientCreate));
+  client
+    .command('rotate <client>')
+    .description('Add a secret; the previous one stays valid for a while')
+    .option('--overlap-days <days>', 'how long (default: 7; 0 revokes it now)', days('--overlap-days', 0))
+    .option(...VALID_DAYS)
+    .action(act(clientRotate));
+  client
+    .command('revoke <client>')
+    .description('Revoke a client with its secrets and tokens, permanently')
+    .action(act(clientRevoke));
+  client.command('list [partner]').description('List clients and their valid secrets').action(act(clientList));
+};
 
 const actOf = ({ actor, environment }: Context): Act => ({
   actor,

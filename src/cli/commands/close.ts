@@ -7,8 +7,19 @@ import { EXIT } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf } from '../../seals/queries.ts';
+import { monthArgument } from '../arguments.ts';
 import { acting } from '../context.ts';
+import { type Definition, NO_DELIVER } from '../define.ts';
 import { type Output, short, table } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command
+    .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
+    .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
+    .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
+    .option(...NO_DELIVER)
+    .action(act(close));
+};
 
 export interface CloseOptions {
   readonly firstMonth?: Month;

@@ -4,9 +4,14 @@ import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT, reasonOf } from '../../errors/refusals.ts';
 import { mailSeals } from '../../reports/seal-letter.ts';
 import { type Context, withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import type { Output } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command.option('--watch', 'keep running as a worker').action(act(deliver));
+};
 
 export async function deliver(output: Output, options: { watch?: boolean }): Promise<number> {
   const stopping = new AbortController();

@@ -4,8 +4,44 @@ import { proveRow } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
+import { choiceArgument, monthArgument, rowArgument } from '../arguments.ts';
 import { reading } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, table, writeFileAsked } from '../output.ts';
+
+const HELP = `
+An export contains a manifest with the hashes of its files, the seals of its
+months, the evidence for those seals, README.txt, and verify.mjs, which checks
+all of it with Node alone. An existing file or folder is never replaced.`;
+
+const KINDS: Readonly<Record<ExportKind, string>> = {
+  ledger: 'Ledger rows by posting month',
+  invoices: 'Documents and their lines',
+  payments: 'Payments by entry date, with their applications',
+  journal: 'Journal entries by entry date, with opening balances',
+  events: 'Audit events: who did what, and when',
+};
+
+export const define: Definition = (group, act) => {
+  group.addHelpText('after', HELP);
+  for (const [kind, description] of Object.entries(KINDS) as [ExportKind, string][]) {
+    const formats = kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
+    group
+      .command(kind)
+      .description(description)
+      .requiredOption('--month <month>', 'the first month, YYYY-MM', monthArgument('--month'))
+      .option('--to <month>', 'the last month (default: the same)', monthArgument('--to'))
+      .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')
+      .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
+      .action(act((output, options: ExportOptions) => exportData(output, kind, options)));
+  }
+  group
+    .command('proof')
+    .description('Prove that a ledger row is under the seal of its month')
+    .requiredOption('--row <id>', 'the entry_id of the row', rowArgument)
+    .option('--out <file>', 'write to this file (default: stdout)')
+    .action(act(exportProof));
+};
 
 export interface ExportOptions {
   readonly month: Month;

@@ -1,4 +1,3 @@
-/** `reckoner init` and `reckoner migrate`: the home and its database. */
 import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -6,14 +5,16 @@ import { firstSettings } from '../../config/first-settings.ts';
 import { readSettings, settingsFile } from '../../config/settings.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder } from '../../folder.ts';
-import { lockLedgerWhole } from '../../ledger/lock.ts';
-import { packageVersion } from '../../package.ts';
-import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
-import { readUnsealedMonths } from '../../seals/queries.ts';
-import { sealClosedMonths } from '../../seals/seal.ts';
-import { withContext, withDatabase } from '../context.ts';
+import { withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
+import { bringUpToDate } from './migrate.ts';
+export const define: Definition = (command, act) => {
+  command
+    .option('--check', 'list what is still missing for production, by partner and currency')
+    .action(act((output, options: { check?: boolean }) => (options.check ? initCheck(output) : init(output))));
+};
 
 export async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
@@ -86,38 +87,4 @@ function forPartners(partners: readonly string[] = []): string {
   if (partners.length === 0) return '';
   const named = partners.slice(0, 3).join(', ');
   return partners.length > 3 ? ` for ${named} and ${partners.length - 3} more` : ` for ${named}`;
-}
-
-export async function migrate(output: Output): Promise<number> {
-  const environment = readEnvironment();
-  const migrations = await bringUpToDate(output, environment);
-  output.print({ migrations }, () =>
-    migrations.length > 0
-      ? `Brought the database up to date: ${migrations.join(', ')}.`
-      : 'The database is up to date.',
-  );
-  return EXIT.done;
-}
-
-/** Migrates, and seals what was closed before there were seals. An event tells of either. */
-function bringUpToDate(output: Output, environment: Environment): Promise<string[]> {
-  return withDatabase(environment, { unmigrated: true }, async (database) => {
-    const migrations = await database.migrations.run();
-    await database.transaction(async (tx) => {
-      await lockLedgerWhole(tx);
-      const now = environment.now().toISO();
-      // First, so that the seals have it: sealing is the last that is recorded.
-      const unsealed = await readUnsealedMonths(tx);
-      if (migrations.length + unsealed.length > 0) {
-        await recordEvent(tx, thisProcess('command', output.by), {
-          action: 'database.migrate',
-          subject: packageVersion,
-          details: { migrations, sealed: unsealed },
-          now,
-        });
-      }
-      await sealClosedMonths(tx, now);
-    });
-    return migrations;
-  });
 }

@@ -6,8 +6,22 @@ import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { recordEvent } from '../../people/audit-events.ts';
+import { choiceArgument } from '../arguments.ts';
 import { acting } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, printable, table } from '../output.ts';
+
+export const define: Definition = (ledger, act) => {
+  ledger
+    .command('import')
+    .argument('<file...>', "CSV or NDJSON files; '-' is stdin")
+    .description('Import ledger rows, all of them or none')
+    .option('--format <format>', 'csv or ndjson (default: by file name)', choiceArgument('--format', ['csv', 'ndjson']))
+    .option('--skip-invalid', 'record the valid rows even if others are invalid')
+    .option('--rejects <file>', 'write the invalid rows with their reasons to this file, as NDJSON')
+    .option('--dry-run', 'check everything, record nothing')
+    .action(act(ledgerImport));
+};
 
 export interface LedgerImportOptions {
   readonly format?: RowFormat;

@@ -1,22 +1,28 @@
 /** `reckoner partner import|list|show`. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { acting, reading } from '../context.ts';
+import type { Definition } from '../define.ts';
+import { readInput } from '../input.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
+export const define: Definition = (partner, act) => {
+  partner
+    .command('import')
+    .argument('<file>', "a JSON array of partners; '-' is stdin")
+    .description('Create and update partners')
+    .action(act(partnerImport));
+  partner.command('list').description('List all partners').action(act(partnerList));
+  partner.command('show <id>').description('Show a partner with its policies').action(act(partnerShow));
+};
+
 export async function partnerImport(output: Output, file: string): Promise<number> {
-  let text: string;
-  try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch (error) {
-    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
-  }
+  const text = readInput(file).toString('utf8');
   const partners = parsePartners(text, file);
   return acting(output, async ({ environment, database, actor }) => {
     const report = await database.transaction(async (tx) => {

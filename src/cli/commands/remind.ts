@@ -3,8 +3,13 @@ import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { acting } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { describeNotice, sendAllNotices } from '../notices.ts';
 import { type Output, short, table } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command.option('--dry-run', 'show the reminders that are due and send nothing').action(act(remind));
+};
 
 export async function remind(output: Output, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
   return acting(output, async (context) => {

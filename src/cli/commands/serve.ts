@@ -6,9 +6,22 @@ import { processEvents, storeEvents } from '../../payments/inbox.ts';
 import { thisProcess } from '../../people/audit-events.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { whenHinted } from '../../splits/poll-requests.ts';
+import { wholeNumberArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import type { Output } from '../output.ts';
-import { accountsToRead } from './processor.ts';
+import { accountsToRead } from './processor/poll.ts';
+
+export const define: Definition = (command, act) => {
+  command
+    .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
+    .option(
+      '--port <port>',
+      'port to listen on (default: 8080; 0: any free port)',
+      wholeNumberArgument('--port', 0, 65535),
+    )
+    .action(act(serve));
+};
 
 /** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };

@@ -2,8 +2,26 @@
 import { EXIT } from '../../errors/refusals.ts';
 import type { ProcessorRequest, SplitPlan } from '../../processors/stripe/split-plan.ts';
 import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
+import { choiceArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, printable } from '../output.ts';
+
+export const define: Definition = (split, act) => {
+  split
+    .command('plan')
+    .argument('<quote>', 'an accepted quote')
+    .description('Show the processor requests for a quote and its requotes')
+    .option('--partner <id>', 'required if several partners have a quote with this id')
+    .option('--operator-account <id>', 'sequential split: the account of the operator or event host that charges')
+    .option('--platform-fee <amount>', "sequential split: the platform's own fee, charged with the quote")
+    .option(
+      '--requote-form <form>',
+      'destination_charge (default), or as_documented, which transfers our share to the platform',
+      choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
+    )
+    .action(act(splitPlan));
+};
 
 export interface SplitPlanOptions {
   readonly partner?: string;

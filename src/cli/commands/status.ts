@@ -2,7 +2,12 @@
 import { EXIT } from '../../errors/refusals.ts';
 import { readStatus, type Status } from '../../reports/status.ts';
 import { withContext } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, printable, short, table } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(status));
+};
 
 export async function status(output: Output): Promise<number> {
   return withContext(async ({ environment, database }) => {

@@ -2,8 +2,14 @@
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
+import { monthArgument } from '../arguments.ts';
 import { reading } from '../context.ts';
+import type { Definition } from '../define.ts';
 import { type Output, printable, table } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command.argument('[month]', 'a closed month (default: everything)', monthArgument('month')).action(act(verify));
+};
 
 /** Of each check so many differences are shown to people; --json gives all. */
 const SHOWN = 10;

@@ -1,0 +1,45 @@
+/** `reckoner credit refund`. */
+
+import { EXIT } from '../../errors/refusals.ts';
+import { Amount } from '../../money.ts';
+import { refundCredit, returnRefund } from '../../payments/refund.ts';
+import { choiceArgument, dateArgument, reasonArgument } from '../arguments.ts';
+import { acting } from '../context.ts';
+import type { Definition } from '../define.ts';
+import type { Output } from '../output.ts';
+
+export const define: Definition = (credit, act) => {
+  credit
+    .command('refund <number>')
+    .description('Record that the open credit of a credit note was paid out to the partner')
+    .option('--method <method>', 'ach, wire or other', choiceArgument('--method', ['ach', 'wire', 'other']), 'other')
+    .option('--reference <reference>', "the bank's reference", '')
+    .option('--on <date>', 'the date of the refund (default: today)', dateArgument('--on'))
+    .option('--returned <reason>', 'the latest refund came back: reopen its credit', reasonArgument)
+    .action(act(creditRefund));
+};
+
+export interface CreditRefundOptions {
+  readonly method: 'ach' | 'wire' | 'other';
+  readonly reference: string;
+  readonly on?: string;
+  readonly returned?: string;
+}
+
+export async function creditRefund(output: Output, number: string, options: CreditRefundOptions): Promise<number> {
+  return acting(output, async (context) => {
+    const { returned, ...request } = options;
+    const refund = await context.database.transaction((tx) =>
+      returned === undefined
+        ? refundCredit(tx, context, { number, ...request })
+        : returnRefund(tx, context, { number, reason: returned, on: options.on }),
+    );
+    const amount = Amount.of(refund.amount, refund.currency);
+    output.print({ ...refund, amount: amount.toString(), returned: returned !== undefined }, () =>
+      returned === undefined
+        ? `${amount.forPeople()} of ${number} is paid out to ${refund.partner_id}: the credit is used up.`
+        : `The refund of ${amount.forPeople()} came back: ${number} is open again.`,
+    );
+    return EXIT.done;
+  });
+}

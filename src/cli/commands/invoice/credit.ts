@@ -1,0 +1,49 @@
+import { creditInvoice } from '../../../documents/credit.ts';
+import { documentJson } from '../../../documents/document.ts';
+import { EXIT } from '../../../errors/refusals.ts';
+import { failpoint } from '../../../failpoint.ts';
+import { acting } from '../../context.ts';
+import { type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../define.ts';
+import { deliverWithProgress } from '../../deliveries.ts';
+import { type Output, wrapped } from '../../output.ts';
+import { exitOf, followBalance, read } from './after.ts';
+import { emailStory, money } from './show.ts';
+export const defineCredit: Definition = (invoice, act) => {
+  invoice
+    .command('credit <number>')
+    .description('Issue a credit note against an invoice')
+    .requiredOption('--amount <amount>', "the amount, in the invoice's currency")
+    .requiredOption(...REASON)
+    .option('--again', 'issue it even if a credit with the same amount and reason exists')
+    .option(...NO_DELIVER)
+    .action(act(invoiceCredit));
+};
+
+export async function invoiceCredit(
+  output: Output,
+  number: string,
+  { amount, reason, again, deliver }: { amount: string; reason: string; again?: boolean } & DeliverOption,
+): Promise<number> {
+  return acting(output, async (context) => {
+    const request = { number, amount, reason, again };
+    const note = await context.database.transaction((tx) => creditInvoice(tx, context, request));
+    failpoint('credit.committed');
+    await followBalance(context, number);
+    if (deliver) await deliverWithProgress(context, output, [note]);
+    const issued = await read(context, note);
+    const invoice = await read(context, number);
+    output.print(documentJson(issued), () =>
+      [
+        `${note} credits ${number} with ${money(issued.invoice_amount, issued.currency)}.`,
+        ...wrapped(
+          `Of it ${money(issued.credited, issued.currency)} is used for ${number}, which leaves ` +
+            `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
+          80,
+          '  ',
+        ),
+        ...wrapped(`E-mail: ${emailStory(issued)}`, 80, '  '),
+      ].join('\n'),
+    );
+    return deliver ? exitOf(issued) : EXIT.done;
+  });
+}

@@ -1,0 +1,69 @@
+/** `reckoner invoice list`. */
+
+import { documentJson } from '../../../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
+import { EXIT } from '../../../errors/refusals.ts';
+import type { Month } from '../../../month.ts';
+import { choiceArgument, monthArgument } from '../../arguments.ts';
+import { reading } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { type Output, short, table } from '../../output.ts';
+import { amount } from './show.ts';
+export const defineList: Definition = (invoice, act) => {
+  invoice
+    .command('list')
+    .description('List documents in number order')
+    .option('--month <month>', 'only documents of this month', monthArgument('--month'))
+    .option('--partner <id>', 'only documents of this partner')
+    .option('--status <status>', 'open, paid or void', choiceArgument('--status', ['open', 'paid', 'void']))
+    .action(act(invoiceList));
+};
+
+export interface InvoiceListOptions {
+  readonly month?: Month;
+  readonly partner?: string;
+  readonly status?: 'open' | 'paid' | 'void';
+}
+
+export async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
+  return reading(async ({ database }) => {
+    const documents = await database.reading((tx) =>
+      readDocuments(tx, {
+        months: options.month === undefined ? undefined : [options.month],
+        partnerId: options.partner,
+        status: options.status,
+      }),
+    );
+    output.print(documents.map(documentJson), () =>
+      documents.length === 0 ? 'There are no such documents.' : listed(documents),
+    );
+    return EXIT.done;
+  });
+}
+
+/** In 80 columns: of one month the month is not said, and the partner has what the others leave. */
+function listed(documents: readonly DocumentRow[]): string {
+  const months = new Set(documents.map(({ month }) => month));
+  const month = months.size > 1;
+  const others = documents.map((row) => [
+    row.number,
+    ...(month ? [row.month] : []),
+    row.due_on ?? '',
+    amount(row.amount_due, row.currency),
+    row.currency,
+    row.status,
+    row.email_status ?? '',
+  ]);
+  const headings = ['number', ...(month ? ['month'] : []), 'due', '>amount due', '', 'status', 'e-mail'];
+  const taken = headings.reduce(
+    (sum, heading, at) => sum + 2 + Math.max(heading.length, ...others.map((row) => row[at]?.length ?? 0)),
+    0,
+  );
+  const width = Math.max(8, 80 - taken);
+  const rows = others.map(([number = '', ...rest], at) => [
+    number,
+    short(documents[at]?.partner_id ?? '', width),
+    ...rest,
+  ]);
+  return table(['number', 'partner', ...headings.slice(1)], rows);
+}

@@ -1,0 +1,49 @@
+import { readPdf } from '../../../documents/queries.ts';
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { reading } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { type Output, writeFileAsked } from '../../output.ts';
+import { documentNumbered } from './show.ts';
+export const definePdf: Definition = (invoice, act) => {
+  invoice
+    .command('pdf <number>')
+    .description('Write the PDF that was issued')
+    .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.pdf)")
+    .option('--void-copy', 'of a void document: a copy marked VOID, with the reason and the replacement')
+    .action(act(invoicePdf));
+};
+
+export interface InvoicePdfOptions {
+  readonly output?: string;
+  readonly voidCopy?: boolean;
+}
+
+export async function invoicePdf(output: Output, number: string, options: InvoicePdfOptions): Promise<number> {
+  if (options.output === '-' && output.json) {
+    throw refuse('argument_invalid', {
+      argument: '--output',
+      value: '-',
+      reason: 'puts the PDF where --json puts its document',
+    });
+  }
+  return reading(async ({ database }) => {
+    const [row, kept] = await database.reading(async (tx) => {
+      const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
+      return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
+    });
+    // Drawing takes a while to load, and nothing else here draws.
+    const pdf = options.voidCopy ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(row) : kept;
+    if (pdf === undefined) {
+      const reason = row.email_reason ?? 'it was not delivered';
+      throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });
+    }
+    const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
+    if (file === '-') {
+      process.stdout.write(pdf);
+      return EXIT.done;
+    }
+    writeFileAsked(file, pdf);
+    output.print({ number, file, bytes: pdf.length }, () => `Wrote ${file} (${pdf.length} bytes).`);
+    return EXIT.done;
+  });
+}

@@ -1,0 +1,114 @@
+import type { Transaction } from '../../../database/transaction.ts';
+import { documentJson } from '../../../documents/document.ts';
+import { type HistoryLine, readHistory } from '../../../documents/history.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { Amount, groupThousands } from '../../../money.ts';
+import { reading } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { type Output, printable, short, table, wrapped } from '../../output.ts';
+
+export const defineShow: Definition = (invoice, act) => {
+  invoice
+    .command('show <number>')
+    .description('Show a document with its lines and its history')
+    .action(act(invoiceShow));
+};
+
+export async function invoiceShow(output: Output, number: string): Promise<number> {
+  return reading(async ({ database }) => {
+    const [row, story] = await database.reading(async (tx) => {
+      const document = await documentNumbered(tx, number);
+      return [document, await readHistory(tx, document.document_id)] as const;
+    });
+    output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${told(story)}`);
+    return EXIT.done;
+  });
+}
+
+export async function documentNumbered(
+  tx: Transaction,
+  number: string,
+  filter: Pick<DocumentFilter, 'withLogos'> = {},
+): Promise<DocumentRow> {
+  const [row] = await readDocuments(tx, { ...filter, number });
+  if (row === undefined) throw refuse('document_unknown', { number });
+  return row;
+}
+
+const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
+
+const KINDS = { quote_accepted: 'quotes', requote_accepted: 'requotes', reversal: 'reversals' } as const;
+
+export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
+
+/** `1,234.50 USD`. */
+export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
+
+function described(row: DocumentRow): string {
+  const facts: [string, string][] = [
+    ['partner', `${row.partner_name} (${row.partner_id})`],
+    ['month', row.month],
+    ['issued on', row.issued_on],
+    ['due on', row.due_on ?? 'nothing is due'],
+    ['status', statusStory(row)],
+    ['amount', money(row.invoice_amount, row.currency)],
+    ['credit applied', money(row.credit_applied, row.currency)],
+    ['amount due', money(row.amount_due, row.currency)],
+    ['credited', money(row.credited, row.currency)],
+    ['paid', money(row.amount_paid, row.currency)],
+    ['balance', money(row.balance, row.currency)],
+    ['payment link', row.payment_link ?? 'none'],
+    [
+      'PDF',
+      row.pdf_sha256 === null ? 'not drawn yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
+    ],
+    ['e-mail', emailStory(row)],
+  ];
+  const lines = row.lines.map((line) => [
+    short(line.policy_name, 24),
+    KINDS[line.kind],
+    line.month,
+    line.count,
+    amount(line.spot_price, row.currency),
+    amount(line.partner_cut, row.currency),
+    amount(line.invoice_amount, row.currency),
+  ]);
+  return [
+    `${TITLES[row.document]} ${row.number}`,
+    ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
+    '',
+    table(['policy', 'rows', 'month', '>count', '>sales', '>their cut', '>ours'], lines),
+  ].join('\n');
+}
+
+function statusStory({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {
+  const remarks = [
+    ...(voided_on === null
+      ? []
+      : [`since ${voided_on}, ${replaced_by === null ? 'not replaced' : `replaced by ${replaced_by}`}`]),
+    ...(replaces === null ? [] : [`replaces ${replaces}`]),
+    ...(credits === null ? [] : [`against ${credits}`]),
+    ...(held_at === null ? [] : ['on hold']),
+  ];
+  return [status, ...remarks].join(', ');
+}
+
+/** Each happening with its instant; texts are broken into lines of a terminal. */
+function told(story: readonly HistoryLine[]): string {
+  const lines = story.flatMap(({ at, says, by }) => {
+    const who =
+      by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
+    return wrapped(printable(says + who), 57).map(
+      (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
+    );
+  });
+  return ['Story', ...lines].join('\n');
+}
+
+export function emailStory(row: DocumentRow): string {
+  const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
+  if (status === null) return 'none';
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
+  return reason === null ? status : `${status}: ${reason}`;
+}

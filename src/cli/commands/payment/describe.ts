@@ -1,0 +1,51 @@
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { groupThousands } from '../../../money.ts';
+import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
+import { readPayments } from '../../../payments/queries.ts';
+import type { Context } from '../../context.ts';
+import { type Output, printable, wrapped } from '../../output.ts';
+
+export async function onePayment({ database }: Context, paymentId: number): Promise<PaymentJson> {
+  const [row] = await database.reading((tx) => readPayments(tx, { ids: [paymentId] }));
+  if (row === undefined) throw refuse('payment_unknown', { payment_id: paymentId });
+  return paymentJson(row);
+}
+
+export const amountOf = (payment: { currency: string }, amount: string): string =>
+  `${groupThousands(amount)} ${payment.currency}`;
+
+export function described(payment: PaymentJson): string {
+  const lines: [string, string][] = [
+    ['amount', amountOf(payment, payment.amount)],
+    ['payer', payment.partner_id ?? 'not known yet'],
+    ['received on', `${payment.received_on} by ${payment.method}, reference ${payment.reference}`],
+  ];
+  for (const each of payment.applications.filter(({ unapplied_on }) => unapplied_on === null)) {
+    const charges =
+      each.small_difference === null ? '' : `, and ${amountOf(payment, each.small_difference)} to bank charges`;
+    lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${charges}`]);
+  }
+  for (const each of payment.reversals) {
+    const back = each.reinstated_on === null ? '' : `, given back on ${each.reinstated_on}`;
+    lines.push([each.kind, `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${each.reason}${back}`]);
+  }
+  if (Number(payment.unapplied) > 0) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
+  for (const each of payment.suggestions) {
+    const of =
+      each.number === null
+        ? `the same as payment ${each.same_as}`
+        : `${each.number}, ${amountOf(payment, each.amount)}`;
+    lines.push(['perhaps', `${of}: ${each.why}`]);
+  }
+  return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
+}
+
+/** `  label        value`; a value that is too long for 80 columns goes on below itself. */
+export const labelled = (label: string, value: string): string[] =>
+  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
+
+export async function show(output: Output, context: Context, paymentId: number, sentence: string): Promise<number> {
+  const payment = await onePayment(context, paymentId);
+  output.print(payment, () => `${sentence}\n${described(payment)}`);
+  return EXIT.done;
+}

@@ -1,0 +1,41 @@
+import { EXIT } from '../../../errors/refusals.ts';
+import { failpoint } from '../../../failpoint.ts';
+import { type InboxReport, processEvents, storeEvents } from '../../../payments/inbox.ts';
+import { acting } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { readInput } from '../../input.ts';
+import { type Output, printable, wrapped } from '../../output.ts';
+export const defineEvents: Definition = (payment, act) => {
+  payment
+    .command('events')
+    .argument('[file]', "the processor's events as NDJSON; '-' is stdin (default: only pending events)")
+    .description('Store processor events and process them; safe to repeat and to reorder')
+    .action(act(paymentEvents));
+};
+
+/** Feeds the inbox from a file and works it off; without a file, only works off what waits. */
+export async function paymentEvents(output: Output, name: string | undefined): Promise<number> {
+  const text = name === undefined ? undefined : readInput(name).toString('utf8');
+  return acting(output, async (context) => {
+    const stored =
+      text === undefined
+        ? { stored: 0, known: 0, accounts: [] }
+        : await context.database.transaction((tx) => storeEvents(tx, context, { name: name ?? '', text }));
+    failpoint('inbox.stored');
+    const report = await context.database.transaction((tx) => processEvents(tx, context));
+    failpoint('inbox.processed');
+    output.print({ ...stored, ...report }, () => describeInbox(stored, report));
+    return report.for_person.length + report.waiting.length > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+function describeInbox(stored: { stored: number; known: number }, report: InboxReport): string {
+  const lines = [
+    `${stored.stored} event(s) stored, ${stored.known} known already; ${report.effects} changed something, ${report.without_effect} did not.`,
+  ];
+  for (const each of report.waiting)
+    lines.push(...wrapped(`waits: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
+  for (const each of report.for_person)
+    lines.push(...wrapped(`for a person: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
+  return lines.join('\n');
+}

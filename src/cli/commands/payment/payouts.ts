@@ -1,0 +1,76 @@
+/** `reckoner payment payouts` and `reckoner payment settle`. */
+
+import { EXIT } from '../../../errors/refusals.ts';
+import { Amount, groupThousands } from '../../../money.ts';
+import { type PayoutRow, readPayouts } from '../../../payments/lines.ts';
+import { settlePayout } from '../../../payments/settle.ts';
+import { idArgument, idsArgument } from '../../arguments.ts';
+import { acting } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { type Output, short, table } from '../../output.ts';
+
+export const definePayouts: Definition = (payment, act) => {
+  payment
+    .command('payouts')
+    .description("List the processor's payouts to the bank; exit 4 if the payments of one are unknown")
+    .action(act(paymentPayouts));
+  payment
+    .command('settle')
+    .argument('<payout>', 'the payout', idArgument('payout'))
+    .argument('[payments...]', 'the payments that it contained', idsArgument('payments'), [])
+    .option('--account <id>', 'instead of payments: the connected account that paid it out')
+    .option('--of <payout>', "the processor's id of that account's payout")
+    .description('Settle a payout: name its payments (the rest is fees), or its connected account')
+    .action(act(paymentSettle));
+};
+
+const payoutJson = (row: PayoutRow) => {
+  const text = (amount: string | null) => (amount === null ? null : Amount.of(amount, row.currency).toString());
+  return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
+};
+
+export async function paymentPayouts(output: Output): Promise<number> {
+  return acting(output, async ({ database }) => {
+    const rows = await database.reading((tx) => readPayouts(tx));
+    output.print(rows.map(payoutJson), () =>
+      rows.length === 0
+        ? 'There are no payouts.'
+        : table(
+            ['>id', 'received', '>amount', '', '>fees', 'payments, or account'],
+            rows.map((row) => [
+              row.payout_id,
+              row.received_on,
+              groupThousands(payoutJson(row).amount ?? ''),
+              row.currency,
+              payoutJson(row).fees ?? '?',
+              row.gross === null ? 'not known' : short(row.of_account ?? row.payments.join(' '), 30),
+            ]),
+          ),
+    );
+    return rows.some((row) => row.gross === null) ? EXIT.attention : EXIT.done;
+  });
+}
+
+export interface PaymentSettleOptions {
+  readonly account?: string;
+  readonly of?: string;
+}
+
+export async function paymentSettle(
+  output: Output,
+  payoutId: number,
+  paymentIds: number[],
+  { account, of: payout }: PaymentSettleOptions,
+): Promise<number> {
+  return acting(output, async (context) => {
+    const request = { payoutId, paymentIds, account, payout };
+    await context.database.transaction((tx) => settlePayout(tx, context, request));
+    const [row] = await context.database.reading((tx) => readPayouts(tx, payoutId));
+    output.print(
+      row === undefined ? null : payoutJson(row),
+      () =>
+        `Payout ${payoutId} brought ${account === undefined ? `${paymentIds.length} payment(s)` : `what ${account} paid out`}.`,
+    );
+    return EXIT.done;
+  });
+}

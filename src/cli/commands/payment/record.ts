@@ -1,0 +1,60 @@
+/** `reckoner payment record`. */
+
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import type { Method } from '../../../payments/enums.ts';
+import { METHODS } from '../../../payments/enums.ts';
+import { recordPayment } from '../../../payments/record.ts';
+import { choiceArgument, dateArgument } from '../../arguments.ts';
+import { acting } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import type { Output } from '../../output.ts';
+import { described, labelled, onePayment } from './describe.ts';
+export const defineRecord: Definition = (payment, act) => {
+  payment
+    .command('record')
+    .description('Record a payment by hand; a payment that is already recorded is not recorded twice')
+    .requiredOption('--amount <amount>', 'the amount received')
+    .requiredOption('--currency <code>', 'ISO 4217 currency code')
+    .requiredOption('--method <method>', METHODS.join(', '), choiceArgument('--method', METHODS))
+    .requiredOption('--received-on <date>', 'the date it arrived, YYYY-MM-DD', dateArgument('--received-on'))
+    .requiredOption('--reference <reference>', "the bank's or processor's reference")
+    .option('--invoice <number>', 'apply it to this invoice; any excess stays unapplied cash')
+    .option('--partner <id>', 'keep it as unapplied cash of this partner')
+    .action(act(paymentRecord));
+};
+
+export interface PaymentRecordOptions {
+  readonly amount: string;
+  readonly currency: string;
+  readonly method: Method;
+  readonly receivedOn: string;
+  readonly reference: string;
+  readonly invoice?: string;
+  readonly partner?: string;
+}
+
+export async function paymentRecord(output: Output, options: PaymentRecordOptions): Promise<number> {
+  const { invoice, partner, ...request } = options;
+  if ((invoice === undefined) === (partner === undefined)) {
+    throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
+  }
+  return acting(output, async (context) => {
+    const { paymentId, duplicate, alike, kept } = await context.database.transaction((tx) =>
+      recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
+    );
+    const payment = await onePayment(context, paymentId);
+    // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
+    const untold = alike.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    output.print({ ...payment, duplicate, alike, kept: kept ?? null }, () =>
+      [
+        duplicate
+          ? `Payment ${paymentId} is the same payment and was known: nothing is recorded twice.`
+          : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
+        described(payment),
+        ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
+      ].join('\n'),
+    );
+    const forPerson = payment.suggestions.length > 0 || alike.length > 0 || kept !== undefined;
+    return forPerson ? EXIT.attention : EXIT.done;
+  });
+}

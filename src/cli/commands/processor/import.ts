@@ -1,0 +1,43 @@
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { type Intake, importMovements, importSettlement } from '../../../splits/import.ts';
+import { withContext } from '../../context.ts';
+import type { Definition } from '../../define.ts';
+import { readInput } from '../../input.ts';
+import type { Output } from '../../output.ts';
+export const defineImport: Definition = (processor, act) => {
+  processor
+    .command('import <file>')
+    .description("Import a partner's settlement file, or balance transactions as NDJSON; '-' is stdin")
+    .option('--partner <id>', "this partner's settlement file (quote_id, transfer, payment, amount)")
+    .option('--account <id>', 'balance transactions of this account, with the source expanded')
+    .action(act(processorImport));
+};
+
+export interface ProcessorImportOptions {
+  readonly partner?: string;
+  readonly account?: string;
+}
+
+export async function processorImport(output: Output, name: string, options: ProcessorImportOptions): Promise<number> {
+  const { partner, account } = options;
+  if ((partner === undefined) === (account === undefined)) {
+    const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";
+    throw refuse('usage', { reason });
+  }
+  const file = { name, text: readInput(name).toString('utf8') };
+  return withContext(
+    async (context) => {
+      const intake = await context.database.transaction((tx) =>
+        partner === undefined
+          ? importMovements(tx, context, file, account as string)
+          : importSettlement(tx, context, file, partner),
+      );
+      output.print(intake, () => describedIntake(intake));
+      return EXIT.done;
+    },
+    { by: output.by },
+  );
+}
+
+export const describedIntake = ({ read, recorded, duplicates, matched }: Intake): string =>
+  `${read} read: ${recorded} recorded, ${duplicates} known already. The quotes of ${matched} share(s) were found.`;

@@ -1,0 +1,182 @@
+/** `reckoner reconcile`. */
+
+import { EXIT } from '../../errors/refusals.ts';
+import type { Month } from '../../month.ts';
+import { billMissingShares } from '../../splits/bill.ts';
+import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
+import { recordReversals } from '../../splits/reverse.ts';
+import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
+import { monthArgument } from '../arguments.ts';
+import { withContext } from '../context.ts';
+import { type Definition, NO_DELIVER } from '../define.ts';
+import { deliverWithProgress } from '../deliveries.ts';
+import { type Output, printable, short, table, wrapped } from '../output.ts';
+import { describedReversals } from './processor/reverse.ts';
+export const define: Definition = (command, act) => {
+  command
+    .argument('<month>', 'YYYY-MM', monthArgument('month'))
+    .option('--reverse', 'record reversed transfers as reversals in the ledger, where the price is known')
+    .option('--bill-missing', 'issue invoices for transfers that never arrived')
+    .option(...NO_DELIVER)
+    .action(act(reconcile));
+};
+
+export interface ReconcileOptions {
+  readonly billMissing?: boolean;
+  readonly reverse?: boolean;
+  /** commander's form of --no-deliver. */
+  readonly deliver: boolean;
+}
+
+export async function reconcile(output: Output, month: Month, options: ReconcileOptions): Promise<number> {
+  return withContext(
+    async (context) => {
+      const { database, environment, settings } = context;
+      const reversals = options.reverse
+        ? await database.transaction((tx) => recordReversals(tx, context, month))
+        : undefined;
+      const invoices = options.billMissing
+        ? await database.transaction((tx) => billMissingShares(tx, context, month))
+        : undefined;
+      if (invoices !== undefined && invoices.length > 0 && options.deliver) await deliverWithProgress(context, output);
+      const { billable, ...found } = await database.reading((tx) =>
+        reconcileMonth(tx, { settings, now: environment.now() }, month),
+      );
+      const report = {
+        ...found,
+        billable: billable.length,
+        ...(reversals === undefined ? {} : { reversals }),
+        ...(invoices === undefined ? {} : { invoices }),
+      };
+      output.print(report, () =>
+        [
+          ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new was to be reversed.']),
+          ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
+          describedReconciliation(found, billable.length),
+        ].join('\n\n'),
+      );
+      return found.open > 0 ? EXIT.attention : EXIT.done;
+    },
+    { by: output.by },
+  );
+}
+
+const describedInvoices = (numbers: readonly string[]): string =>
+  numbers.length === 0 ? 'Nothing was to be billed.' : `Billed what never came: ${numbers.join(', ')}.`;
+
+/** Of the exceptions, so many are shown to people; --json gives all. */
+const SHOWN = 40;
+
+export function describedReconciliation(found: Reconciliation, billable: number): string {
+  const { month, partners, exceptions, ageing, other_movements, open } = found;
+  if (partners.length === 0 && exceptions.length === 0) {
+    return `${month}: no partner with a connected account has rows, and nothing unknown moved.`;
+  }
+  const sections = [
+    table(
+      ['partner', 'cur', '>quotes', '>as expected', '>expected', '>routed', '>billed', '>open'],
+      partners.map((each) => [
+        short(each.partner_id, 18),
+        each.currency,
+        each.quotes,
+        each.matched,
+        each.expected,
+        each.routed,
+        each.billed,
+        each.open,
+      ]),
+    ),
+  ];
+  if (exceptions.length > 0) {
+    const rows = [...exceptions]
+      .sort((one, other) => Number(needsWork(other)) - Number(needsWork(one)))
+      .slice(0, SHOWN)
+      .map((each) => [each.status, short(printable(nameOf(each)), 34), each.currency, each.open, each.age_days]);
+    sections.push(table(['what', 'quote', 'cur', '>open', '>days'], rows));
+    if (exceptions.length > SHOWN) sections.push(`… and ${exceptions.length - SHOWN} more.`);
+  }
+  const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
+  if (choices.length > 0)
+    sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
+  const besides = other_movements.filter(({ type }) => type !== 'payout');
+  if (besides.length > 0) {
+    sections.push(
+      besides
+        .map((each) => `Moved besides: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`)
+        .join('\n'),
+    );
+  }
+  sections.push(...describedPayouts(found));
+  const awaited = partners.reduce((sum, each) => sum + each.awaited, 0);
+  if (awaited > 0) sections.push(`${awaited} share(s) may still be on their way: accepted less than a week ago.`);
+  sections.push(
+    open === 0
+      ? `${month} is reconciled: nothing is open.`
+      : `${open} open, by days: ${AGES.map((age) => `${age}: ${ageing[age]}`).join(', ')}.`,
+  );
+  if (billable > 0) sections.push(`'reckoner reconcile ${month} --bill-missing' bills ${billable} of them.`);
+  return sections.join('\n\n');
+}
+
+const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
+  arrived: 'in the bank',
+  on_its_way: 'on their way',
+  not_arrived: 'NOT in the bank',
+  untold: 'of which nobody says what they paid out',
+  failed: 'failed',
+};
+
+function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): string[] {
+  const inBank = partners
+    .filter(({ in_bank }) => /[1-9]/.test(in_bank))
+    .map(
+      (each) =>
+        `Of ${each.routed} ${each.currency} routed by ${short(each.partner_id, 18)}, ${each.in_bank} is in the bank.`,
+    );
+  const groups = new Map<string, number>();
+  for (const { account, status } of payouts) {
+    const key = `${account} ${status}`;
+    groups.set(key, (groups.get(key) ?? 0) + 1);
+  }
+  const counted = [...new Set(payouts.map(({ account }) => account))].map((account) => {
+    const told = (Object.keys(PAYOUTS) as PayoutStatus[])
+      .map((status) => [groups.get(`${account} ${status}`) ?? 0, PAYOUTS[status]] as const)
+      .filter(([count]) => count > 0);
+    return `Payouts of ${printable(account)}: ${told.map(([count, what]) => `${count} ${what}`).join(', ')}.`;
+  });
+  const toLookAt = payouts
+    .filter(({ status }) => payoutNeedsWork(status))
+    .slice(0, SHOWN)
+    .map(
+      (each) =>
+        `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
+        (each.status === 'untold'
+          ? "what it paid out is not told. Run 'reckoner processor poll'."
+          : 'no line of the bank is it. Ask the bank and the processor.'),
+    );
+  const passedOver = not_paid_out.map(
+    (each) =>
+      `${each.count} movement(s) of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
+      `${each.since.slice(0, 10)} are in no payout: ${each.movements.slice(0, 3).map(printable).join(', ')}` +
+      (each.count > 3 ? ', …' : ''),
+  );
+  const all = [...inBank, ...counted, ...toLookAt, ...passedOver].flatMap((line) => wrapped(line, 80, '  '));
+  return all.length === 0 ? [] : [all.join('\n')];
+}
+
+const nameOf = ({ partner_id, quote_id, movements }: Exception): string =>
+  quote_id === null ? `${movements[0]} of ${partner_id ?? 'nobody known'}` : `${quote_id} of ${partner_id ?? '?'}`;
+
+function describedUnknown({ movements, account, currency, routed, quote_id, candidates }: Exception): string {
+  const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
+  const moved = `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
+  if (quote_id !== null) {
+    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may come yet.`;
+  }
+  return (
+    `${moved} of no known quote. ` +
+    (quotes.length === 0
+      ? 'Ask the partner whose it is.'
+      : `As much is open on ${quotes.join(', ')}: ask the partner, then 'reckoner processor match'.`)
+  );
+}

@@ -1,0 +1,95 @@
+import { todayOf } from '../../../documents/issue/issue.ts';
+import { EXIT } from '../../../errors/refusals.ts';
+import { groupThousands } from '../../../money.ts';
+import { dateName } from '../../../month.ts';
+import { type Aging, type AgingRow, BUCKETS, readAging } from '../../../reports/aging.ts';
+import { reading } from '../../context.ts';
+import { AS_OF, CSV, type Definition } from '../../define.ts';
+import { type Output, short, table } from '../../output.ts';
+import { present, type ReportOptions } from './present.ts';
+export const defineAging: Definition = (report, act) => {
+  report
+    .command('aging')
+    .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(act(reportAging));
+};
+
+const HEADINGS = {
+  not_due: 'not due',
+  days_1_30: '1-30',
+  days_31_60: '31-60',
+  days_61_90: '61-90',
+  over_90: 'over 90',
+};
+
+export async function reportAging(output: Output, options: ReportOptions): Promise<number> {
+  return reading(async (context) => {
+    const aging = await context.database.reading((tx) =>
+      readAging(tx, { asOf: options.asOf, today: todayOf(context) }),
+    );
+    const columns = ['partner_id', 'currency', ...BUCKETS, 'open', 'credit', 'unapplied'];
+    present(
+      output,
+      options,
+      aging,
+      () => [columns, aging.partners.map((row) => ({ ...row }))],
+      () => describeAging(aging),
+    );
+    if (!aging.ties) output.note(differencesOf(aging).join('\n'));
+    return aging.ties ? EXIT.done : EXIT.attention;
+  });
+}
+
+function describeAging(aging: Aging): string {
+  const parts = [`What partners owe on ${dateName(aging.as_of)}, by days since it was due`];
+  for (const total of aging.totals) {
+    const own = aging.partners.filter((row) => row.currency === total.currency);
+    const amounts = (row: Pick<AgingRow, (typeof BUCKETS)[number]>) => BUCKETS.map((name) => groupThousands(row[name]));
+    const owing = own.filter((row) => BUCKETS.some((name) => Number(row[name]) !== 0));
+    const width = nameWidth([...owing, total].map(amounts));
+    parts.push(
+      table(
+        [total.currency, ...BUCKETS.map((name) => `>${HEADINGS[name]}`)],
+        [...owing.map((row) => [short(named(row), width), ...amounts(row)]), ['total', ...amounts(total)]],
+      ),
+    );
+    const beside = own.filter((row) => Number(row.credit) !== 0 || Number(row.unapplied) !== 0);
+    const columns = (row: Pick<AgingRow, 'open' | 'credit' | 'unapplied'>) =>
+      [row.open, row.credit, row.unapplied].map(groupThousands);
+    parts.push(
+      table(
+        [total.currency, '>open invoices', '>open credit', '>unapplied cash'],
+        [...beside.map((row) => [short(named(row), 20), ...columns(row)]), ['total', ...columns(total)]],
+      ),
+    );
+  }
+  if (aging.totals.length === 0) parts.push('Nothing is open.');
+  parts.push(
+    aging.ties
+      ? `It ties: ${aging.documents.length} open document(s) and unapplied cash are the balances of the accounts\nreceivable:billed, partner-credit and unapplied in the journal, by partner.`
+      : 'IT DOES NOT TIE. The differences are on stderr and in --json.',
+  );
+  return parts.join('\n\n');
+}
+
+/** What 80 columns leave for the partner's name. */
+function nameWidth(rows: readonly (readonly string[])[]): number {
+  const widths = rows[0]?.map((_, column) => Math.max(7, ...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return Math.max(8, 80 - widths.reduce((sum, width) => sum + width + 2, 0));
+}
+
+const named = ({ partner_id }: { partner_id: string | null }): string => partner_id ?? '(payer unknown)';
+
+function differencesOf({ tie, documents_differ }: Aging): string[] {
+  return [
+    ...tie.flatMap(({ account, currency, differences }) =>
+      differences.map(
+        (each) =>
+          `${account} of ${named(each)}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`,
+      ),
+    ),
+    ...documents_differ.map((each) => `${each.number}: ${each.open_items} by its facts, ${each.balance} as shown`),
+  ];
+}

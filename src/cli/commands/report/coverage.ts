@@ -1,0 +1,64 @@
+/** `reckoner report coverage`. */
+
+import { EXIT } from '../../../errors/refusals.ts';
+import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
+import { dateArgument } from '../../arguments.ts';
+import { reading } from '../../context.ts';
+import { CSV, type Definition } from '../../define.ts';
+import { type Output, short, table } from '../../output.ts';
+import { present, type ReportOptions } from './present.ts';
+export const defineCoverage: Definition = (report, act) => {
+  report
+    .command('coverage')
+    .description('Documents by partner and closed month; exit 4 if rows have no document')
+    .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
+    .option(...CSV)
+    .action(act(reportCoverage));
+};
+
+/** The latest months are shown to people; --json gives all. */
+const SHOWN_MONTHS = 3;
+
+export async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
+  return reading(async ({ database }) => {
+    const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
+    present(
+      output,
+      options,
+      coverage,
+      () => [
+        ['partner_id', 'month', 'state', 'documents', 'entries'],
+        coverage.partners.flatMap(({ partner_id, cells }) =>
+          cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
+        ),
+      ],
+      () => described(coverage),
+    );
+    return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
+  });
+}
+
+function described({ months, partners, gaps }: Coverage): string {
+  if (months.length === 0) return 'No month is closed yet.';
+  const shown = months.slice(-SHOWN_MONTHS);
+  // Several documents of a month stand below each other.
+  const rows = partners.flatMap(({ partner_id, cells }) => {
+    const told = cells
+      .slice(-SHOWN_MONTHS)
+      .map(({ state, documents }) =>
+        state === 'gap' ? ['GAP'] : state === 'no_activity' ? ['no activity'] : [...documents],
+      );
+    const lines = Math.max(1, ...told.map((each) => each.length));
+    return Array.from({ length: lines }, (_, line) => [
+      line === 0 ? short(partner_id, 20) : '',
+      ...told.map((each) => each[line] ?? ''),
+    ]);
+  });
+  return [
+    table(['partner', ...shown], rows),
+    '',
+    gaps === 0
+      ? `No gaps: every partner with rows has its document in each of ${months.length} closed months.`
+      : `${gaps} gap(s): rows of a closed month without a document.`,
+  ].join('\n');
+}

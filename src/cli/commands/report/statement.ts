@@ -1,0 +1,139 @@
+/** `reckoner report statement`. */
+
+import { todayOf } from '../../../documents/issue/issue.ts';
+import { EXIT } from '../../../errors/refusals.ts';
+import { groupThousands } from '../../../money.ts';
+import { dateName } from '../../../month.ts';
+import { drawStatement } from '../../../reports/draw-statement.ts';
+import {
+  type AccountStatement,
+  type MovementName,
+  movementName,
+  readStatement,
+  type Statement,
+  type StatementLine,
+} from '../../../reports/statement.ts';
+import { dateArgument } from '../../arguments.ts';
+import { reading } from '../../context.ts';
+import { AS_OF, CSV, type Definition } from '../../define.ts';
+import { type Output, printable, short, table, writeFileAsked } from '../../output.ts';
+import { present, type ReportOptions } from './present.ts';
+export const defineStatement: Definition = (report, act) => {
+  report
+    .command('statement')
+    .description("A partner's account statement: opening balance, activity, open items")
+    .requiredOption('--partner <id>', 'the partner')
+    .option('--pdf <file>', 'also write it as PDF')
+    .option('--from <date>', 'the first day (default: the first of the month)', dateArgument('--from'))
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(act(reportStatement));
+};
+
+export interface StatementOptions extends ReportOptions {
+  readonly partner: string;
+  readonly from?: string;
+  /** Where to write it as PDF. */
+  readonly pdf?: string;
+}
+
+const MOVEMENTS: Readonly<Record<MovementName, string>> = {
+  document_issued: '',
+  document_voided: 'voided:',
+  written_off: 'written off:',
+  payment_received: 'payment',
+  payment_assigned: 'payment',
+  small_difference: 'small difference:',
+  small_difference_undone: 'small difference back:',
+  payment_returned: 'payment returned',
+  payment_refunded: 'payment refunded',
+  payment_disputed: 'payment disputed',
+  payment_mistake: 'recorded by mistake:',
+  payment_duplicate: 'recorded twice:',
+  payment_reinstated: 'payment given back',
+  credit_refunded: 'credit paid out:',
+  credit_refund_returned: 'refund returned:',
+};
+
+export const movementText = (line: StatementLine): string =>
+  [MOVEMENTS[movementName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
+
+export async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
+  return reading(async (context) => {
+    const statement = await context.database.reading((tx) =>
+      readStatement(tx, {
+        partnerId: options.partner,
+        from: options.from,
+        asOf: options.asOf,
+        today: todayOf(context),
+      }),
+    );
+    if (options.pdf !== undefined) {
+      const sandbox = context.environment.name === 'sandbox';
+      const pdf = await drawStatement({ statement, issuer: context.settings.issuer, sandbox });
+      writeFileAsked(options.pdf, pdf);
+      output.note(`Wrote ${options.pdf}.`);
+    }
+    const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance', 'kind'];
+    present(
+      output,
+      options,
+      statement,
+      () => [columns, statement.accounts.flatMap(statementRows(statement))],
+      () => describeStatement(statement),
+    );
+    return statement.ties ? EXIT.done : EXIT.attention;
+  });
+}
+
+const statementRows =
+  ({ from, as_of }: Statement) =>
+  (account: AccountStatement) => [
+    { currency: account.currency, date: from, fact: 'opening', balance: account.opening },
+    ...account.lines.map((line) => ({ currency: account.currency, ...line })),
+    { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
+  ];
+
+function describeStatement(statement: Statement): string {
+  const { name, partner_id, from, as_of, accounts } = statement;
+  const parts = [
+    `Statement of account, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
+  ];
+  for (const account of accounts) {
+    parts.push(
+      table(
+        ['date', account.currency, '>amount', '>balance'],
+        [
+          [from, 'brought forward', '', groupThousands(account.opening)],
+          ...account.lines.map((line) => [
+            line.date,
+            short(movementText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`), 34),
+            groupThousands(line.amount),
+            groupThousands(line.balance),
+          ]),
+          [as_of, 'balance', '', groupThousands(account.closing)],
+        ],
+      ),
+    );
+    const open = account.open_items.map(({ number, due_on, days_due, document, balance }) => [
+      number,
+      due_on === null ? 'credit' : `due ${due_on}`,
+      days_due !== null && days_due > 0 ? `${days_due} days` : '',
+      groupThousands(document === 'credit_note' ? `-${balance}` : balance),
+    ]);
+    const unapplied =
+      Number(account.unapplied) === 0 ? [] : [['unapplied cash', '', '', groupThousands(`-${account.unapplied}`)]];
+    if (open.length + unapplied.length > 0) {
+      parts.push(table([`open in ${account.currency}`, '', '>overdue', '>balance'], [...open, ...unapplied]));
+    }
+  }
+  if (accounts.length === 0) parts.push('Nothing ever happened on this account.');
+  else {
+    parts.push(
+      statement.ties
+        ? 'It ties: each balance is what the open items add up to.'
+        : "IT DOES NOT TIE: a balance is not what the open items add up to. Run 'reckoner verify'.",
+    );
+  }
+  return parts.join('\n\n');
+}

@@ -1,0 +1,57 @@
+import { todayOf } from '../../../documents/issue/issue.ts';
+import { EXIT } from '../../../errors/refusals.ts';
+import { groupThousands } from '../../../money.ts';
+import { dateName } from '../../../month.ts';
+import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
+import { reading } from '../../context.ts';
+import { AS_OF, CSV, type Definition } from '../../define.ts';
+import { type Output, short, table } from '../../output.ts';
+import { present, type ReportOptions } from './present.ts';
+export const defineTrialBalance: Definition = (report, act) => {
+  report
+    .command('trial-balance')
+    .description('The balance of every account; exit 4 if debits and credits differ')
+    .option('--detail', 'by partner, policy and bank account')
+    .option(...AS_OF)
+    .option(...CSV)
+    .action(act(reportTrialBalance));
+};
+
+export async function reportTrialBalance(
+  output: Output,
+  options: ReportOptions & { detail?: boolean },
+): Promise<number> {
+  return reading(async (context) => {
+    const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
+    const trial = await context.database.reading((tx) => readTrialBalance(tx, question));
+    const columns = ['account', 'currency', 'debit', 'credit'];
+    present(
+      output,
+      options,
+      trial,
+      () => [columns, trial.accounts],
+      () => describeTrialBalance(trial),
+    );
+    return trial.balanced ? EXIT.done : EXIT.attention;
+  });
+}
+
+function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalance): string {
+  if (accounts.length === 0) return `Every account is empty on ${dateName(as_of)}.`;
+  const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
+  const parts = totals.map((total) =>
+    table(
+      [`account, ${total.currency}`, '>debit', '>credit'],
+      [
+        ...accounts
+          .filter((each) => each.currency === total.currency)
+          .map((each) => [short(each.account, 40), shown(each.debit), shown(each.credit)]),
+        ['total', groupThousands(total.debit), groupThousands(total.credit)],
+      ],
+    ),
+  );
+  const verdict = balanced
+    ? 'Debits are credits in every currency.'
+    : "DEBITS ARE NOT CREDITS. Run 'reckoner verify', and do not rely on these figures.";
+  return [`Trial balance on ${dateName(as_of)}`, ...parts, verdict].join('\n\n');
+}

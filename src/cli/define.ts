@@ -1,0 +1,23 @@
+/** What the definitions of commands share. */
+import type { Command } from 'commander';
+import { choiceArgument, dateArgument, reasonArgument } from './arguments.ts';
+import type { Output } from './output.ts';
+
+/** Makes a commander action of a function that gets the output, the arguments and the options, and gives the exit status. */
+export type Act = <Arguments extends unknown[]>(
+  work: (output: Output, ...given: Arguments) => Promise<number>,
+) => (...given: unknown[]) => Promise<void>;
+
+/** Gives a command its arguments, options, help and action, or a group its commands. */
+export type Definition = (command: Command, act: Act) => void;
+
+// Options that several commands have.
+export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;
+export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
+export const AS_OF = ['--as-of <date>', 'as of the end of this day (default: now)', dateArgument('--as-of')] as const;
+export const CSV = ['--format <format>', 'csv', choiceArgument('--format', ['csv'])] as const;
+
+export interface DeliverOption {
+  /** commander's form of --no-deliver. */
+  readonly deliver: boolean;
+}
