@@ -2,7 +2,6 @@
  * Every refusal this program can answer with: its code, the facts it names, the sentence for people, the exit
  * status (contract, Commands) and the HTTP status (contract, HTTP). A bug is an ordinary exception and never one of these.
  */
-
 import { CLOSE } from './close.ts';
 import type { Entry, ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';

@@ -1,3 +1,4 @@
+/** `reckoner backup`. */
 import { readEnvironment } from '../../config/environment.ts';
 import { writeBackup } from '../../database/backup.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';

@@ -1,5 +1,4 @@
 /** `reckoner credit refund`. */
-
 import { EXIT } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';

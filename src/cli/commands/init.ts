@@ -1,3 +1,4 @@
+/** `reckoner init`: the home and its settings. */
 import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -10,6 +11,7 @@ import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
 import { bringUpToDate } from './migrate.ts';
+
 export const define: Definition = (command, act) => {
   command
     .option('--check', 'list what is still missing for production, by partner and currency')

@@ -1,3 +1,4 @@
+/** `reckoner migrate`. */
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { lockLedgerWhole } from '../../ledger/lock.ts';

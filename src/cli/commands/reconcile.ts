@@ -1,5 +1,4 @@
 /** `reckoner reconcile`. */
-
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';
@@ -12,6 +11,7 @@ import { type Definition, NO_DELIVER } from '../define.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import { type Output, printable, short, table, wrapped } from '../output.ts';
 import { describedReversals } from './processor/reverse.ts';
+
 export const define: Definition = (command, act) => {
   command
     .argument('<month>', 'YYYY-MM', monthArgument('month'))

@@ -1,3 +1,4 @@
+/** What the commands that correct a document do afterwards: sync the payment link, read the document, choose the exit status. */
 import { settleLinks } from '../../../delivery/document.ts';
 import { linkProvider } from '../../../delivery/link.ts';
 import { readIdsOf } from '../../../delivery/queries.ts';
@@ -6,6 +7,7 @@ import type { DocumentRow } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import type { Context } from '../../context.ts';
 import { documentNumbered } from './show.ts';
+
 /** The link behind the page must not take more than is owed by now. */
 export async function followBalance({ environment, settings, database }: Context, number: string): Promise<void> {
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));

@@ -1,3 +1,4 @@
+/** `reckoner invoice credit`. */
 import { creditInvoice } from '../../../documents/credit.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -8,6 +9,7 @@ import { deliverWithProgress } from '../../deliveries.ts';
 import { type Output, wrapped } from '../../output.ts';
 import { exitOf, followBalance, read } from './after.ts';
 import { emailStory, money } from './show.ts';
+
 export const defineCredit: Definition = (invoice, act) => {
   invoice
     .command('credit <number>')

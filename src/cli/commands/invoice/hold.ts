@@ -1,3 +1,4 @@
+/** `reckoner invoice hold` and `reckoner invoice release`. */
 import { documentJson } from '../../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../../documents/hold.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -7,6 +8,7 @@ import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
 import { emailStory } from './show.ts';
+
 export const defineHold: Definition = (invoice, act) => {
   invoice
     .command('hold <number>')

@@ -1,5 +1,4 @@
 /** `reckoner invoice list`. */
-
 import { documentJson } from '../../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -9,6 +8,7 @@ import { reading } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';
 import { amount } from './show.ts';
+
 export const defineList: Definition = (invoice, act) => {
   invoice
     .command('list')

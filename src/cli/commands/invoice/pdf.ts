@@ -1,9 +1,11 @@
+/** `reckoner invoice pdf`. */
 import { readPdf } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { reading } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
 import { documentNumbered } from './show.ts';
+
 export const definePdf: Definition = (invoice, act) => {
   invoice
     .command('pdf <number>')

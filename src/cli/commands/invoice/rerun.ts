@@ -1,5 +1,4 @@
 /** `reckoner invoice rerun`. */
-
 import { findOtherLinks } from '../../../delivery/document.ts';
 import { linkProvider } from '../../../delivery/link.ts';
 import { documentJson } from '../../../documents/document.ts';
@@ -15,6 +14,7 @@ import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
 import { emailStory } from './show.ts';
+
 export const defineRerun: Definition = (invoice, act) => {
   invoice
     .command('rerun [number]')

@@ -1,3 +1,4 @@
+/** `reckoner invoice resend`. */
 import { resendDocument } from '../../../delivery/resend.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -7,6 +8,7 @@ import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
 import { emailStory } from './show.ts';
+
 export const defineResend: Definition = (invoice, act) => {
   invoice
     .command('resend <number>')

@@ -1,3 +1,4 @@
+/** `reckoner invoice show`. */
 import type { Transaction } from '../../../database/transaction.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';

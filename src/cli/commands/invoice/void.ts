@@ -1,3 +1,4 @@
+/** `reckoner invoice void`. */
 import { documentJson } from '../../../documents/document.ts';
 import { voidDocument } from '../../../documents/void.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -7,6 +8,7 @@ import { type Definition, REASON } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { read } from './after.ts';
+
 export const defineVoid: Definition = (invoice, act) => {
   invoice
     .command('void <number>')

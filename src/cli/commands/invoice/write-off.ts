@@ -1,3 +1,4 @@
+/** `reckoner invoice write-off`. */
 import { writeOffInvoice } from '../../../documents/credit.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -6,6 +7,7 @@ import { type Definition, REASON } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { followBalance, read } from './after.ts';
 import { money } from './show.ts';
+
 export const defineWriteOff: Definition = (invoice, act) => {
   invoice
     .command('write-off <number>')

@@ -1,11 +1,11 @@
 /** `reckoner payment apply` and `reckoner payment unapply`. */
-
 import { applyPayment, unapplyPayment } from '../../../payments/apply.ts';
 import { idArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { show } from './describe.ts';
+
 export const defineApply: Definition = (payment, act) => {
   payment
     .command('apply')

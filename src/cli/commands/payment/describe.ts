@@ -1,3 +1,4 @@
+/** How the payment commands show a payment. */
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';

@@ -1,3 +1,4 @@
+/** `reckoner payment events`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { type InboxReport, processEvents, storeEvents } from '../../../payments/inbox.ts';
@@ -5,6 +6,7 @@ import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import { type Output, printable, wrapped } from '../../output.ts';
+
 export const defineEvents: Definition = (payment, act) => {
   payment
     .command('events')

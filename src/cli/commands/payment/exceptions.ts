@@ -1,3 +1,4 @@
+/** `reckoner payment exceptions` and `reckoner payment close-exception`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
 import { closeException, ENDS, type PaymentException, readExceptions } from '../../../payments/exceptions.ts';

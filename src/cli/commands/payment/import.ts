@@ -1,5 +1,4 @@
 /** `reckoner payment import`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';

@@ -1,5 +1,4 @@
 /** `reckoner payment list`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import type { PaymentStatus } from '../../../payments/enums.ts';
@@ -10,6 +9,7 @@ import { choiceArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';
+
 export const defineList: Definition = (payment, act) => {
   payment
     .command('list')

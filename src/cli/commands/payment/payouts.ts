@@ -1,5 +1,4 @@
 /** `reckoner payment payouts` and `reckoner payment settle`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
 import { type PayoutRow, readPayouts } from '../../../payments/lines.ts';

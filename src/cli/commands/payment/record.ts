@@ -1,5 +1,4 @@
 /** `reckoner payment record`. */
-
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import type { Method } from '../../../payments/enums.ts';
 import { METHODS } from '../../../payments/enums.ts';
@@ -9,6 +8,7 @@ import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { described, labelled, onePayment } from './describe.ts';
+
 export const defineRecord: Definition = (payment, act) => {
   payment
     .command('record')

@@ -1,5 +1,4 @@
 /** `reckoner payment reverse`. */
-
 import type { ReversalKind } from '../../../payments/enums.ts';
 import { REVERSAL_KINDS } from '../../../payments/enums.ts';
 import { reversePayment, whatIsOwedAgain } from '../../../payments/reverse.ts';
@@ -8,6 +7,7 @@ import { acting } from '../../context.ts';
 import { type Definition, REASON } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { onePayment, show } from './describe.ts';
+
 export const defineReverse: Definition = (payment, act) => {
   payment
     .command('reverse')

@@ -1,9 +1,11 @@
+/** `reckoner processor import`. */
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type Intake, importMovements, importSettlement } from '../../../splits/import.ts';
 import { withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import type { Output } from '../../output.ts';
+
 export const defineImport: Definition = (processor, act) => {
   processor
     .command('import <file>')

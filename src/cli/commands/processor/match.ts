@@ -1,3 +1,4 @@
+/** `reckoner processor match` and `reckoner processor unmatch`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type Matched, matchMovement, unmatchMovement } from '../../../splits/match.ts';

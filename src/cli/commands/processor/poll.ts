@@ -1,3 +1,4 @@
+/** `reckoner processor poll`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
 import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
@@ -5,6 +6,7 @@ import { type Context, withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { describedIntake } from './import.ts';
+
 export const definePoll: Definition = (processor, act) => {
   processor
     .command('poll')

@@ -1,9 +1,11 @@
+/** `reckoner processor reverse`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { type ReversalReport, reverseByPerson } from '../../../splits/reverse.ts';
 import { withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { type Output, printable } from '../../output.ts';
 import { ACCOUNT } from './match.ts';
+
 export const defineReverse: Definition = (processor, act) => {
   processor
     .command('reverse')

@@ -1,3 +1,4 @@
+/** `reckoner report aging`. */
 import { todayOf } from '../../../documents/issue/issue.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
@@ -7,6 +8,7 @@ import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
+
 export const defineAging: Definition = (report, act) => {
   report
     .command('aging')

@@ -1,5 +1,4 @@
 /** `reckoner report close`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';
@@ -9,6 +8,7 @@ import { CSV, type Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { describeClose } from '../close-report.ts';
 import { present, type ReportOptions } from './present.ts';
+
 export const defineClose: Definition = (report, act) => {
   report
     .command('close')

@@ -1,5 +1,4 @@
 /** `reckoner report coverage`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { dateArgument } from '../../arguments.ts';
@@ -7,6 +6,7 @@ import { reading } from '../../context.ts';
 import { CSV, type Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
+
 export const defineCoverage: Definition = (report, act) => {
   report
     .command('coverage')

@@ -1,3 +1,4 @@
+/** How reports are printed: as JSON, as CSV or for people. */
 import { refuse } from '../../../errors/refusals.ts';
 import { csv } from '../../csv.ts';
 import type { Output } from '../../output.ts';

@@ -1,5 +1,4 @@
 /** `reckoner report statement`. */
-
 import { todayOf } from '../../../documents/issue/issue.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
@@ -18,6 +17,7 @@ import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';
 import { type Output, printable, short, table, writeFileAsked } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
+
 export const defineStatement: Definition = (report, act) => {
   report
     .command('statement')
