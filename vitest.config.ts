@@ -1,17 +1,21 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { projects } from './test/support/projects.ts';
+import { REACH } from './test/support/sweep.ts';
 
-/** Half a minute of CPU each, and more: begun last, they would keep one worker busy while the others had nothing left to do. */
+/** The longest by CPU: begun last, they would keep one worker busy while the others had nothing left to do. */
 const LONGEST_FIRST = [
   'crash/failpoints',
-  'close/conservation',
   'crash/random-kills',
-  'cli/refusals',
-  'database/backup',
-  'crash/random-histories',
-  'crash/splits',
-  'delivery/deliver-processes',
+  'close/conservation',
   'database/embedded',
+  'database/backup',
+  'delivery/deliver-processes',
+  'database/replica',
+  'documents/pdf',
+  'crash/server',
+  'crash/random-histories',
+  'property/histories',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -24,10 +28,15 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const { unit, database } = projects(REACH !== 'few');
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/server.ts'],
+    projects: [
+      { extends: true, test: { name: 'unit', include: unit } },
+      { extends: true, test: { name: 'database', include: database, globalSetup: ['test/support/server.ts'] } },
+    ],
+    reporters: ['default', './test/support/report.ts'],
     // Each file has a database of its own, cloned from one migrated template; two cores are enough for three files.
     maxWorkers: 3,
     // Files of one worker share what they have loaded and compiled, 1.4 s of CPU a file: what a file changes beyond its

@@ -1,7 +1,8 @@
 /** JSON with exact numbers: whatever is written as a number is read as that text, and nothing else is touched. */
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { halfCharacters, parseExactJson, repeatedName } from '../src/json.ts';
+import fc from './support/property.ts';
 
 /** A JSON text, and what it must be read as. */
 interface Written {

@@ -1,6 +1,5 @@
 /** Amounts: which texts are amounts, that none is ever rounded, and that they come out as they went in. */
 import { Decimal as SharedDecimal } from 'decimal.js';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   Amount,
@@ -10,6 +9,7 @@ import {
   isCurrency,
   minorDigits,
 } from '../src/money.ts';
+import fc from './support/property.ts';
 
 /** An oracle of its own precision; a constructed Decimal keeps all digits. */
 const Decimal = SharedDecimal.clone({ precision: 400 });

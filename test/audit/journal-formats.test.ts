@@ -13,16 +13,13 @@ import {
   type JournalFormat,
   type Posting,
 } from '../../src/audit/journal-formats.ts';
+import { needs, type Tool } from '../support/tools.ts';
 
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'reckoner-journal-'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-
-/** A tool that CI must have and a workplace may lack. */
-const has = (tool: string): boolean =>
-  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
 
 const posting = (control: string, detail: string, currency: string, amount: string): Posting => ({
   control,
@@ -118,7 +115,7 @@ function run(program: string, args: readonly string[]): { status: number | null;
 }
 
 const BY_PROGRAM: readonly [
-  program: string,
+  program: Tool,
   format: JournalFormat,
   check: (path: string) => [string, readonly string[]],
 ][] = [
@@ -128,12 +125,14 @@ const BY_PROGRAM: readonly [
 ];
 
 describe.each(BY_PROGRAM)('%s', (program, format, check) => {
-  test.skipIf(!has(program))('takes the file', () => {
+  test('takes the file', (context) => {
+    needs(program, context);
     const { status, output } = run(...check(write(format)));
     expect([output.includes('rror'), status, output]).toEqual([false, 0, output]);
   });
 
-  test.skipIf(!has(program))('looks at the balances that are asserted', () => {
+  test('looks at the balances that are asserted', (context) => {
+    needs(program, context);
     const wrong = write(format, (each) =>
       each.currency === 'KWD' && each.control === SALES ? { ...each, amount: '-1.006' } : each,
     );
@@ -141,7 +140,8 @@ describe.each(BY_PROGRAM)('%s', (program, format, check) => {
   });
 });
 
-test.skipIf(!has('hledger'))('hledger has our balances', () => {
+test('hledger has our balances', (context) => {
+  needs('hledger', context);
   const { output } = run('hledger', [
     'balance',
     '-f',

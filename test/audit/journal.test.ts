@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountName, beancountAccount } from '../../src/audit/journal-formats.ts';
+import { needs } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
@@ -13,10 +14,6 @@ beforeAll(async () => {
   world = await openBooks();
 }, 120_000);
 afterAll(() => world.end());
-
-/** A tool that CI must have and a workplace may lack. */
-const has = (tool: string): boolean =>
-  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
 
 function run(program: string, args: readonly string[]): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(program, args, {
@@ -47,7 +44,8 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
   const pack = (format: 'hledger' | 'beancount') =>
     exported(world, { kind: 'journal', format, from: month(from), to: month(to) });
 
-  test.skipIf(!has('hledger'))('hledger checks it strictly and has our balances', async () => {
+  test('hledger checks it strictly and has our balances', async (context) => {
+    needs('hledger', context);
     const path = join(await pack('hledger'), 'journal.ledger');
     expect(run('hledger', ['check', '--strict', '-f', path])).toEqual({ status: 0, output: '' });
     const { output } = run('hledger', ['balance', '-f', path, '--flat', '--no-total', '-O', 'csv', '--layout', 'bare']);
@@ -57,7 +55,8 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
     expect(found.length).toBeGreaterThan(5);
   });
 
-  test.skipIf(!has('ledger'))('ledger reads it pedantically and has our balances', async () => {
+  test('ledger reads it pedantically and has our balances', async (context) => {
+    needs('ledger', context);
     const path = join(await pack('hledger'), 'journal.ledger');
     const { status, output } = run('ledger', [
       '--strict',
@@ -84,7 +83,8 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
     expect(new Map([...sums].filter(([, amount]) => amount !== 0n))).toEqual(new Map(ourSums));
   });
 
-  test.skipIf(!has('bean-check'))('beancount finds nothing wrong and asserts our balances', async () => {
+  test('beancount finds nothing wrong and asserts our balances', async (context) => {
+    needs('bean-check', context);
     const path = join(await pack('beancount'), 'journal.beancount');
     expect(run('bean-check', [path])).toEqual({ status: 0, output: '' });
     const next = new Date(Date.UTC(Number(to.slice(0, 4)), Number(to.slice(5)), 1)).toISOString().slice(0, 10);

@@ -1,17 +1,18 @@
 /** Whatever arrives, in whatever order: no row is lost, none is billed twice, and the books tie after every step. */
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { documentJson } from '../../src/documents/document.ts';
+import fc from '../support/property.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from './invariants.ts';
 import { type Intent, ledgerTotals, Model, PARTNERS } from './model.ts';
 import { startOver } from './start-over.ts';
 
-/** 500 in `npm test`, 3,000 in `npm run test:long`, or RECKONER_SEQUENCES. */
-const SEQUENCES = Number(process.env['RECKONER_SEQUENCES'] ?? (process.env['RECKONER_LONG'] ? 3000 : 500));
+const SEQUENCES = times({ few: 60, short: 300, long: 3_000 }, 'RECKONER_SEQUENCES');
 const { seed: SEED } = seeded();
 
 const intent: fc.Arbitrary<Intent> = fc.record({

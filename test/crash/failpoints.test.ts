@@ -1,6 +1,7 @@
 /** kill -9 at every transaction boundary and every call to the outside: run again, and it ends the same. */
 import { afterAll, expect, test } from 'vitest';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Story } from './story.ts';
 
@@ -70,8 +71,10 @@ async function outcomeUndisturbed(commands: readonly Command[]): Promise<unknown
   return undisturbed.get(commands);
 }
 
+const OWN_FAILPOINTS = FAILPOINTS.filter((each) => !TOLD_ELSEWHERE.test(each));
+
 let survived = 0;
-for (const failpoint of FAILPOINTS.filter((each) => !TOLD_ELSEWHERE.test(each))) {
+for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 8, short: 20, long: OWN_FAILPOINTS.length }))) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     const commands = commandsFor(failpoint);
     const expected = await outcomeUndisturbed(commands);

@@ -6,12 +6,13 @@ import { expect, test } from 'vitest';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { type Currency, Model, PARTNERS } from '../close/model.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { partner } from '../support/world.ts';
 import { assertNothingLostOrDoubled, beginStory, outcome, type Story } from './story.ts';
 
-/** 2 in `npm test`, 30 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
-const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 30 : 2));
+/** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
+const HISTORIES = times({ few: 1, short: 3, long: 30 }, 'RECKONER_HISTORIES');
 const { seed: SEED } = seeded();
 
 /** One command of a history as it was when nobody disturbed it. */

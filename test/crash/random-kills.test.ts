@@ -1,11 +1,12 @@
-/** kill -9 of a close at random instants, from a printed seed: 20 in `npm test`, 200 in `npm run test:long`. */
+/** kill -9 of a close at random instants, from a printed seed. */
 import { expect, test } from 'vitest';
 import { killed } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, outcome, PARTNERS, ROWS, type Story } from './story.ts';
 
-const KILLS = process.env['RECKONER_LONG'] ? 200 : 20;
+const KILLS = times({ few: 4, short: 20, long: 200 });
 const { random, seed } = seeded();
 
 async function waiting(): Promise<Story> {

@@ -29,7 +29,7 @@ import { stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { pngLogo } from '../support/logos.ts';
-import { reckoner } from '../support/program.ts';
+import { compiled, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
@@ -376,7 +376,7 @@ describe('while a backup is written', () => {
     const running = await anotherWorld();
     const held = await hold('sendings', running);
     const place = mkdtempSync(join(folder, 'stopped-'));
-    const program = join(import.meta.dirname, '../../dist/src/cli/reckoner.js');
+    const program = compiled('src/cli/reckoner.js');
     const env = { ...process.env, RECKONER_HOME: running.home, DATABASE_URL: running.databaseUrl };
     const child = spawn(process.execPath, [program, 'backup', join(place, 'it')], { env, stdio: 'ignore' });
     const ended = new Promise((resolve) => child.on('close', resolve));
@@ -399,7 +399,7 @@ describe('of a file that is not whole, nothing is restored:', () => {
     );
 
   test('cut off anywhere, it is refused for that', async () => {
-    const { random } = seeded();
+    const { seed, random } = seeded();
     const { length } = bytes();
     const cuts = [
       0,
@@ -413,7 +413,7 @@ describe('of a file that is not whole, nothing is restored:', () => {
     ];
     for (const cut of cuts) {
       const found = await refusal(written(bytes().subarray(0, cut)));
-      expect({ cut, found }).toMatchObject({ cut, found: refused('backup_invalid', /ends too early/) });
+      expect({ seed, cut, found }).toMatchObject({ found: refused('backup_invalid', /ends too early/) });
     }
   });
 
@@ -699,7 +699,7 @@ describe('the disk', () => {
 
   test('is full in the middle of it: the command fails, and leaves nothing half written', async () => {
     const place = mkdtempSync(join(folder, 'full-'));
-    const program = join(import.meta.dirname, '../../dist/src/cli/reckoner.js');
+    const program = compiled('src/cli/reckoner.js');
     const env = { ...process.env, RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl };
     // No file may grow beyond 16 blocks.
     const script = [

@@ -1,9 +1,9 @@
 /** Workers in processes of their own at one database, as on several hosts. They are compiled by `npm test`. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
+import { compiled } from '../support/program.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
@@ -12,7 +12,7 @@ freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 
-const PROGRAM = fileURLToPath(new URL('../../dist/src/cli/reckoner.js', import.meta.url));
+const PROGRAM = compiled('src/cli/reckoner.js');
 
 interface Worker {
   readonly process: ChildProcess;

@@ -28,6 +28,8 @@ import {
   wire,
   zeroInvoice,
 } from '../support/snapshots.ts';
+import { times } from '../support/sweep.ts';
+import { needs } from '../support/tools.ts';
 
 // --- Reading a PDF back ---------------------------------------------------------------------------------------------
 
@@ -144,10 +146,6 @@ function scanned(pdf: Buffer, resolution: string): string[] {
     rmSync(folder, { recursive: true });
   }
 }
-
-/** A tool that CI must have and a workplace may lack. */
-const has = (tool: string): boolean =>
-  process.env['CI'] === 'true' || spawnSync(tool, ['--version']).error === undefined;
 
 async function read(bytes: Buffer): Promise<Read> {
   const pdf = await getDocument({ data: new Uint8Array(bytes), verbosity: 0, useSystemFonts: false }).promise;
@@ -486,25 +484,21 @@ describe('how to pay', () => {
     expect(new Set(pages.flatMap((page) => page.links))).toEqual(new Set([link]));
   });
 
-  test.skipIf(!has('zbarimg'))(
-    'prints the link as a code that a reader reads from the page',
-    async () => {
-      const long = `https://pay.example/i/${'a1'.repeat(300)}`.padEnd(666, '-');
-      // As it comes from a fax or a copier; and what has most squares, from a printer too.
-      for (const [link, resolution] of [
-        [snapshot().payment_link as string, '150'],
-        ['https://x.example/1', '150'],
-        ['https://zürich.example/ü', '150'],
-        [long, '150'],
-        [long, '300'],
-      ] as const) {
-        expect(scanned(await renderDocument(snapshot({ payment_link: link })), resolution)).toEqual([
-          new URL(link).href,
-        ]);
-      }
-    },
-    120_000,
-  );
+  test('prints the link as a code that a reader reads from the page', async (context) => {
+    needs('zbarimg', context);
+    needs('pdfinfo', context);
+    const long = `https://pay.example/i/${'a1'.repeat(300)}`.padEnd(666, '-');
+    // As it comes from a fax or a copier; and what has most squares, from a printer too.
+    for (const [link, resolution] of [
+      [snapshot().payment_link as string, '150'],
+      ['https://x.example/1', '150'],
+      ['https://zürich.example/ü', '150'],
+      [long, '150'],
+      [long, '300'],
+    ] as const) {
+      expect(scanned(await renderDocument(snapshot({ payment_link: link })), resolution)).toEqual([new URL(link).href]);
+    }
+  }, 120_000);
 
   test('prints no code where there is nothing to open or the link is too long for one', async () => {
     for (const link of ['javascript:alert(1)', `https://x.example/${'a'.repeat(660)}`]) {
@@ -804,7 +798,7 @@ describe('pages', () => {
 
   test('never carry totals without a line above them', async () => {
     // Around the counts at which totals go to the next page.
-    for (let count = 14; count <= 34; count += 1) {
+    for (let count = 14; count <= 34; count += times({ few: 4, short: 1, long: 1 })) {
       const { pages } = await drawn(snapshot({ lines: manyLines.slice(0, count) }));
       const page = pages.find(({ text }) => /Total\s*[\d,]+\.\d\d/.test(text));
       expect(page?.text).toContain(manyLines[count - 1]?.policy_name);
@@ -813,7 +807,7 @@ describe('pages', () => {
 
   test('never carry totals without the subtotal and the line above them', async () => {
     const late = (count: number) => [...manyLines.slice(0, count), ...manyLines.slice(90, 93)];
-    for (let count = 8; count <= 30; count += 1) {
+    for (let count = 8; count <= 30; count += times({ few: 4, short: 1, long: 1 })) {
       const { pages } = await drawn(snapshot({ lines: late(count) }));
       const page = pages.find(({ text }) => /\nTotal\s*[\d,]+\.\d\d/.test(text));
       expect(page?.text).toContain('Subtotal for August 2026');
@@ -910,7 +904,8 @@ describe('the file', () => {
     expect(new Set(cells)).toEqual(new Set([6]));
   });
 
-  test.skipIf(!has('qpdf')).each(every)('is sound to qpdf: %s', async (_, document) => {
+  test.for(every)('is sound to qpdf: %s', async ([, document], context) => {
+    needs('qpdf', context);
     const folder = mkdtempSync(join(tmpdir(), 'draw-'));
     try {
       const file = join(folder, 'document.pdf');
@@ -922,7 +917,8 @@ describe('the file', () => {
     }
   });
 
-  test.skipIf(!has('pdfinfo')).each(every)('has a structure that poppler reads: %s', async (_, document) => {
+  test.for(every)('has a structure that poppler reads: %s', async ([, document], context) => {
+    needs('pdfinfo', context);
     const { stdout, stderr } = spawnSync('pdfinfo', ['-struct-text', '-'], {
       input: await renderDocument(document),
       encoding: 'utf8',
@@ -932,7 +928,8 @@ describe('the file', () => {
     expect(stdout).toMatch(/\n {6}TH \(inline\)|\n {6,8}TH/);
   });
 
-  test.skipIf(!has('pdffonts'))('embeds subsets of its two fonts, with their characters', async () => {
+  test('embeds subsets of its two fonts, with their characters', async (context) => {
+    needs('pdffonts', context);
     const listed = execFileSync('pdffonts', ['-'], { input: await renderDocument(snapshot()), encoding: 'utf8' });
     const fonts = listed.trim().split('\n').slice(2);
     expect(fonts).toHaveLength(2);

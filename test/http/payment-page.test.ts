@@ -1,23 +1,20 @@
 /**
  * The payment page in a real browser: without JavaScript, on a phone's screen and on paper. axe-core needs JavaScript and
- * looks at it in visits of its own. In CI Chromium must be there; elsewhere its absence skips these tests and says so.
+ * looks at it in visits of its own. Without Chromium these tests are skipped.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parse } from 'csv-parse/sync';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { CHROMIUM, has, needs } from '../support/tools.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const there = existsSync(CHROMIUM);
-if (!there && process.env['CI']) throw new Error(`${CHROMIUM} is missing, and in CI the pages are tested in it`);
-if (!there) process.stdout.write(`payment page: skipped, there is no ${CHROMIUM}\n`);
 
 let world: World;
 let served: Served;
@@ -80,7 +77,7 @@ beforeAll(async () => {
   await world.deliver();
   paths['replacement'] = await pathOf(`partner_id = 'p-new'`);
   served = await serveWorld(world);
-  if (!there) return;
+  if (!has('chromium')) return;
   browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -102,7 +99,9 @@ async function visit(path: string): Promise<Page> {
   return page;
 }
 
-describe.skipIf(!there)('in a browser without JavaScript', () => {
+describe('in a browser without JavaScript', () => {
+  beforeEach((context) => needs('chromium', context));
+
   test('a due invoice says what is owed, for what, and how it is paid by ACH and wire', async () => {
     const page = await visit(paths['due'] ?? '');
     expect(await page.title()).toMatch(/^Invoice INV-2026-\d{6}$/);

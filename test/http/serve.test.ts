@@ -2,13 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/inbox.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/balance-transactions.ts';
-import { job, reckoner } from '../support/program.ts';
+import { compiled, job, reckoner } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -29,7 +28,7 @@ const env = () => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl 
 const serve = (...args: string[]) => serveWith({}, ...args);
 
 async function serveWith(more: Record<string, string>, ...args: string[]) {
-  const program = fileURLToPath(new URL('../../dist/src/cli/reckoner.js', import.meta.url));
+  const program = compiled('src/cli/reckoner.js');
   const child = spawn(process.execPath, [program, 'serve', '--port', '0', ...args], {
     env: { ...process.env, ...env(), ...more },
   });

@@ -12,12 +12,13 @@ import type { ImportReport } from '../../src/ledger/import.ts';
 import { type RowFormat, readRecords, type SourceRecord } from '../../src/ledger/read.ts';
 import { ROW_CODES, ROW_FIELDS, rowProblem } from '../../src/ledger/row.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { csv, ndjson, type Row, size } from './ledger.ts';
 
-/** 3,000 in `npm test`, ten times as many in `npm run test:long`, or RECKONER_INPUTS; one in twenty is imported too. */
-const INPUTS = Number(process.env['RECKONER_INPUTS'] ?? (process.env['RECKONER_LONG'] ? 30_000 : 3_000));
+/** One in twenty is imported too. */
+const INPUTS = times({ few: 1_000, short: 3_000, long: 30_000 }, 'RECKONER_INPUTS');
 const IMPORTS = Math.ceil(INPUTS / 20);
 const { seed } = seeded();
 let { random } = seeded(seed);

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RowFormat, readRecords, type SourceRecord } from '../../src/ledger/read.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
+import fc from '../support/property.ts';
 import { quote } from '../support/world.ts';
 import { csvLine, HEADER, type Row } from './ledger.ts';
 

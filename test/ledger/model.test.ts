@@ -2,8 +2,9 @@
  * Random imports against a bookkeeper who judges row by row: few ids, so that rows repeat, contradict, miss their quotes
  * and take back too much. After each import the ledger holds exactly what the bookkeeper wrote down.
  */
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import fc from '../support/property.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 import { csv, ledger, ndjson } from './ledger.ts';
 

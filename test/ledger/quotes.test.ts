@@ -1,6 +1,7 @@
 /** Where the quote of a requote or reversal may stand, and how much of it may be taken back. */
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import fc from '../support/property.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { csv, ledger, ndjson, RECORDED_NOTHING, type Row, size, told } from './ledger.ts';
 

@@ -1,7 +1,8 @@
 /** Times of rows: which texts are times, which instant they mean, and how far a clock may be ahead. */
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RowTexts, rowProblem } from '../../src/ledger/row.ts';
+import fc from '../support/property.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { ledger } from './ledger.ts';
 

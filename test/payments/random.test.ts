@@ -1,13 +1,14 @@
 /** Whatever comes in, is applied, undone and taken back, in whatever order: nothing is lost, and verify finds nothing. */
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { type Books, openBooks } from './books.ts';
 import { PAYMENT_ACTS } from './random-acts.ts';
 
-/** One in `npm test`, 25 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
-const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 25 : 1));
+/** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
+const HISTORIES = times({ few: 1, short: 2, long: 25 }, 'RECKONER_HISTORIES');
 /** Each act looks at all payments so far. */
-const ACTS = 200;
+const ACTS = times({ few: 100, short: 200, long: 200 });
 const { seed: SEED } = seeded();
 
 /** Of each currency: what came in is applied, unapplied or gone again, and what invoices say is paid is what is applied. */

@@ -13,12 +13,13 @@ import { startOver } from '../close/start-over.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { partner, type World } from '../support/world.ts';
 import { ACTS, chooseAct, type History } from './acts.ts';
 
-/** 12 in `npm test`, 300 in `npm run test:long`, or RECKONER_HISTORIES; RECKONER_SEED=… RECKONER_HISTORIES=1 for one. */
-const HISTORIES = Number(process.env['RECKONER_HISTORIES'] ?? (process.env['RECKONER_LONG'] ? 300 : 12));
+/** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
+const HISTORIES = times({ few: 8, short: 24, long: 300 }, 'RECKONER_HISTORIES');
 const LENGTH = 20;
 const { seed: SEED } = seeded();
 

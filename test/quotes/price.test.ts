@@ -1,8 +1,9 @@
 /** The arithmetic of prices, against a second one in whole numbers. */
-import fc from 'fast-check';
+
 import { expect, test } from 'vitest';
 import { Amount, minorDigits } from '../../src/money.ts';
 import { priceOf } from '../../src/quotes/price.ts';
+import fc from '../support/property.ts';
 
 const terms = (currency: string, rate: string, minimum: string, cut: string) => ({
   currency,

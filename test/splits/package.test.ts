@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/package.ts';
+import { compiled as builtFile } from '../support/program.ts';
 
 const run = promisify(execFile);
 
@@ -79,7 +80,7 @@ test('one that makes the requests too gives its own client of the processor', as
 });
 
 test('the module that it imports depends on nothing outside of itself', () => {
-  const read = (file: string) => readFileSync(join(packageRoot, 'dist/src', file), 'utf8');
+  const read = (file: string) => readFileSync(builtFile(join('src', file)), 'utf8');
   const imports = (text: string) =>
     [...text.matchAll(/^(?:import|export) .*from '([^']+)'/gm)].map((match) => match[1]);
   expect(imports(read('processors/stripe/split-plan.js'))).toEqual(['./smallest-unit.js']);

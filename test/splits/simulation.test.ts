@@ -1,5 +1,5 @@
 /**
- * A month of 5,000 quotes on two platforms, real-time and sequential, with requotes, partial refunds and disputes, as a
+ * A month of quotes on two platforms, real-time and sequential, with requotes, partial refunds and disputes, as a
  * simulated processor tells it: out of order, in pieces that overlap, some of it by settlement file only. Faults are
  * injected at random from a seed; reconciling must find exactly those, and explain every cent of every account.
  */
@@ -12,11 +12,12 @@ import { importMovements, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { seeded } from '../support/random.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 import { misrouted, ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
 
-const QUOTES = Number(process.env['RECKONER_LONG'] ? 20_000 : 5000);
+const QUOTES = times({ few: 3_000, short: 5_000, long: 20_000 });
 const { seed, random } = seeded();
 const july = '2026-07' as Month;
 

@@ -1,15 +1,34 @@
 /**
- * One PostgreSQL server for the whole test run (DATABASE_URL, else an embedded one in a temporary folder) with one
- * migrated template that every test file clones.
+ * One PostgreSQL server for a run of database tests (DATABASE_URL, else an embedded one in a temporary folder) with one
+ * migrated template that every test file clones. Also builds the program when a file that runs it would find it stale.
+ *
+ * Creating the embedded cluster and migrating it takes seconds, so it is kept below node_modules/.cache, stopped, and each
+ * run starts a copy of its own. Delete that folder to begin anew.
  */
-import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
+import { buildIfStale } from './build.ts';
+import { ROOT, reachedFrom } from './modules.ts';
+import { runsProgram } from './projects.ts';
 import { tallied } from './tally.ts';
 
 declare module 'vitest' {
@@ -36,21 +55,21 @@ const hasRoom = (folder: string): boolean => {
 };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const build = () => {
+    const files = project.vitest.state.getPaths().map((path) => relative(ROOT, path));
+    if (files.some(runsProgram)) buildIfStale();
+  };
+  build();
+  project.onTestsRerun(build);
   // For the test files as well: they begin after this.
   if (hasRoom(MEMORY)) process.env['TMPDIR'] ??= MEMORY;
-  const folder = mkdtempSync(join(tmpdir(), 'reckoner-tests-'));
+  removeAbandoned(tmpdir());
+  const folder = mkdtempSync(join(tmpdir(), `${RUN}${process.pid}-`));
   const given = process.env['DATABASE_URL'];
-  const embedded = given === undefined ? await serverOfTests(join(folder, 'postgres')) : undefined;
-  const serverUrl = given ?? socketUrl(embedded?.connection.host ?? '', embedded?.connection.port ?? 0, 'reckoner');
-  const template = `reckoner_template_${process.pid}`;
-
-  const admin = new pg.Client(serverUrl);
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${template}`);
-  const environment = readEnvironment({ RECKONER_HOME: folder, DATABASE_URL: databaseUrl(serverUrl, template) });
-  const database = await openDatabase(environment, { unmigrated: true });
-  await database.migrations.run();
-  await database.close();
+  const embedded = given === undefined ? await migratedServer(folder) : undefined;
+  const serverUrl = given ?? urlOf(embedded);
+  const template = embedded ? TEMPLATE : `${TEMPLATE}_${process.pid}`;
+  if (!embedded) await createTemplate(serverUrl, template, folder);
 
   project.provide('serverUrl', serverUrl);
   project.provide('template', template);
@@ -58,26 +77,147 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('tallyFile', tallyFile);
   return async () => {
     for (const line of tallied(tallyFile)) process.stdout.write(`${line}\n`);
-    await admin.query(`DROP DATABASE ${template} WITH (FORCE)`);
-    await admin.end();
+    if (!embedded) await queryOnce(serverUrl, `DROP DATABASE ${template} WITH (FORCE)`);
     await embedded?.release();
     rmSync(folder, { recursive: true, force: true });
   };
 }
 
-/** The embedded server with what suits tests, and begun again with it. */
-async function serverOfTests(folder: string): Promise<EmbeddedServer> {
-  const made = await acquireEmbeddedServer(folder);
-  const admin = new pg.Client(socketUrl(made.connection.host ?? '', made.connection.port ?? 0, 'reckoner'));
-  await admin.connect();
-  // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
-  await admin.query('ALTER SYSTEM SET synchronous_commit = off');
-  // Of three files at once, each with a program of its own at times, whose pools are of twenty: 93 were seen.
-  await admin.query('ALTER SYSTEM SET max_connections = 300');
-  await admin.end();
-  await made.release();
-  return acquireEmbeddedServer(folder);
+const TEMPLATE = 'reckoner_template';
+
+async function queryOnce(url: string, ...statements: string[]): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
 }
+
+async function createTemplate(serverUrl: string, template: string, home: string): Promise<void> {
+  await queryOnce(serverUrl, `CREATE DATABASE ${template}`);
+  const environment = readEnvironment({ RECKONER_HOME: home, DATABASE_URL: databaseUrl(serverUrl, template) });
+  const database = await openDatabase(environment, { unmigrated: true });
+  await database.migrations.run();
+  await database.close();
+}
+
+// --- The embedded server ----------------------------------------------------------------------------------------------
+
+/** What suits tests, in the cluster's own configuration. */
+const SETTINGS = [
+  // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
+  'synchronous_commit = off',
+  'full_page_writes = off',
+  // Three files at once, each with a program of its own at times, whose pools are of twenty: 93 were seen.
+  'max_connections = 300',
+];
+
+/** A started copy of the kept cluster, which is made first where there is none of this schema. */
+async function migratedServer(folder: string): Promise<EmbeddedServer> {
+  const own = join(folder, 'postgres');
+  const kept = join(CACHE, cacheKey());
+  if (copyKept(kept, own)) return acquireEmbeddedServer(own);
+  const made = await acquireEmbeddedServer(own);
+  await queryOnce(urlOf(made), ...SETTINGS.map((setting) => `ALTER SYSTEM SET ${setting}`));
+  await createTemplate(urlOf(made), TEMPLATE, folder);
+  await made.release();
+  keep(own, kept);
+  return acquireEmbeddedServer(own);
+}
+
+const CACHE = join(ROOT, 'node_modules/.cache/reckoner-tests');
+/** So many schemas are kept, for who changes between branches: 60 MB each. */
+const KEPT = 3;
+
+/** Changes with all that makes the cluster: PostgreSQL, the libraries, the migrations, and the code that runs them. */
+function cacheKey(): string {
+  const migrations = readdirSync(join(ROOT, 'migrations'), { recursive: true, encoding: 'utf8' });
+  const files = [
+    'package-lock.json',
+    ...reachedFrom('test/support/server.ts'),
+    ...migrations.map((name) => join('migrations', name)),
+  ];
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.getuid?.()}`);
+  for (const file of [...new Set(files)].sort()) {
+    if (statSync(join(ROOT, file)).isFile()) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
+  }
+  return hash.digest('hex').slice(0, 20);
+}
+
+/** By `cp -Rp`, which keeps the owner: root's server runs as another user. */
+const copyCluster = (from: string, to: string) => execFileSync('cp', ['-Rp', from, to], { stdio: 'ignore' });
+
+function copyKept(kept: string, own: string): boolean {
+  if (!existsSync(join(kept, 'data/PG_VERSION'))) return false;
+  try {
+    utimesSync(kept, new Date(), new Date());
+    copyCluster(kept, own);
+    return true;
+  } catch {
+    // Another run has just removed it as the oldest.
+    rmSync(own, { recursive: true, force: true });
+    return false;
+  }
+}
+
+/** Under its name in one step: a run that is killed on the way, or two runs at once, leave a whole cluster or none. */
+function keep(own: string, kept: string): void {
+  const draft = `${kept}.new.${process.pid}`;
+  try {
+    mkdirSync(CACHE, { recursive: true });
+    copyCluster(own, draft);
+    renameSync(draft, kept);
+  } catch {
+    rmSync(draft, { recursive: true, force: true }); // Another run was first, or node_modules is not ours to write.
+  }
+  const byUse = (existsSync(CACHE) ? readdirSync(CACHE) : [])
+    .map((name) => ({
+      path: join(CACHE, name),
+      used: statSync(join(CACHE, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    }))
+    .sort((one, other) => other.used - one.used);
+  for (const { path } of byUse.slice(KEPT)) rmSync(path, { recursive: true, force: true });
+}
+
+// --- Runs that were killed ----------------------------------------------------------------------------------------------
+
+const RUN = 'reckoner-tests-';
+
+/** The server of a killed run goes on in memory until somebody stops it. */
+function removeAbandoned(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const pid = new RegExp(`^${RUN}(\\d+)-`).exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const folder = join(parent, name);
+    const lock = join(folder, 'postgres/data/postmaster.pid');
+    try {
+      const server = existsSync(lock) ? Number(readFileSync(lock, 'utf8').split('\n')[0]) : 0;
+      if (server > 0 && commandOf(server).includes('postgres')) process.kill(server, 'SIGQUIT');
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    } catch {
+      // Another user's, or one that is ending: it is not ours to insist.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+const commandOf = (pid: number): string =>
+  execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+
+// --- URLs ---------------------------------------------------------------------------------------------------------------
+
+const urlOf = (server: EmbeddedServer | undefined) =>
+  socketUrl(server?.connection.host ?? '', server?.connection.port ?? 0, 'reckoner');
 
 /** A URL of a server behind a Unix socket: the folder stands percent-encoded in the host's place. */
 export function socketUrl(folder: string, port: number, database: string): string {

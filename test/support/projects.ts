@@ -1,0 +1,39 @@
+/**
+ * Sorts the test files into vitest's projects by what they import, so that nobody keeps a list:
+ *
+ *   unit      needs no PostgreSQL and starts no server: `npm run test:unit`
+ *   database  imports a world, a database or the program: gets a server with a migrated template (server.ts)
+ *
+ * A file that imports sweep.ts has a sweep that `npm run test:long` does in full; that run has no other files.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, reachedFrom } from './modules.ts';
+
+/** Only files that import one of these, directly or through other files of test/, can come by a PostgreSQL server. */
+export const SERVERS: readonly string[] = [
+  'test/support/databases.ts',
+  'test/support/program.ts',
+  'src/database/embedded.ts',
+];
+/** Runs what was compiled into dist/. */
+const PROGRAM = 'test/support/program.ts';
+const SWEEP = 'test/support/sweep.ts';
+
+const reaches = (file: string, target: string): boolean => reachedFrom(file, 'test/').has(target);
+
+export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
+export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
+export const hasSweep = (file: string): boolean => reaches(file, SWEEP);
+
+/** All test files, as paths relative to the repository. */
+export const testFiles = (): string[] =>
+  readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name.replaceAll('\\', '/')}`)
+    .sort();
+
+export function projects(onlySweeps: boolean): { readonly unit: string[]; readonly database: string[] } {
+  const files = onlySweeps ? testFiles().filter(hasSweep) : testFiles();
+  return { unit: files.filter((file) => !needsServer(file)), database: files.filter(needsServer) };
+}

@@ -1,0 +1,79 @@
+/** The tests' own machinery: what is a unit test, what is stale, what a sweep takes, and what a run says of missing tools. */
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { newerSource } from './build.ts';
+import { ROOT, reachedFrom } from './modules.ts';
+import { hasSweep, needsServer, projects, runsProgram, SERVERS, testFiles } from './projects.ts';
+import { skippedLine } from './report.ts';
+import { someOf } from './sweep.ts';
+
+test('every test file belongs to one project', () => {
+  const { unit, database } = projects(false);
+  expect([...unit, ...database].sort()).toEqual(testFiles());
+  expect(unit).toEqual(expect.arrayContaining(['test/money.test.ts', 'test/month.test.ts', 'test/json.test.ts']));
+  expect(unit.length).toBeGreaterThan(20);
+  expect(database.length).toBeGreaterThan(80);
+});
+
+test('a file that imports a world, directly or through another, needs a server', () => {
+  expect(needsServer('test/close/credit.test.ts')).toBe(true);
+  expect([...reachedFrom('test/support/world.ts', 'test/')]).toContain('test/support/databases.ts');
+});
+
+test('no unit test connects to a database or runs the program behind its imports', () => {
+  const unit = projects(false).unit.filter((file) => file !== 'test/support/support.test.ts');
+  for (const file of unit
+    .flatMap((each) => [...reachedFrom(each, 'test/')])
+    .filter((each) => each.startsWith('test/'))) {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    expect([file, /inject\(|from 'pg'|openDatabase\(|dist\/src|DATABASE_URL/.exec(text)?.[0]]).toEqual([
+      file,
+      undefined,
+    ]);
+  }
+});
+
+test('whoever names dist/ does so through program.ts, which has it built', () => {
+  const naming = testFiles().filter((file) => /['"/`]dist\/(src|jobs)/.test(readFileSync(join(ROOT, file), 'utf8')));
+  expect(naming.filter((file) => file !== 'test/support/support.test.ts')).toEqual([]);
+  expect(testFiles().filter(runsProgram).length).toBeGreaterThan(15);
+});
+
+test('properties take the seed of the run: only property.ts imports fast-check', () => {
+  const direct = testFiles().filter((file) => readFileSync(join(ROOT, file), 'utf8').includes("from 'fast-check'"));
+  expect(direct.filter((file) => file !== 'test/support/support.test.ts')).toEqual([]);
+});
+
+test('the long run has the files with sweeps, and only those', () => {
+  const { unit, database } = projects(true);
+  expect([...unit, ...database].every(hasSweep)).toBe(true);
+  expect(database).toContain('test/close/conservation.test.ts');
+  for (const server of SERVERS) expect(reachedFrom(server).size).toBeGreaterThan(1);
+});
+
+test('a build is stale when a source is newer', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'reckoner-build-'));
+  const built = join(folder, 'built.js');
+  writeFileSync(built, '');
+  const future = new Date(Date.now() + 60_000);
+  utimesSync(built, future, future);
+  expect(newerSource(built)).toBeUndefined();
+  utimesSync(built, new Date(0), new Date(0));
+  expect(newerSource(built)).toMatch(/^src\//);
+  rmSync(folder, { recursive: true });
+  expect(newerSource(built)).toBe('src');
+});
+
+test('a few of many are evenly spaced, and all of few are all', () => {
+  expect(someOf([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 3)).toEqual([0, 3, 6]);
+  expect(someOf([1, 2], 3)).toEqual([1, 2]);
+});
+
+test('the run ends with the programs that were missing and the packages that have them', () => {
+  expect(skippedLine([undefined, 'something else'])).toBeUndefined();
+  expect(skippedLine(['needs qpdf', 'needs pdfinfo', 'needs pdffonts', undefined])).toBe(
+    'SKIPPED: 3 tests need qpdf, pdfinfo, pdffonts (apt-get install qpdf poppler-utils)',
+  );
+});
