@@ -2,13 +2,14 @@
  * A pack: the folder or .zip that an export leaves, with a manifest of its files' hashes and the verifier that a stranger
  * runs. It is written beside its place and appears there whole. Refusals: export_exists, file_unwritable.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
-import { copyFile, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { createWriteStream, existsSync, readdirSync } from 'node:fs';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf, draftOf, isSystemError, linkTo } from '../files.ts';
 import { packageRoot } from '../package.ts';
 
 /** Sums of a file's rows by currency: amounts as texts with exactly the currency's digits. */
@@ -49,19 +50,18 @@ export async function openPack(out: string): Promise<Pack> {
   const unwritable = (error: unknown) =>
     error instanceof Refusal ? error : refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
   refuseTaken(out, place);
-  const draft = `${place}.${randomUUID()}.tmp`;
-  const remove = () => rmSync(draft, { recursive: true, force: true });
-  await mkdir(draft, { recursive: true }).catch((error: unknown) => {
+  const draft = draftOf(place);
+  await mkdir(draft.path, { recursive: true }).catch(async (error: unknown) => {
+    await draft.discard();
     throw unwritable(error);
   });
-  process.once('exit', remove); // Asked to stop, a command ends at once.
 
   const files: PackedFile[] = [];
   // The disk takes its time to say that it has a file whole, while the next one is written.
   const syncing: Promise<void>[] = [];
   const unfinished = new Set<() => Promise<void>>();
   const file = async (name: string): Promise<FileInPack> => {
-    const path = join(draft, name);
+    const path = join(draft.path, name);
     await mkdir(dirname(path), { recursive: true });
     const handle = await open(path, 'wx');
     const hash = createHash('sha256');
@@ -105,8 +105,8 @@ export async function openPack(out: string): Promise<Pack> {
   };
   const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> =>
     work().catch((error: unknown) => {
-      // What the disk says (full, read-only) a person can mend; what the database says is told as such.
-      throw typeof (error as NodeJS.ErrnoException).syscall === 'string' ? unwritable(error) : error;
+      // The user can fix what the disk reports (full, read-only). What the database reports stays as it is.
+      throw isSystemError(error) ? unwritable(error) : error;
     });
   return {
     files,
@@ -127,21 +127,20 @@ export async function openPack(out: string): Promise<Pack> {
         }
         await Promise.all(syncing);
         const text = `${JSON.stringify({ ...manifest, files }, null, 2)}\n`;
-        const last = await open(join(draft, 'manifest.json'), 'wx');
+        const last = await open(join(draft.path, 'manifest.json'), 'wx');
         await last.writeFile(text);
         await last.sync();
         await last.close();
         refuseTaken(out, place);
-        if (zip) await publishZip(draft, place, [...files.map(({ name }) => name), 'manifest.json']);
-        else await rename(draft, place); // Onto an empty folder at most.
-        remove();
-        process.off('exit', remove);
+        if (zip) {
+          await publishZip(draft.path, place, [...files.map(({ name }) => name), 'manifest.json']);
+          await draft.discard();
+        } else await draft.publish();
         return createHash('sha256').update(text).digest('hex');
       }),
     async discard() {
       await Promise.allSettled([...syncing, ...[...unfinished].map((abandon) => abandon())]);
-      await rm(draft, { recursive: true, force: true }).catch(() => {});
-      process.off('exit', remove);
+      await draft.discard().catch(() => {});
     },
   };
 }
@@ -166,10 +165,7 @@ async function publishZip(draft: string, place: string, names: readonly string[]
   zip.end();
   const written = join(draft, '.zip');
   await pipeline(zip.outputStream, createWriteStream(written, { flags: 'wx', flush: true }));
-  // A second name fails where the file has been made meanwhile; a copy does for file systems without second names.
-  await link(written, place).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw refuse('export_exists', { out: place });
-    await copyFile(written, place, 1);
+  await linkTo(written, place).catch((error: unknown) => {
+    throw codeOf(error) === 'EEXIST' ? refuse('export_exists', { out: place }) : error;
   });
-  await stat(place);
 }

@@ -12,18 +12,17 @@
  * Not in it: generated columns, which are computed again; the list of migrations, which the header has; the queue,
  * which `deliver` makes again from the sendings; and nothing that lies outside of the database.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
-import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf, draftOf } from '../files.ts';
 import { packageVersion } from '../package.ts';
-import { codeOf, unless } from './binaries.ts';
 import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
@@ -192,7 +191,7 @@ export async function prepareForCopy(tx: Transaction): Promise<void> {
 async function writeContent(
   tx: Transaction,
   environment: Environment,
-  draft: Draft,
+  draft: BackupDraft,
   { onStart, onProgress }: BackupProgress,
 ): Promise<{ created_at: string; rows: Record<string, number> }> {
   await prepareForCopy(tx);
@@ -244,8 +243,8 @@ async function copyRows(
 
 // --- The file ---------------------------------------------------------------------------------------------------------
 
-/** The file while it is written, under another name beside its own. */
-interface Draft {
+/** The backup while it is written. */
+interface BackupDraft {
   readonly write: (content: Buffer) => Promise<void>;
   /** Everything is on the disk, and this is its size and hash. */
   readonly complete: () => Promise<{ bytes: number; sha256: string }>;
@@ -254,16 +253,18 @@ interface Draft {
   readonly discard: () => Promise<void>;
 }
 
-async function openDraft(file: string): Promise<Draft> {
-  const unwritable = (error: unknown) => refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
-  // Of its own name, so that two backups to one name do not write into each other.
-  const name = `${file}.${randomUUID()}.tmp`;
+async function openDraft(file: string): Promise<BackupDraft> {
+  const unwritable = (error: unknown) => {
+    if (error instanceof Refusal) return error;
+    if (codeOf(error) === 'EEXIST') return refuse('backup_exists', { file });
+    return refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
+  };
+  const draft = draftOf(file);
   // It holds what only the owner of the database may read.
-  const handle = await open(name, 'wx', 0o600).catch((error: unknown) => {
+  const handle = await open(draft.path, 'wx', 0o600).catch(async (error: unknown) => {
+    await draft.discard();
     throw unwritable(error);
   });
-  const remove = () => rmSync(name, { force: true });
-  process.once('exit', remove); // Asked to stop, a command ends at once.
 
   const gzip = createGzip();
   const hash = createHash('sha256');
@@ -277,14 +278,14 @@ async function openDraft(file: string): Promise<Draft> {
     }
   });
   ended.catch((error: unknown) => {
-    failure = error; // thrown to whoever writes or waits next
+    failure = error; // Thrown by the next write or by complete.
   });
   const orUnwritable = async (work: () => Promise<unknown>): Promise<void> => {
     try {
       if (failure !== undefined) throw failure;
       await work();
     } catch (error) {
-      throw error instanceof Refusal ? error : unwritable(error);
+      throw unwritable(error);
     }
   };
   return {
@@ -301,37 +302,12 @@ async function openDraft(file: string): Promise<Draft> {
       });
       return { bytes, sha256: hash.digest('hex') };
     },
-    async publish() {
-      try {
-        await orUnwritable(() => giveName(name, file));
-      } finally {
-        remove();
-        process.off('exit', remove);
-      }
-    },
+    publish: () => orUnwritable(draft.publish),
     async discard() {
       gzip.destroy();
       await ended.catch(() => {});
       await handle.close().catch(() => {});
-      await rm(name, { force: true }).catch(() => {});
-      process.off('exit', remove);
+      await draft.discard().catch(() => {});
     },
   };
-}
-
-/** A second name fails where the file has been made meanwhile; a rename would replace it. */
-async function giveName(draft: string, file: string): Promise<void> {
-  try {
-    await link(draft, file);
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST' || existsSync(file)) throw refuse('backup_exists', { file });
-    // A file system without second names (FAT, some shares).
-    await rename(draft, file);
-  }
-  const folder: FileHandle | undefined = await open(dirname(file)).catch(unless('EACCES', 'EISDIR'));
-  // Else a power cut could take the name away again. Some shares can't do that for folders.
-  await folder
-    ?.sync()
-    .catch(unless('EINVAL', 'EPERM', 'ENOTSUP'))
-    .finally(() => folder.close());
 }

@@ -1,31 +1,30 @@
 /**
- * The embedded PostgreSQL server: a real server under the home, started by the first command that needs it, shared by
- * all that run at the same time, and shut down by the last. Refusal: embedded_server.
+ * The embedded PostgreSQL server: a real server under the home. The first command that needs it starts it, all commands
+ * that run at the same time share it, and the last one shuts it down. Refusal: embedded_server.
  *
- * Each command holds one advisory lock in shared mode on a connection of its own, the keeper. Who leaves drops it and
- * asks for the same lock in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that
- * nobody enters in between. The kernel closes the keeper of a command that was killed, so a count is never wrong.
+ * Each command holds an advisory lock in shared mode on a connection of its own, its lease. To leave, it drops that lock
+ * and asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that nobody
+ * enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
  */
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { reasonOf } from '../errors/refusals.ts';
-import { codeOf, complaintIn, OWN_DATABASE, remedyFor, unless, unusable } from './binaries.ts';
+import { codeOf, isSystemError, unless } from '../files.ts';
 import {
+  type Cluster,
   createCluster,
   isCreated,
   isStopping,
   PATIENCE_MS,
-  type Place,
   PORT,
-  postmasterOf,
-  preparePlace,
-  removeLeftovers,
+  prepareCluster,
   type ServerEnd,
   startServer,
   stopServer,
 } from './cluster.ts';
+import { complaintIn, OWN_DATABASE, remedyFor, unusable } from './programs.ts';
 
 export interface EmbeddedServer {
   /** For pg.Client and pg.Pool. `host` is the folder of the socket. */
@@ -34,100 +33,97 @@ export interface EmbeddedServer {
     readonly port: number;
     readonly user: 'reckoner';
     readonly database: 'reckoner';
-    /** Said aloud, because PGSSLMODE=require in the environment would break a connection through a socket. */
+    /** Explicit, because PGSSLMODE=require in the environment would break a connection through a socket. */
     readonly ssl: false;
   };
   /**
-   * Leaves, after closing one's own connections; the last one out shuts the server down and waits until it is gone.
-   * A process that does not call it does not end.
+   * Call it after closing your own connections. The last caller shuts the server down and waits until it is gone. A
+   * process that does not call it does not end.
    */
   release(): Promise<void>;
 }
 
-/** Enters the server of this folder (RECKONER_HOME/postgres): creates, starts or joins it, whichever is needed. */
+/** Creates, starts or joins the server of this folder (RECKONER_HOME/postgres), whichever is needed. */
 export async function acquireEmbeddedServer(directory: string): Promise<EmbeddedServer> {
   try {
-    const place = await preparePlace(directory);
-    return new Stay(place, await enterOrStart(place));
+    const cluster = await prepareCluster(directory);
+    return new Lease(cluster, await enterOrStart(cluster));
   } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    const said = error.message.replace(/^[A-Z]+: /, '');
-    throw unusable(said, remedyFor(said, directory), error);
+    if (!isSystemError(error)) throw error;
+    const reason = error.message.replace(/^[A-Z]+: /, '');
+    throw unusable(reason, remedyFor(reason, directory), error);
   }
 }
 
 const IN_USE = 7_261_003_101; // The advisory lock. Any number, the same in every release.
 
-// --- Sharing --------------------------------------------------------------------------------------------------------
-
-/** One command's stay in the server, from entering to leaving. */
-class Stay implements EmbeddedServer {
+/** One command's use of the server. */
+class Lease implements EmbeddedServer {
   readonly connection;
-  readonly #place: Place;
-  #keeper: Promise<pg.Client | undefined>;
-  #left = false;
+  readonly #cluster: Cluster;
+  #held: Promise<pg.Client | undefined>;
+  #released = false;
 
-  constructor(place: Place, keeper: pg.Client) {
-    this.connection = connectionTo(place);
-    this.#place = place;
-    this.#keeper = Promise.resolve(this.#watch(keeper));
+  constructor(cluster: Cluster, held: pg.Client) {
+    this.connection = connectionTo(cluster);
+    this.#cluster = cluster;
+    this.#held = Promise.resolve(this.#watch(held));
   }
 
   /**
-   * A keeper is lost when PostgreSQL crashes or is killed. Without a new one, the next short command would believe
-   * itself alone and shut the server down under a worker that runs for weeks.
+   * A lease is lost when PostgreSQL crashes or is killed. Without a new one, the next short command would find itself
+   * alone and shut the server down under a worker that runs for weeks.
    */
-  #watch(keeper: pg.Client): pg.Client {
-    keeper.once('end', () => {
-      if (!this.#left) this.#keeper = this.#enterAgain();
+  #watch(held: pg.Client): pg.Client {
+    held.once('end', () => {
+      if (!this.#released) this.#held = this.#enterAgain();
     });
-    return keeper;
+    return held;
   }
 
   async #enterAgain(): Promise<pg.Client | undefined> {
     await sleep(250);
-    if (this.#left) return undefined;
+    if (this.#released) return undefined;
     try {
-      return this.#watch(await enterOrStart(this.#place));
+      return this.#watch(await enterOrStart(this.#cluster));
     } catch {
       return undefined; // The command's own queries fail and say why.
     }
   }
 
   async release(): Promise<void> {
-    if (this.#left) return;
-    this.#left = true;
-    const keeper = await this.#keeper;
-    if (keeper === undefined) return;
+    if (this.#released) return;
+    this.#released = true;
+    const held = await this.#held;
+    if (held === undefined) return;
     try {
-      await keeper.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE]);
-      const { rows } = await keeper.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
-      if (rows[0]?.last) await stopServer(this.#place);
+      await held.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE]);
+      const { rows } = await held.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
+      if (rows[0]?.last) await stopServer(this.#cluster);
     } catch (error) {
-      if (answerOf(error) === undefined) throw error; // Otherwise it is gone already, and so is the need to stop it.
+      if (answerOf(error) === undefined) throw error; // Otherwise it is gone already, and there is nothing to stop.
     } finally {
-      keeper.end().catch(() => {});
+      held.end().catch(() => {});
     }
   }
 }
 
-/** The loop that all waiting goes through: enter, else start if nobody answers and nobody else is starting, again. */
-async function enterOrStart(place: Place): Promise<pg.Client> {
-  const lock = new StartLock(join(place.folder, 'start.lock'));
+/** Enters; starts the server first if nobody answers and nobody else is starting it; otherwise waits and tries again. */
+async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
   let since = performance.now();
   for (;;) {
-    let answer = await tryToEnter(place);
-    if (!(answer instanceof pg.Client) && answer.absent && (await postmasterOf(place)) === undefined) {
-      const creating = !isCreated(place);
-      const unlock = await lock.tryToTake();
-      if (unlock) answer = await createAndStart(place).finally(unlock);
+    let answer = await tryToEnter(cluster);
+    if (!(answer instanceof pg.Client) && answer.absent) {
+      const creating = !isCreated(cluster);
+      const unlock = await takeStartLock(join(cluster.folder, 'start.lock'));
+      if (unlock) answer = await createAndStart(cluster).finally(unlock);
       if (creating) since = performance.now(); // Creating is not hurried: on a slow disk it takes a minute.
     }
     if (answer instanceof pg.Client) return answer;
     if (performance.now() - since > PATIENCE_MS) {
       throw unusable(
-        `it let nobody in for ${PATIENCE_MS / 1000} seconds: ${answer.reason}`,
-        `Try again in a minute; ${join(place.folder, 'server.log')} may say more. Or ${OWN_DATABASE}.`,
+        `no connection within ${PATIENCE_MS / 1000} seconds (${answer.reason})`,
+        `Try again in a minute, and see ${join(cluster.folder, 'server.log')}. Or ${OWN_DATABASE}.`,
       );
     }
     await pause(since);
@@ -137,33 +133,32 @@ async function enterOrStart(place: Place): Promise<pg.Client> {
 /** 5 ms at first, 100 ms after two seconds: each attempt leaves a line in the server's log. */
 const pause = (since: number) => sleep(Math.min(5 + (performance.now() - since) / 20, 100));
 
-/** Called with the start lock held. Answers with a keeper, or with the reason for another try. */
-async function createAndStart(place: Place): Promise<pg.Client | Answer> {
-  const present = await tryToEnter(place);
+/** Called with the start lock held. Answers with a lease, or with the reason for another try. */
+async function createAndStart(cluster: Cluster): Promise<pg.Client | Answer> {
+  const present = await tryToEnter(cluster);
   if (present instanceof pg.Client || !present.absent) return present; // Started while we waited for the lock.
-  await removeLeftovers(place);
-  if (!isCreated(place)) await createCluster(place);
-  const server = await startServer(place);
+  if (!isCreated(cluster)) await createCluster(cluster);
+  const hasEnded = await startServer(cluster);
   const since = performance.now();
   for (;;) {
     // Asked before the attempt: one that has ended may have been a second server that found the first.
-    const end = await server.end();
-    const answer = await tryToEnter(place);
+    const end = await hasEnded();
+    const answer = await tryToEnter(cluster);
     if (answer instanceof pg.Client) return answer;
-    if (end !== undefined) return explain(place, end);
+    if (end !== undefined) return explain(cluster, end);
     if (performance.now() - since > PATIENCE_MS) return answer;
     await pause(since);
   }
 }
 
 /**
- * Worth another try: another server has the folder; the last processes of a killed one have not noticed yet; a command
- * came in before us and was the last one out; or it was killed.
+ * Worth another try: another server has the folder; the last processes of a killed one have not ended yet; a command
+ * came in before us and was the last to leave; or it was killed.
  */
-function explain({ folder }: Place, { failed, said }: ServerEnd): Answer {
-  const reason = complaintIn(said);
-  if (failed && !/lock file ".*" already exists|pre-existing shared memory block/.test(said)) {
-    throw unusable(reason, remedyFor(said, folder));
+function explain({ folder }: Cluster, { failed, output }: ServerEnd): Answer {
+  const reason = complaintIn(output);
+  if (failed && !/lock file ".*" already exists|pre-existing shared memory block/.test(output)) {
+    throw unusable(reason, remedyFor(output, folder));
   }
   return { reason, absent: true };
 }
@@ -174,27 +169,27 @@ interface Answer {
   readonly absent: boolean;
 }
 
-async function tryToEnter(place: Place): Promise<pg.Client | Answer> {
-  const keeper = new pg.Client({
-    ...connectionTo(place),
-    application_name: 'reckoner keeper',
+async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
+  const lease = new pg.Client({
+    ...connectionTo(cluster),
+    application_name: 'reckoner lease',
     connectionTimeoutMillis: 5_000,
     lock_timeout: 5_000,
   });
-  keeper.on('error', () => {}); // Losing it shows as 'end'; unheard, an 'error' would end the process.
+  lease.on('error', () => {}); // A lost lease shows as 'end'; an unhandled 'error' would end the process.
   try {
-    await keeper.connect();
-    await keeper.query('SELECT pg_advisory_lock_shared($1)', [IN_USE]);
-    // A shutdown may end the connection of the last one out, whose lock we waited for, a moment before it ends ours.
-    if (!(await isStopping(place))) return keeper;
-    keeper.end().catch(() => {});
+    await lease.connect();
+    await lease.query('SELECT pg_advisory_lock_shared($1)', [IN_USE]);
+    // A shutdown may close the connection that had the lock we waited for a moment before it closes ours.
+    if (!(await isStopping(cluster))) return lease;
+    lease.end().catch(() => {});
     return { reason: 'the server is being shut down', absent: false };
   } catch (error) {
-    keeper.end().catch(() => {});
+    lease.end().catch(() => {});
     const answer = answerOf(error);
     if (answer) return answer;
     if (!(error instanceof pg.DatabaseError)) throw error;
-    throw unusable(`it answers «${error.message}»`, remedyFor(error.message, place.folder), error);
+    throw unusable(`it answers "${error.message}"`, remedyFor(error.message, cluster.folder), error);
   }
 }
 
@@ -203,14 +198,14 @@ const PASSING = new Set([
   'ECONNRESET',
   'EPIPE',
   'EAGAIN', // More are connecting at this moment than the socket's queue holds.
-  '57P01', // Shut down by an administrator: it was the last one out.
+  '57P01', // Shut down by an administrator: the last command left.
   '57P02', // Another of its processes crashed.
   '57P03', // Starting, recovering or shutting down.
   '53300', // Too many connections.
-  '55P03', // lock_timeout: the last one out takes its time.
+  '55P03', // lock_timeout: the shutdown takes its time.
 ]);
 
-/** What a failed connection says of the server; undefined for a failure that waiting does not mend. */
+/** What a failed connection says about the server; undefined for a failure that waiting does not repair. */
 function answerOf(error: unknown): Answer | undefined {
   const code = codeOf(error);
   const reason = reasonOf(error);
@@ -220,45 +215,25 @@ function answerOf(error: unknown): Answer | undefined {
   return lost || (code !== undefined && PASSING.has(code)) ? { reason, absent: false } : undefined;
 }
 
-const connectionTo = (place: Place) =>
-  ({ host: place.sockets, port: PORT, user: 'reckoner', database: 'reckoner', ssl: false }) as const;
+const connectionTo = ({ data }: Cluster) =>
+  ({ host: data, port: PORT, user: 'reckoner', database: 'reckoner', ssl: false }) as const;
 
 /**
- * Lets one process at a time create and start: PostgreSQL alone would survive several, but each would make a cluster,
- * and it has a gap of some microseconds when two find the leftovers of a killed server. The holder touches the file;
- * it is abandoned when untouched for 3 s by the watcher's own clock (a pid would mean nothing to another container).
- * Two watchers who give up on it in the same instant may both get in, and then PostgreSQL's own locks decide.
+ * Lets one process at a time create and start: PostgreSQL alone would survive several, but each would make a cluster.
+ * The holder touches the file, and a file that was not touched for three seconds is abandoned (a process number would
+ * mean nothing to another container). Two that find it abandoned at once may both start; then PostgreSQL's locks decide.
  */
-class StartLock {
-  readonly #file: string;
-  #seen = { touch: '', at: 0 };
-
-  constructor(file: string) {
-    this.#file = file;
+async function takeStartLock(file: string): Promise<(() => Promise<void>) | undefined> {
+  const handle = await open(file, 'wx', 0o600).catch(unless('EEXIST'));
+  if (handle === undefined) {
+    const found = await stat(file).catch(unless('ENOENT'));
+    if (found && Date.now() - found.mtimeMs > 3_000) await rm(file, { force: true });
+    return undefined;
   }
-
-  async tryToTake(): Promise<(() => Promise<void>) | undefined> {
-    let handle: FileHandle;
-    try {
-      handle = await open(this.#file, 'wx', 0o600);
-    } catch (error) {
-      unless('EEXIST')(error);
-      await this.#removeIfAbandoned();
-      return undefined;
-    }
-    const { ino } = await handle.stat();
-    const touching = setInterval(() => handle.utimes(new Date(), new Date()).catch(() => {}), 500);
-    return async () => {
-      clearInterval(touching);
-      await handle.close();
-      if ((await stat(this.#file).catch(unless('ENOENT')))?.ino === ino) await rm(this.#file, { force: true });
-    };
-  }
-
-  async #removeIfAbandoned(): Promise<void> {
-    const found = await stat(this.#file).catch(unless('ENOENT'));
-    const touch = `${found?.ino} ${found?.mtimeMs}`;
-    if (touch !== this.#seen.touch) this.#seen = { touch, at: performance.now() };
-    else if (found && performance.now() - this.#seen.at > 3_000) await rm(this.#file, { force: true });
-  }
+  const touching = setInterval(() => handle.utimes(new Date(), new Date()).catch(() => {}), 500);
+  return async () => {
+    clearInterval(touching);
+    await handle.close();
+    await rm(file, { force: true });
+  };
 }

@@ -14,6 +14,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
 import type { EnvironmentName } from '../config/environment.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf } from '../files.ts';
 import {
   columnList,
   END_OF_ROWS,
@@ -26,7 +27,6 @@ import {
   run,
   type Table,
 } from './backup.ts';
-import { codeOf } from './binaries.ts';
 import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import {

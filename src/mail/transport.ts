@@ -2,16 +2,16 @@
  * Hands a composed message to a mail server, or to a folder while there is none, and says what is known afterwards:
  * sent, refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { Environment } from '../config/environment.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
+import { isSystemError, makeFolder, writeWhole } from '../files.ts';
 import { oneLine } from './document-email.ts';
 import { bareMessageId, isOneAddress } from './message.ts';
 
@@ -118,7 +118,7 @@ class Outbox implements Transport {
     const path = join(this.folder, `${fileName(messageId)}.eml`);
     try {
       await makeFolder(this.folder);
-      await writeWhole(path, raw);
+      await writeWhole(path, raw, 'replace');
     } catch (error) {
       // What the disk says (full, read-only, not permitted) a person can mend; anything else is a bug.
       if (!isSystemError(error)) throw error;
@@ -130,9 +130,6 @@ class Outbox implements Transport {
   close(): void {}
 }
 
-const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
-
 /**
  * The Message-ID, as it is where it may be a file's name. Otherwise its odd characters give way and a hash of the
  * whole keeps two of them apart.
@@ -142,42 +139,6 @@ function fileName(messageId: string): string {
   const safe = bare.replace(/[^A-Za-z0-9@._+-]/g, '_').replace(/^[.-]/, '_');
   if (safe === bare && bare.length <= 200) return bare;
   return `${safe.slice(0, 180)}-${createHash('sha256').update(bare).digest('hex').slice(0, 16)}`;
-}
-
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  // A new folder is an entry in the one above it, up to the first that existed before.
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
-}
-
-/** Written beside its place, made durable, then moved there: whoever looks finds all of it or nothing. */
-async function writeWhole(path: string, content: Buffer): Promise<void> {
-  const unfinished = join(dirname(path), `.${process.pid}-${randomBytes(6).toString('hex')}.tmp`);
-  try {
-    const file = await open(unfinished, 'wx');
-    try {
-      await file.writeFile(content);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(unfinished, path);
-  } catch (error) {
-    await rm(unfinished, { force: true }).catch(() => {}); // the first error is the one to tell
-    throw error;
-  }
-  await syncFolder(dirname(path));
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return; // which opens no folders
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 // --- Mail server ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /** A real primary and a streaming replica of it, on the embedded server's own programs: what only reads reads there. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import knexFactory from 'knex';
@@ -13,6 +13,7 @@ import { socketUrl } from '../support/server.ts';
 import { partner, quote } from '../support/world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reckoner-replica-'));
+chmodSync(folder, 0o755); // The replica's server connects through the primary's folder.
 const home = join(folder, 'home');
 let primary: EmbeddedServer;
 let replica: EmbeddedServer;
@@ -50,7 +51,7 @@ async function copyOf(source: string, target: string): Promise<void> {
   await client.query(`SELECT pg_backup_start('replica', fast => true)`);
   const data = join(target, 'data');
   mkdirSync(target, { recursive: true });
-  cpSync(join(source, 'data'), data, { recursive: true, filter: (path) => !path.endsWith('postmaster.pid') });
+  cpSync(join(source, 'data'), data, { recursive: true, filter: (path) => !/postmaster.pid$|\/\.s\.PGSQL/.test(path) });
   const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
   await client.end();
   writeFileSync(join(data, 'backup_label'), rows[0]?.labelfile ?? '');

