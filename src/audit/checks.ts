@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { type Asked, prepared } from './ask.ts';
+import { type Asked, question } from './ask.ts';
 import { findChangedDrawings } from './drawings.ts';
 import * as payments from './payments.ts';
 import type { JournalFindings } from './postings.ts';
@@ -42,7 +42,7 @@ export interface Check {
 function fromQuery(text: string): Check['run'] {
   const whole = `WITH ${text}
     SELECT (SELECT count(*) FROM inspected) AS inspected, ${sql.listOf('differences')} AS differences`;
-  return prepared<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
+  return question<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
 }
 
 /**

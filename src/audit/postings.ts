@@ -2,7 +2,7 @@
  * The checks of the journal, over one reading of its months: to group a million rows takes a second, and both need it.
  */
 import { quoteFacts } from '../splits/reconcile.sql.ts';
-import { prepared } from './ask.ts';
+import { question } from './ask.ts';
 import type { Finding } from './checks.ts';
 import { findingOf, inMonth } from './queries.ts';
 
@@ -70,4 +70,4 @@ const SQL = `WITH months AS MATERIALIZED (
 SELECT ${CHECKS_OF_JOURNAL.map(findingOf).join(', ')}`;
 
 /** Of one closed month, or of everything. */
-export const judgeJournal = prepared<JournalFindings>('judge_journal', SQL);
+export const judgeJournal = question<JournalFindings>('judge_journal', SQL);

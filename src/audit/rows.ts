@@ -6,7 +6,7 @@
 import { DateTime } from 'luxon';
 import { query, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
-import { type Asked, prepared } from './ask.ts';
+import { type Asked, question } from './ask.ts';
 import type { Difference, Finding } from './checks.ts';
 import { findingOf, inMonth, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
 
@@ -154,7 +154,7 @@ interface Found {
   readonly counts: Finding;
 }
 
-const findAll = prepared<Found>('judge_rows', SQL);
+const findAll = question<Found>('judge_rows', SQL);
 
 /** Of one closed month, or of everything. */
 export async function judgeRows(tx: Transaction, asked: Asked): Promise<RowFindings> {

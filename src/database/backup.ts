@@ -18,7 +18,6 @@ import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf, draftOf } from '../files.ts';
@@ -26,7 +25,7 @@ import { packageVersion } from '../package.ts';
 import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
-import { connectionOf, execute, query, type Transaction } from './transaction.ts';
+import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
 /** Raised when a program that knows the one before could not read it. */
@@ -79,9 +78,9 @@ export async function writeBackup(
 
 /** An older schema is backed up as it is: before an upgrade is when people want it most. */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
-  const pending = await pendingMigrations(tx);
-  if ((await doneMigrations(tx)).length === 0) throw refuse('database_not_migrated', { pending });
-  await checkEnvironment(tx, environment);
+  const pending = await pendingMigrations(tx.knex);
+  if ((await doneMigrations(tx.knex)).length === 0) throw refuse('database_not_migrated', { pending });
+  await checkEnvironment(tx.knex, environment);
 }
 
 // --- What there is to save --------------------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ export async function readSequences(tx: Transaction): Promise<Record<string, num
   );
   const sequences: Record<string, number> = {};
   for (const { name } of names) {
-    const [sequence] = await run<{ next: number }>(
+    const [sequence] = await query<{ next: number }>(
       tx,
       `SELECT s.last_value + CASE WHEN s.is_called THEN p.seqincrement ELSE 0 END AS next
        FROM ${quoted(name)} s, pg_sequence p WHERE p.seqrelid = s.tableoid`,
@@ -162,11 +161,6 @@ export async function readSequences(tx: Transaction): Promise<Record<string, num
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
-
-/** A statement about a table that the catalog named. Past knex, which would look for bindings in the name. */
-export async function run<Row extends pg.QueryResultRow>(tx: Transaction, statement: string): Promise<Row[]> {
-  return (await (await connectionOf(tx)).query<Row>(statement)).rows;
-}
 
 /**
  * For a transaction that lasts: no time limit of the server's ends it, rows are read in the order in which they lie, and
@@ -202,7 +196,7 @@ async function writeContent(
     return draft.write(content);
   };
   const created_at = environment.now().toISO();
-  const migrations = await doneMigrations(tx);
+  const migrations = await doneMigrations(tx.knex);
   const header = { format: FORMAT, version: FORMAT_VERSION, program: packageVersion };
   await write(line({ ...header, environment: environment.name, created_at, migrations }));
 

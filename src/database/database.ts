@@ -11,7 +11,7 @@ import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { openPipeline, type Pipeline } from './pipeline.ts';
+import { inOneTrip } from './pipeline.ts';
 import { awaitReplica } from './replica.ts';
 import { inTransaction, type Transaction, valueTypes } from './transaction.ts';
 
@@ -21,7 +21,10 @@ export interface Database {
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same in one round trip, for work whose statements do not need each other's answers; see pipeline.ts. */
-  readonly inOneTrip: Pipeline['run'];
+  readonly inOneTrip: <Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    options?: { readOnly?: boolean },
+  ) => Promise<Result>;
   /** Does the work for its result and undoes everything that it wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** A transaction of the owner, for what the app's role may not do: backup and restore. */
@@ -65,13 +68,10 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const server = await reachServer(environment);
   const app = pool(server.connection, options.poolSize ?? 4, 'app', options.patience);
   const owner = pool(server.connection, 1, 'owner');
-  const pipeline = openPipeline({
-    connection: server.connection,
-    max: options.poolSize ?? 4,
-    setup: sessionSetup('app', options.patience),
-  });
+  const pipelined: pg.ClientConfig = { ...server.connection, pipeline: true };
+  const trips = pool(pipelined, options.poolSize ?? 4, 'app', options.patience);
   const close = async () => {
-    await Promise.all([app.destroy(), owner.destroy(), pipeline.close()]);
+    await Promise.all([app.destroy(), owner.destroy(), trips.destroy()]);
     await server.release();
   };
   try {
@@ -88,7 +88,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   return {
     transaction: (work) => inTransaction(app, work),
     reading: (work) => inTransaction(app, work, { readOnly: true }),
-    inOneTrip: pipeline.run,
+    inOneTrip: (work, given) => inOneTrip(trips, work, given),
     preview: (work) => previewed(app, work),
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,

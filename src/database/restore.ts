@@ -24,7 +24,6 @@ import {
   quoted,
   readSequences,
   readTables,
-  run,
   type Table,
 } from './backup.ts';
 import { countLines } from './copy.ts';
@@ -310,17 +309,17 @@ export function restoreBackup<Proof>(
     await prepareQueue(database.connection);
     return database.asOwner(async (tx) => {
       await prepareForCopy(tx);
-      await migrateTo(tx, MIGRATION_NAMES);
+      await migrateTo(tx.knex, MIGRATION_NAMES);
       const tables = await readTables(tx);
       // Until the end, so that nobody else writes into what is restored and proved.
-      await run(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
+      await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
       const isCurrent = backup.migrations.length === MIGRATION_NAMES.length;
       const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
-      await checkEnvironment(tx, { name: backup.environment });
+      await checkEnvironment(tx.knex, { name: backup.environment });
       // Without statistics the checks would plan for empty tables.
-      for (const { name } of tables) await run(tx, `ANALYZE ${quoted(name)}`);
+      for (const { name } of tables) await query(tx, `ANALYZE ${quoted(name)}`);
       return { rows: backup.rows, leftOut, proof: await prove(tx) };
     });
   });
@@ -330,13 +329,13 @@ export function restoreBackup<Proof>(
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
-  await pendingMigrations(tx);
-  if ((await doneMigrations(tx)).length === 0) return;
+  await pendingMigrations(tx.knex);
+  if ((await doneMigrations(tx.knex)).length === 0) return;
   const filled: string[] = [];
   for (const { name } of await readTables(tx)) {
-    const rows = await run(tx, `SELECT FROM ${quoted(name)} LIMIT 1`);
+    const rows = await query(tx, `SELECT FROM ${quoted(name)} LIMIT 1`);
     if (rows.length === 0) continue;
-    if (name === 'installation') await checkEnvironment(tx, { name: environment });
+    if (name === 'installation') await checkEnvironment(tx.knex, { name: environment });
     if (!OF_A_FRESH_HOME.includes(name)) filled.push(name);
   }
   if (filled.length > 0) throw refuse('database_not_empty', { tables: filled });
@@ -423,7 +422,7 @@ const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?
 async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>): Promise<void> {
   const present = Object.keys(await readSequences(tx));
   for (const [name, next] of Object.entries(sequences)) {
-    if (present.includes(name)) await run(tx, `ALTER SEQUENCE ${quoted(name)} RESTART WITH ${next}`);
+    if (present.includes(name)) await query(tx, `ALTER SEQUENCE ${quoted(name)} RESTART WITH ${next}`);
   }
 }
 
@@ -438,16 +437,16 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   const enter = (search: string) => query(tx, `SELECT set_config('search_path', :search, true)`, { search });
   await execute(tx, `CREATE SCHEMA ${older}`);
   await enter(older);
-  await migrateTo(tx, backup.migrations);
+  await migrateTo(tx.knex, backup.migrations);
   const leftOut = await load(tx, backup, onProgress);
-  await migrateTo(tx, MIGRATION_NAMES);
+  await migrateTo(tx.knex, MIGRATION_NAMES);
   const sequences = await readSequences(tx);
   await enter(path);
   await whileDeferred(tx, backup.file, async () => {
     for (const { name, columns } of await readTables(tx)) {
       const list = columnList(columns);
       const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE SELECT ${list} FROM ${older}.${quoted(name)}`;
-      await run(tx, statement).catch((error: unknown) => {
+      await query(tx, statement).catch((error: unknown) => {
         throw isOfTheRows(error)
           ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
           : error;

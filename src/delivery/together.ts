@@ -5,7 +5,7 @@
  */
 import pg from 'pg';
 import type { Database } from '../database/database.ts';
-import type { Send, Statement } from '../database/transaction.ts';
+import { type Send, type Statement, sendWithin } from '../database/transaction.ts';
 import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
 import {
   type Claim,
@@ -209,25 +209,27 @@ interface Companions {
 
 function stepsOf(group: Group, database: Database): DeliverySteps {
   const prepare = together(group, (wanted: readonly Preparation[]) =>
-    database.inOneTrip((send) => prepareAll(send, wanted), {
+    database.inOneTrip((tx) => prepareAll(sendWithin(tx), wanted), {
       readOnly: wanted.every(({ link, instructions }) => link === undefined && instructions === undefined),
     }),
   );
   return {
     look: together(group, (ids: readonly number[]) =>
-      database.inOneTrip((send) => lookAtAll(send, ids), { readOnly: true }),
+      database.inOneTrip((tx) => lookAtAll(sendWithin(tx), ids), { readOnly: true }),
     ),
     async prepare(wanted) {
       if (wanted.rows === false || wanted.rows <= MANY_ROWS) return prepare(wanted);
       const prepared = await prepare({ ...wanted, rows: false });
       const ids = [wanted.documentId];
-      const rows = await database.inOneTrip((send) => readRowsOfDocuments(send, ids), { readOnly: true });
+      const rows = await database.inOneTrip((tx) => readRowsOfDocuments(sendWithin(tx), ids), { readOnly: true });
       return { ...prepared, rows: rows.get(wanted.documentId) ?? [] };
     },
-    keep: together(group, (keepings: readonly Keeping[]) => database.inOneTrip((send) => keepAll(send, keepings))),
+    keep: together(group, (keepings: readonly Keeping[]) =>
+      database.inOneTrip((tx) => keepAll(sendWithin(tx), keepings)),
+    ),
     settle: together(
       group,
-      (settlements: readonly Settlement[]) => database.inOneTrip((send) => settleSendings(send, settlements)),
+      (settlements: readonly Settlement[]) => database.inOneTrip((tx) => settleSendings(sendWithin(tx), settlements)),
       SENT_PATIENCE_MILLISECONDS,
     ),
   };

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
-import { sendWithin, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { readDocuments } from '../documents/queries.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
@@ -165,7 +165,7 @@ function serveAcceptances<Params extends z.ZodType>(
       text: writeExactJson(acceptanceAnswer(found, call.query)),
     });
     const alone = async (tx: Transaction) => {
-      const [found] = await readRouted([await accept(tx, wanted)], (work) => work(sendWithin(tx)));
+      const [found] = await readRouted([await accept(tx, wanted)], (work) => work(tx));
       return answerWith(found as RoutedAcceptance);
     };
     const answer =

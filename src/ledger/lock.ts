@@ -6,7 +6,7 @@
  *
  * Order of taking, always: importers' queue, then ledger. Nobody takes them the other way round, so they can't deadlock.
  */
-import { execute, type Send, type Transaction } from '../database/transaction.ts';
+import { execute, prepared, type Transaction } from '../database/transaction.ts';
 
 const LEDGER = '7310::integer, 2::integer';
 const IMPORTERS = '7310::integer, 3::integer';
@@ -20,16 +20,16 @@ export async function lockLedgerShared(tx: Transaction): Promise<void> {
  * The same for callers who wait for no longer than `ledger` milliseconds. For what else they meet, a row that somebody
  * else is about to record, they then wait for `rows` milliseconds. 0 is for ever.
  */
-export async function lockLedgerFor(send: Send, patience: { ledger: number; rows: number }): Promise<void> {
-  await send(LOCK_LEDGER_FOR, [String(patience.ledger), String(patience.rows)]);
+export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
+  await execute(tx, LOCK_LEDGER_FOR, { ledger: String(patience.ledger), rows: String(patience.rows) });
 }
 
-const LOCK_LEDGER_FOR = {
-  name: 'lock_ledger_for',
+const LOCK_LEDGER_FOR = prepared(
+  'lock_ledger_for',
   // In this order: each takes effect for the lock that is asked for after it.
-  text: `SELECT set_config('lock_timeout', $1, true), pg_advisory_xact_lock_shared(${LEDGER}),
-                set_config('lock_timeout', $2, true)`,
-};
+  `SELECT set_config('lock_timeout', :ledger, true), pg_advisory_xact_lock_shared(${LEDGER}),
+          set_config('lock_timeout', :rows, true)`,
+);
 
 /** For a close: waits for writers under way and keeps new ones waiting until the transaction ends. */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {

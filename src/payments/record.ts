@@ -3,8 +3,7 @@
  * person, the bank or the processor told of it before; a likeness in less than that is a suggestion.
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
-
-import type { Transaction } from '../database/transaction.ts';
+import { queryOne, type Transaction } from '../database/transaction.ts';
 import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
@@ -232,11 +231,11 @@ async function applyByHand(
 /** After a payment was taken back, the same may be recorded again: a count makes it another one. */
 async function freeIdentity(tx: Transaction, parts: readonly string[]): Promise<string> {
   const identity = ['hand', ...parts].join('|');
-  const { rows } = (await tx.raw(
-    `SELECT count(*) AS used FROM payments WHERE identity = ? OR identity LIKE ? ESCAPE '!'`,
-    [identity, `${identity.replace(/[!%_]/g, '!$&')}|#%`],
-  )) as { rows: { used: number }[] };
-  const used = rows[0]?.used ?? 0;
+  const { used } = await queryOne<{ used: number }>(
+    tx,
+    `SELECT count(*) AS used FROM payments WHERE identity = :identity OR identity LIKE :repeated ESCAPE '!'`,
+    { identity, repeated: `${identity.replace(/[!%_]/g, '!$&')}|#%` },
+  );
   return used === 0 ? identity : `${identity}|#${used + 1}`;
 }
 

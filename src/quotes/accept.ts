@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
-import { type Send, sendWithin, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
@@ -62,15 +62,14 @@ export const LOOKS = 3;
 
 /** Accepts one by itself, within a transaction that does more. */
 export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
-  const send = sendWithin(tx);
   for (let look = 1; look <= LOOKS; look += 1) {
-    const [verdict] = await judge(send, [wanted]);
+    const [verdict] = await judge(tx, [wanted]);
     if (verdict === undefined) break;
     if ('refusal' in verdict) throw verdict.refusal;
     if ('accepted' in verdict) return verdict.accepted;
     await lockLedgerShared(tx);
     try {
-      const [accepted] = await record(send, [verdict.due]);
+      const [accepted] = await record(tx, [verdict.due]);
       if (accepted !== undefined) return accepted;
     } catch (error) {
       if (!isOvertaken(error)) throw error;
@@ -87,14 +86,14 @@ export const unsettled = ({ kind, id }: Wanted): Error =>
 // --- Judging --------------------------------------------------------------------------------------------------------------
 
 /** Says what becomes of each. Writes nothing and needs no lock. Its statements do not wait for each other's answers. */
-export async function judge(send: Send, wanted: readonly Wanted[]): Promise<Verdict[]> {
+export async function judge(tx: Transaction, wanted: readonly Wanted[]): Promise<Verdict[]> {
   const [requotes, states] = await Promise.all([
     readRequotes(
-      send,
+      tx,
       wanted.filter(({ kind }) => kind === 'requote').map(({ id, caller }) => ({ requoteId: id, ...caller })),
     ),
     readQuotes(
-      send,
+      tx,
       wanted.map(({ kind, id, caller, now }) => ({
         ...caller,
         ...(kind === 'quote' ? { quoteId: id } : { requoteId: id }),
@@ -207,9 +206,9 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
  * lock. Undefined where nothing was recorded and another look will say why: the ledger has the row by now, or the partner
  * another time zone. Fails with isOvertaken where another requote of a quote was accepted meanwhile.
  */
-export async function record(send: Send, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
+export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
   const recorded = await recordAcceptances(
-    send,
+    tx,
     monthsOf(dues),
     dues.map(({ wanted, accepted, policyId, step }) => ({
       ...accepted,

@@ -11,7 +11,7 @@
  */
 import type { Database } from '../database/database.ts';
 import { type Gathering, gather } from '../database/gather.ts';
-import { isFaultOfOne, LOCK_TIMEOUT, type Send, sqlstate } from '../database/transaction.ts';
+import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { lockLedgerFor } from '../ledger/lock.ts';
 import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
@@ -20,7 +20,7 @@ import { isOvertaken } from './queries.ts';
 /** Turns what is accepted into answers; what they need beside it is read once for all of them. */
 export type Answering<Answer> = (
   accepted: readonly Accepted[],
-  reading: <Result>(work: (send: Send) => Promise<Result>) => Promise<Result>,
+  reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
 ) => Promise<readonly Answer[]>;
 
 interface Request<Answer> {
@@ -54,7 +54,7 @@ export function openAcceptances<Answer>(
   async function judgeTogether(requests: readonly Request<Answer>[]): Promise<void> {
     try {
       const wanted = requests.map((request) => request.wanted);
-      const verdicts = await database.inOneTrip((send) => judge(send, wanted), { readOnly: true });
+      const verdicts = await database.inOneTrip((tx) => judge(tx, wanted), { readOnly: true });
       const answers = await answersTo(verdicts.flatMap((verdict) => ('accepted' in verdict ? [verdict.accepted] : [])));
       const known = answers.values();
       for (const [index, request] of requests.entries()) {
@@ -74,13 +74,13 @@ export function openAcceptances<Answer>(
     let locked = false;
     try {
       failpoint('accept.judged');
-      const recorded = await database.inOneTrip(async (send) => {
+      const recorded = await database.inOneTrip(async (tx) => {
         locked = false;
-        const locking = lockLedgerFor(send, patienceOf(firsts)).then(() => {
+        const locking = lockLedgerFor(tx, patienceOf(firsts)).then(() => {
           locked = true;
         });
         const dues = firsts.map(({ due }) => due);
-        const [recorded] = await Promise.all([record(send, dues), locking, failpoint('accept.sent')]);
+        const [recorded] = await Promise.all([record(tx, dues), locking, failpoint('accept.sent')]);
         return recorded;
       });
       failpoint('accept.committed');

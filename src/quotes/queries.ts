@@ -1,5 +1,5 @@
 /** SQL over quotes, requotes and what was accepted of them. */
-import { constraintOf, execute, query, type Send, type Transaction } from '../database/transaction.ts';
+import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
 import type { ZoneMonth } from '../ledger/posting.ts';
 import { type Acceptance, addAcceptances } from '../ledger/queries.ts';
 import { clientLives } from '../partners/client-queries.ts';
@@ -73,14 +73,17 @@ export type AskedQuote = Caller & { readonly now: string } & (
     | { readonly requoteId: string }
   );
 
-const READ_QUOTES = {
-  name: 'read_quotes',
+/** A row of an outer join that found none. */
+type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
+
+const READ_QUOTES = prepared(
+  'read_quotes',
   // LIMIT keeps each lookup by itself, by the ids: joined as tables, these were read whole where statistics were old, and
   // seven quotes took 3.8 ms where sixteen take 0.4.
-  text: `
+  `
     SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives, f.*
     FROM ROWS FROM (
-      json_to_recordset($1::json) AS (
+      json_to_recordset(:asked::json) AS (
         "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, now timestamptz)
     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", "requoteId", now, nth)
     LEFT JOIN LATERAL (
@@ -114,17 +117,19 @@ const READ_QUOTES = {
         AND q.partner_id = w."partnerId" COLLATE "C"
       LIMIT 1) AS f ON true
     ORDER BY w.nth`,
-};
+);
 
 /**
  * For each that is asked about, in its order: whether the client lives, and the quote with all that decides about it.
  * There is none where it is another partner's: of those nothing is told.
  */
 export async function readQuotes(
-  send: Send,
+  tx: Transaction,
   asked: readonly AskedQuote[],
 ): Promise<{ client_lives: boolean; quote: QuoteState | undefined }[]> {
-  const rows = await send<{ client_lives: boolean; quote_id: string | null }>(READ_QUOTES, [JSON.stringify(asked)]);
+  const rows = await query<{ client_lives: boolean } & Nullable<QuoteState>>(tx, READ_QUOTES, {
+    asked: JSON.stringify(asked),
+  });
   return rows.map(({ client_lives, ...quote }) => ({
     client_lives,
     quote: quote.quote_id === null ? undefined : (quote as QuoteState),
@@ -168,11 +173,11 @@ export interface RequoteState extends RequoteFacts {
   readonly imported: boolean;
 }
 
-const READ_REQUOTES = {
-  name: 'read_requotes',
-  text: `
+const READ_REQUOTES = prepared(
+  'read_requotes',
+  `
     SELECT f.*
-    FROM json_to_recordset($1::json) AS w ("partnerId" text, "requoteId" text)
+    FROM json_to_recordset(:asked::json) AS w ("partnerId" text, "requoteId" text)
     CROSS JOIN LATERAL (
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
@@ -186,15 +191,15 @@ const READ_REQUOTES = {
         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id
       WHERE r.requote_id = w."requoteId" COLLATE "C" AND r.partner_id = w."partnerId" COLLATE "C"
       LIMIT 1) AS f`,
-};
+);
 
 /** Requotes by `partner requote`; those of other partners and those that do not exist are not in it. */
 export async function readRequotes(
-  send: Send,
+  tx: Transaction,
   asked: readonly { partnerId: string; requoteId: string }[],
 ): Promise<ReadonlyMap<string, RequoteState>> {
   if (asked.length === 0) return new Map();
-  const rows = await send<RequoteState>(READ_REQUOTES, [JSON.stringify(asked)]);
+  const rows = await query<RequoteState>(tx, READ_REQUOTES, { asked: JSON.stringify(asked) });
   return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 
@@ -218,11 +223,11 @@ export interface NewAcceptance extends Acceptance {
   readonly step: number | null;
 }
 
-const RECORD_ACCEPTANCES = {
-  name: 'record_acceptances',
-  text: `
+const RECORD_ACCEPTANCES = prepared(
+  'record_acceptances',
+  `
     WITH wanted AS MATERIALIZED (
-      SELECT * FROM json_to_recordset($1::json) AS w (
+      SELECT * FROM json_to_recordset(:acceptances::json) AS w (
         kind text, "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, step integer,
         "enrollmentId" text, "policyId" text, currency text, "acceptedAt" timestamptz, "spotPrice" numeric,
         "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz)
@@ -239,7 +244,7 @@ const RECORD_ACCEPTANCES = {
           FROM ledger_rows x WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
         WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
           AND (r.accepted_spot_price, r.accepted_partner_cut) = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
-    ), ${addAcceptances('standing', '$2', '$3')}, of_quotes AS (
+    ), ${addAcceptances('standing', ':zoneMonths', ':partnerIds')}, of_quotes AS (
       INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
       SELECT a.quote_id, a.partner_id, w."clientId", a.posted_month, a.entry_id
       FROM added a JOIN wanted w ON a.quote_id = w."quoteId" COLLATE "C" AND w.step IS NULL
@@ -251,7 +256,7 @@ const RECORD_ACCEPTANCES = {
       ORDER BY a.quote_id
     )
     SELECT kind, coalesce(requote_id, quote_id) AS own_id FROM added`,
-};
+);
 
 /**
  * Records rows of different quotes and whose acceptances they are, in one statement; needs the ledger's lock. Gives
@@ -259,15 +264,15 @@ const RECORD_ACCEPTANCES = {
  * accepted at the same step: one under way is waited for.
  */
 export async function recordAcceptances(
-  send: Send,
+  tx: Transaction,
   zoneMonths: readonly ZoneMonth[],
   acceptances: readonly NewAcceptance[],
 ): Promise<ReadonlySet<string>> {
-  const recorded = await send<{ kind: string; own_id: string }>(RECORD_ACCEPTANCES, [
-    JSON.stringify(acceptances),
-    JSON.stringify(zoneMonths),
-    [...new Set(acceptances.map(({ partnerId }) => partnerId))],
-  ]);
+  const recorded = await query<{ kind: string; own_id: string }>(tx, RECORD_ACCEPTANCES, {
+    acceptances: JSON.stringify(acceptances),
+    zoneMonths: JSON.stringify(zoneMonths),
+    partnerIds: [...new Set(acceptances.map(({ partnerId }) => partnerId))],
+  });
   return new Set(recorded.map(({ kind, own_id: ownId }) => `${kind} ${ownId}`));
 }
 

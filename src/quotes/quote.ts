@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
-import { sendWithin, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { priceOf } from './price.ts';
@@ -98,7 +98,7 @@ export async function makeRequote(
 
 /** The partner's own quote; another partner's is as unknown as one that does not exist. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
-  const [found] = await readQuotes(sendWithin(tx), [{ ...caller, quoteId, now: now.toISO() }]);
+  const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   return quote;

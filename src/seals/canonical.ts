@@ -7,7 +7,7 @@
  * amounts are without trailing zeros; dates are 2026-07-15.
  */
 import { createHash } from 'node:crypto';
-import { query, sendWithin, type Transaction } from '../database/transaction.ts';
+import { type PreparedQuery, prepared, query, type Transaction } from '../database/transaction.ts';
 
 /** Which form a seal was made in: its first line says it. Raised when a table or column below is added or changed. */
 export const FORM = 2;
@@ -250,19 +250,22 @@ export interface CopyOfFacts {
   readonly copy: string;
 }
 
-const COLUMNS_OF = {
-  name: 'columns_of_sealed_tables',
-  text: `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
+const COLUMNS_OF = prepared(
+  'columns_of_sealed_tables',
+  `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type
          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-         WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)`,
-};
+         WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(:tables::text[]) AS name)`,
+);
 
 /** Which of these tables have facts of a range. */
-function filledOf(names: readonly string[]): { name: string; text: string } {
-  const text = names
-    .map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} WHERE fact_id > $1 AND fact_id <= $2)`)
+function filledOf(names: readonly string[]): PreparedQuery {
+  const sql = names
+    .map(
+      (name) =>
+        `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} WHERE fact_id > :after::bigint AND fact_id <= :to::bigint)`,
+    )
     .join(' UNION ALL ');
-  return { name: `filled_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text };
+  return prepared(`filled_${createHash('sha256').update(sql).digest('hex').slice(0, 16)}`, sql);
 }
 
 /**
@@ -276,10 +279,9 @@ export async function copiesOfFacts(
   tables = SEALED_TABLES.filter(({ since }) => since <= form),
 ): Promise<CopyOfFacts[]> {
   // Prepared: they are asked for each seal that is made or recomputed, and planning them took longer than answering.
-  const ask = sendWithin(tx);
-  const columns = await ask<{ table: string; name: string; type: string }>(COLUMNS_OF, [
-    tables.map(({ name }) => name),
-  ]);
+  const columns = await query<{ table: string; name: string; type: string }>(tx, COLUMNS_OF, {
+    tables: tables.map(({ name }) => name),
+  });
   const typesOf = new Map<string, Map<string, string>>();
   for (const { table, name, type } of columns) {
     const types = typesOf.get(table) ?? new Map<string, string>();
@@ -289,7 +291,7 @@ export async function copiesOfFacts(
   if (present.length === 0) return [];
   const these = `WHERE fact_id > ${after} AND fact_id <= ${to}`;
   const names = present.map(({ name }) => name);
-  const filled = await ask<{ name: string }>(filledOf(names), [after, to]);
+  const filled = await query<{ name: string }>(tx, filledOf(names), { after, to });
   const having = new Set(filled.map(({ name }) => name));
   return present
     .filter(({ name }) => having.has(name))

@@ -1,5 +1,5 @@
 /** SQL over acceptances under connected accounts: the rows whose share is to be routed. */
-import { query, type Send, type Transaction } from '../database/transaction.ts';
+import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
 export interface AcceptedRow {
@@ -51,13 +51,13 @@ export function readAcceptances(
   );
 }
 
-const READ_CONNECTED_ACCEPTANCES = {
-  name: 'read_connected_acceptances',
+const READ_CONNECTED_ACCEPTANCES = prepared(
+  'read_connected_acceptances',
   // Most partners have no connected account, and then no row is looked for.
-  text: `
+  `
     SELECT w.nth, r.*
     FROM ROWS FROM (
-      json_to_recordset($1::json) AS ("partnerId" text, kind text, id text)
+      json_to_recordset(:asked::json) AS ("partnerId" text, kind text, id text)
     ) WITH ORDINALITY AS w ("partnerId", kind, id, nth)
     CROSS JOIN LATERAL (
       SELECT ${ACCEPTED}
@@ -68,11 +68,11 @@ const READ_CONNECTED_ACCEPTANCES = {
         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = w.id COLLATE "C"
         AND e.arrangement = 'connected_account'
       LIMIT 1) AS r`,
-};
+);
 
 /** Of acceptances, by their place, those under a connected account. */
 export async function readConnectedAcceptances(
-  send: Send,
+  tx: Transaction,
   accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],
 ): Promise<ReadonlyMap<number, AcceptedRow>> {
   const asked = accepted.map(({ partnerId, quoteId, requoteId }) =>
@@ -80,6 +80,8 @@ export async function readConnectedAcceptances(
       ? { partnerId, kind: 'quote_accepted', id: quoteId }
       : { partnerId, kind: 'requote_accepted', id: requoteId },
   );
-  const rows = await send<AcceptedRow & { nth: number }>(READ_CONNECTED_ACCEPTANCES, [JSON.stringify(asked)]);
+  const rows = await query<AcceptedRow & { nth: number }>(tx, READ_CONNECTED_ACCEPTANCES, {
+    asked: JSON.stringify(asked),
+  });
   return new Map(rows.map(({ nth, ...row }) => [nth - 1, row]));
 }

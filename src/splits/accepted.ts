@@ -2,7 +2,7 @@
  * The plan of a quote that the ledger has: what its partner must ask the processor for, for the quote and for each of
  * its requotes. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
-import type { Send, Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import {
@@ -77,9 +77,9 @@ export interface RoutedAcceptance {
 /** Of acceptances, each at its own place, those under a connected account with their rows: one look for all of them. */
 export async function readRouted(
   accepted: readonly Acceptance[],
-  reading: <Result>(work: (send: Send) => Promise<Result>) => Promise<Result>,
+  reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
 ): Promise<RoutedAcceptance[]> {
-  const rows = await reading((send) => readConnectedAcceptances(send, accepted));
+  const rows = await reading((tx) => readConnectedAcceptances(tx, accepted));
   return accepted.map((each, index) => ({ accepted: each, routed: rows.get(index) }));
 }
 

@@ -10,7 +10,7 @@ import { exportPack } from '../../src/audit/export.ts';
 import { findBrokenSeals } from '../../src/audit/seals.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { copyOut } from '../../src/database/copy.ts';
-import { type Transaction, valueTypes } from '../../src/database/transaction.ts';
+import { type Transaction, valueTypes, within } from '../../src/database/transaction.ts';
 import {
   copiesOfFacts,
   ENTRY_COLUMNS,
@@ -64,7 +64,7 @@ async function damaged<Result>(
         const { rowCount } = (await tx.raw(statement)) as { rowCount: number | null };
         if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
       }
-      result = { value: await work(tx) };
+      result = { value: await work(within(tx)) };
       throw new Undo();
     })
     .catch((error: unknown) => {
@@ -136,11 +136,11 @@ async function changed<Result>(
   change: string,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
-  await tx.raw('SAVEPOINT before');
-  const { rowCount } = (await tx.raw(change)) as { rowCount: number | null };
+  await tx.knex.raw('SAVEPOINT before');
+  const { rowCount } = (await tx.knex.raw(change)) as { rowCount: number | null };
   expect([change, rowCount]).toEqual([change, 1]);
   const result = await work(tx);
-  await tx.raw('ROLLBACK TO SAVEPOINT before');
+  await tx.knex.raw('ROLLBACK TO SAVEPOINT before');
   return result;
 }
 
@@ -183,9 +183,9 @@ test('NULL and a text that looks like it are not the same', async () => {
         return statements.join();
       };
       const none = await seals();
-      await tx.raw(`UPDATE ledger_rows SET enrollment_id = '\\N' WHERE entry_id = 1`);
+      await tx.knex.raw(`UPDATE ledger_rows SET enrollment_id = '\\N' WHERE entry_id = 1`);
       const text = await seals();
-      await tx.raw(`UPDATE ledger_rows SET enrollment_id = '' WHERE entry_id = 1`);
+      await tx.knex.raw(`UPDATE ledger_rows SET enrollment_id = '' WHERE entry_id = 1`);
       return { differing: new Set([none, text, await seals()]).size };
     },
   );
@@ -370,7 +370,7 @@ test('a month rewritten with its seal shows in the chain: the next seal has the 
     [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
       for await (const { statement } of recomputeSeals(tx, month('2026-07'))) {
-        await tx.raw(
+        await tx.knex.raw(
           `UPDATE seals SET statement = ?, seal = encode(sha256(convert_to(?, 'UTF8')), 'hex') WHERE month = '2026-07'`,
           [statement ?? '', statement ?? ''],
         );
@@ -389,10 +389,10 @@ test('everything rewritten with all seals: only the seals printed on documents s
   const inside = await damaged(
     [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
-      const clocks = (await tx.raw('SELECT sealed_at, facts_to FROM seals ORDER BY month')) as {
+      const clocks = (await tx.knex.raw('SELECT sealed_at, facts_to FROM seals ORDER BY month')) as {
         rows: { sealed_at: string; facts_to: number }[];
       };
-      await tx.raw('DELETE FROM seals');
+      await tx.knex.raw('DELETE FROM seals');
       await sealClosedMonths(tx, clocks.rows[0]?.sealed_at ?? '');
       const found = await failing(tx);
       await exportPack(tx, world.environment, {

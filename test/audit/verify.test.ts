@@ -3,7 +3,7 @@ import knexFactory, { type Knex } from 'knex';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { type Verification, verify } from '../../src/audit/verify.ts';
-import { valueTypes } from '../../src/database/transaction.ts';
+import { valueTypes, within } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
@@ -100,7 +100,7 @@ async function ofDamaged<Seen>(
 }
 
 const verifyDamaged = (statements: readonly string[], month?: Month): Promise<Verification> =>
-  ofDamaged(statements, (tx) => verify(tx, month));
+  ofDamaged(statements, (tx) => verify(within(tx), month));
 
 const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise<Row[]> =>
   ofDamaged(statements, async (tx) => (await tx.raw<{ rows: Row[] }>(sql)).rows);

@@ -212,7 +212,7 @@ const CASES: Record<Exclude<CallRefusalCode, 'unavailable'>, { when: string; run
     run: async () => {
       const id = await quoteId();
       return world.database.transaction(async (tx) => {
-        await tx.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+        await tx.knex.raw('SELECT pg_advisory_xact_lock(7310, 2)');
         return caller.get(`/api/v1/quote/${id}/accept`);
       });
     },

@@ -141,7 +141,7 @@ test('asked to stop, it finishes what it has begun and takes nothing new', async
   const path = `/api/v1/quote/${made.body['quote_id']}/accept`;
   // The acceptance waits for the ledger while the process is asked to stop.
   const [answer, exit] = await world.database.transaction(async (tx) => {
-    await tx.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+    await tx.knex.raw('SELECT pg_advisory_xact_lock(7310, 2)');
     const accepting = caller.get(path);
     await expect
       .poll(

@@ -181,7 +181,7 @@ describe('the database refuses by itself', () => {
 
   test('a partner to be deleted by the role of the program', async () => {
     for (const table of ['partners', 'policies', 'partner_arrangements']) {
-      await expect(world.database.transaction((tx) => tx.raw(`DELETE FROM ${table}`))).rejects.toMatchObject({
+      await expect(world.database.transaction((tx) => tx.knex.raw(`DELETE FROM ${table}`))).rejects.toMatchObject({
         code: '42501',
       });
     }
