@@ -6,7 +6,7 @@ export const SPLITS = {
     EXIT.badInput,
     (f) =>
       `The ledger has no accepted quote ${f.quote_id}${f.partner_id === null ? '' : ` of ${f.partner_id}`}. ` +
-      'Check its id; a requote is planned with its quote.',
+      'Check the id. A requote is planned with its quote.',
   ),
   split_partner_needed: entry<{ quote_id: string; partners: readonly string[] }>(
     EXIT.badInput,
@@ -15,60 +15,70 @@ export const SPLITS = {
   split_not_connected: entry<{ quote_id: string; partner_id: string; month: string }>(
     EXIT.refused,
     (f) =>
-      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and its share comes by that invoice.`,
+      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers its share.`,
   ),
   partner_not_connected: entry<{ partner_id: string }>(
     EXIT.refused,
     (f) =>
-      `Partner ${f.partner_id} has no connected account, so nothing is routed for it. ` +
-      'Give it one in partners.json first ("arrangement": "connected_account").',
+      `Partner ${f.partner_id} has no connected account. ` +
+      'Add one in partners.json first ("arrangement": "connected_account").',
   ),
   account_unknown: entry<{ account: string }>(
     EXIT.badInput,
     (f) =>
-      `No partner's connected account is ${f.account}. 'reckoner partner show ID' shows a partner's; ` +
-      'correct --account, or import the partner first.',
+      `No partner has the connected account ${f.account}. Correct --account, or import the partner first. ` +
+      "'reckoner partner show ID' shows a partner's account.",
   ),
-  movements_invalid: entry<{ source: string; problems: readonly FieldProblem[] }>(
+  balance_transactions_invalid: entry<{ source: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
-    (f) => `No movement from ${f.source} was recorded:\n${bullets(f.problems)}\nGet them from the processor again.`,
+    (f) =>
+      `No balance transaction from ${f.source} was recorded:\n${bullets(f.problems)}\n` +
+      'Get them from the processor again.',
   ),
   settlement_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
-    (f) => `Nothing of ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
+    (f) => `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
   ),
   processor_unreachable: entry<{ account: string; reason: string }>(
     EXIT.failed,
     (f) =>
-      `The account ${f.account} cannot be read at the processor: ${f.reason}. What was read stays; ` +
-      'check its key and the way to it, then run again.',
+      `The processor cannot be asked about account ${f.account}: ${f.reason}. What was read is kept. ` +
+      'Check the key and the network, then run the command again.',
   ),
   account_key_missing: entry<{ account: string }>(
     EXIT.refused,
     (f) =>
-      `There is no key to read ${f.account} with. Set STRIPE_SECRET_KEY_${f.account}, or take in the partner's ` +
+      `No key is set to read account ${f.account}. Set STRIPE_SECRET_KEY_${f.account}, or import the partner's ` +
       "settlement files ('reckoner processor import FILE --partner ID').",
   ),
-  balance_transaction_unknown: entry<{ movement: string }>(
+  balance_transaction_unknown: entry<{ balance_transaction: string }>(
     EXIT.badInput,
-    (f) => `No movement ${f.movement} was taken in. 'reckoner reconcile MONTH' names those that need a person.`,
+    (f) =>
+      `No balance transaction ${f.balance_transaction} was imported. ` +
+      "'reckoner reconcile MONTH' lists those that need a manual review.",
   ),
-  account_needed: entry<{ movement: string; accounts: readonly string[] }>(
+  account_needed: entry<{ balance_transaction: string; accounts: readonly string[] }>(
     EXIT.badInput,
-    (f) => `Several accounts have a movement ${f.movement}: ${f.accounts.join(', ')}. Say which one with --account.`,
+    (f) =>
+      `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
+      'Say which one with --account.',
   ),
-  balance_transaction_explained: entry<{ movement: string }>(
+  balance_transaction_explained: entry<{ balance_transaction: string }>(
     EXIT.refused,
-    (f) => `All of movement ${f.movement} is matched already. 'reckoner processor unmatch' takes a match back.`,
+    (f) =>
+      `Balance transaction ${f.balance_transaction} is fully matched already. ` +
+      "'reckoner processor unmatch' undoes a match.",
   ),
-  balance_transaction_not_reversible: entry<{ movement: string; reason: string }>(
+  balance_transaction_not_reversible: entry<{ balance_transaction: string; reason: string }>(
     EXIT.refused,
-    (f) => `Movement ${f.movement} becomes no reversal: ${f.reason}. 'reckoner reconcile MONTH' shows what is open.`,
+    (f) =>
+      `${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}. ` +
+      "'reckoner reconcile MONTH' shows what is open.",
   ),
   split_impossible: entry<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
     EXIT.refused,
     (f) =>
       `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}. ` +
-      "'reckoner split plan --help' tells what can be given.",
+      "'reckoner split plan --help' lists the options.",
   ),
 } as const;

@@ -1,5 +1,5 @@
 /**
- * Taking payments back: a debit that was returned, a refund, a dispute, a mistake, a duplicate. What was applied of them
+ * Recording payments back: a debit that was returned, a refund, a dispute, a mistake, a duplicate. What was applied of them
  * is unapplied, so that the invoices are open again; a reversal that is given back applies to the same invoices again.
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */

@@ -8,7 +8,7 @@ import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import type { Month } from '../month.ts';
 import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
-import { readStanding, STALE_HOURS, type Standing } from '../splits/account-health.ts';
+import { type AccountHealth, readAccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
@@ -41,7 +41,7 @@ export interface Status {
   /** Links at the processor that are not as they should be; an amount that it does not take is no trouble. */
   readonly links: readonly LinkTrouble[];
   /** Connected accounts: how far each was read, and what is open on the latest statements. */
-  readonly connected: Standing;
+  readonly connected: AccountHealth;
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** What of payments waits for a person, by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
@@ -98,7 +98,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
   );
   const links = await readLinkTroubles(tx);
   const exceptions = await countExceptions(tx);
-  const connected = await readStanding(tx, now);
+  const connected = await readAccountHealth(tx, now);
   const jobs = await query<Status['jobs'][number]>(
     tx,
     `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`,
@@ -237,7 +237,7 @@ function attentionToPayments(counts: Status['payment_exceptions']): string[] {
     : [`Money to look at: ${named.join(', ')}. 'reckoner payment exceptions' lists what each waits for.`];
 }
 
-function attentionToConnected({ accounts, stale, open, unknown, payouts }: Standing): string[] {
+function attentionToConnected({ accounts, stale, open, unknown, payouts }: AccountHealth): string[] {
   const ofAccount = (account: string) => accounts.find((each) => each.account === account);
   return [
     ...stale.map((account) => {

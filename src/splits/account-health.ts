@@ -3,7 +3,7 @@ import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { readAccountCursors } from './accounts.sql.ts';
-import { countUnknownMovements } from './match.sql.ts';
+import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readPositions, readStatementMonths } from './reconcile.sql.ts';
 import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
@@ -28,19 +28,19 @@ export interface ConnectedAccount {
   readonly followed: boolean;
 }
 
-export interface Standing {
+export interface AccountHealth {
   readonly accounts: readonly ConnectedAccount[];
   /** Accounts that are read at the processor, have quotes to expect, and were not read for STALE_HOURS. */
   readonly stale: readonly string[];
   /** Quotes that are not as expected and have something left to do, by month. */
   readonly open: Readonly<Record<Month, number>>;
-  /** Movements of any time without a quote. */
+  /** Balance transactions of any time without a quote. */
   readonly unknown: number;
   /** Payouts of the last PAYOUT_DAYS that did not arrive or do not say what they paid out, and what they passed over. */
   readonly payouts: number;
 }
 
-export async function readStanding(tx: Transaction, now: DateTime<true>): Promise<Standing> {
+export async function readAccountHealth(tx: Transaction, now: DateTime<true>): Promise<AccountHealth> {
   const cursors = await readAccountCursors(tx, now.toISO());
   if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 };
   const since = now.minus({ hours: STALE_HOURS }).toMillis();
@@ -63,7 +63,7 @@ export async function readStanding(tx: Transaction, now: DateTime<true>): Promis
       })
       .map(({ account }) => account),
     open,
-    unknown: await countUnknownMovements(tx),
+    unknown: await countUnmatchedBalanceTransactions(tx),
     payouts: await countOpenPayouts(tx, now),
   };
 }

@@ -12,7 +12,7 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
 }
 
 /** What the facts of one act have in common. */
-export interface Taking {
+export interface Recording {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
@@ -63,15 +63,15 @@ export function readConnectedAccounts(tx: Transaction): Promise<{ account: strin
 
 export async function insertReading(
   tx: Transaction,
-  reading: { account: string; from: string | null; to: string; movements: number; fresh: number },
-  taking: Taking,
+  reading: { account: string; from: string | null; to: string; balance_transactions: number; fresh: number },
+  recording: Recording,
 ): Promise<void> {
   await execute(
     tx,
     `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
-     VALUES (:account, :from::timestamptz, :to::timestamptz, :movements, :fresh,
+     VALUES (:account, :from::timestamptz, :to::timestamptz, :balance_transactions, :fresh,
              :now::timestamptz, :eventId::bigint)`,
-    { ...reading, ...taking },
+    { ...reading, ...recording },
   );
 }
 

@@ -1,33 +1,33 @@
 /** SQL that records balance transactions and the partners' settlement files. */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { Movement } from '../processors/stripe/balance-transactions.ts';
-import type { Taking } from './accounts.sql.ts';
+import type { BalanceTransaction } from '../processors/stripe/balance-transactions.ts';
+import type { Recording } from './accounts.sql.ts';
 import type { SettlementLine } from './settlement.ts';
 
-/** Movements of these that are kept already with another currency or amount; a balance transaction never changes. */
-export function findChangedMovements(
+/** Balance transactions of these that are kept already with another currency or amount; a balance transaction never changes. */
+export function findChangedBalanceTransactions(
   tx: Transaction,
   account: string,
-  movements: readonly Movement[],
+  balance_transactions: readonly BalanceTransaction[],
 ): Promise<{ id: string; net: string; currency: string }[]> {
   return query(
     tx,
     `SELECT m.id, m.net::text, m.currency
-     FROM json_to_recordset(:movements::json) AS n (id text, currency text, amount numeric, net numeric)
+     FROM json_to_recordset(:balance_transactions::json) AS n (id text, currency text, amount numeric, net numeric)
      JOIN balance_transactions m ON m.account = :account AND m.id = n.id
      WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
      ORDER BY m.id`,
-    { account, movements: JSON.stringify(movements) },
+    { account, balance_transactions: JSON.stringify(balance_transactions) },
   );
 }
 
-/** Keeps movements, each once, and says how many are new. */
-export function insertMovements(
+/** Keeps balance transactions, each once, and says how many are new. */
+export function insertBalanceTransactions(
   tx: Transaction,
   account: string,
-  movements: readonly Movement[],
-  taking: Taking,
+  balance_transactions: readonly BalanceTransaction[],
+  recording: Recording,
 ): Promise<number> {
   return execute(
     tx,
@@ -37,12 +37,12 @@ export function insertMovements(
      SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
             n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
             :now::timestamptz, :eventId::bigint
-     FROM json_to_recordset(:movements::json) AS n (
+     FROM json_to_recordset(:balance_transactions::json) AS n (
        id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, moved_at timestamptz,
        payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
      ORDER BY n.moved_at, n.id
      ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`,
-    { account, movements: JSON.stringify(movements), ...taking },
+    { account, balance_transactions: JSON.stringify(balance_transactions), ...recording },
   );
 }
 
@@ -50,14 +50,14 @@ export function insertMovements(
 export async function insertSettlementFile(
   tx: Transaction,
   file: { partnerId: string; sha256: string; name: string; lines: number },
-  taking: Taking,
+  recording: Recording,
 ): Promise<number | undefined> {
   const rows = await query<{ settlement_file_id: number }>(
     tx,
     `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)
      VALUES (:partnerId, :sha256, :name, :lines, :now::timestamptz, :eventId::bigint)
      ON CONFLICT ON CONSTRAINT settlement_file_once DO NOTHING RETURNING settlement_file_id`,
-    { ...file, ...taking },
+    { ...file, ...recording },
   );
   return rows[0]?.settlement_file_id;
 }
@@ -136,7 +136,7 @@ export const alsoTold = (one: string, same: readonly string[], tellings: string)
     .join('\n         OR ');
 
 /**
- * Where the processor lets us read nothing, each line of the partner's files is a movement: those of earlier files, too,
+ * Where the processor lets us read nothing, each line of the partner's files is a balance transaction: those of earlier files, too,
  * from the time when it was read, unless the processor told of them itself. It is on the account under which what it names
  * was accepted (its requote, else the last of its quote before the money moved), whichever the partner has now; of a
  * quote that is not known, on the account of its own month.
@@ -144,7 +144,7 @@ export const alsoTold = (one: string, same: readonly string[], tellings: string)
 export function insertToldMovements(
   tx: Transaction,
   whose: { partnerId: string; account: string },
-  taking: Taking,
+  recording: Recording,
 ): Promise<number> {
   return execute(
     tx,
@@ -191,6 +191,6 @@ export function insertToldMovements(
              SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
      )})
      ORDER BY l.settlement_line_id`,
-    { ...whose, ...taking },
+    { ...whose, ...recording },
   );
 }

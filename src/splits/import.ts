@@ -1,7 +1,7 @@
 /**
- * Taking in what moved on our connected accounts: balance transactions from a file or from the processor, and the
+ * Imports what moved on our connected accounts: balance transactions from a file or from the processor, and the
  * partners' settlement files. Each is kept as it came, and once; whoever feeds it again changes nothing.
- * Refusals: partner_unknown, account_unknown, partner_not_connected, movements_invalid, settlement_invalid,
+ * Refusals: partner_unknown, account_unknown, partner_not_connected, balance_transactions_invalid, settlement_invalid,
  * file_format_unknown.
  */
 import { createHash } from 'node:crypto';
@@ -15,37 +15,37 @@ import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
+import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
 import {
   type ConnectedPartner,
   lockProcessor,
+  type Recording,
   readAccountOwners,
   readConnectedPartner,
-  type Taking,
 } from './accounts.sql.ts';
 import {
-  findChangedMovements,
+  findChangedBalanceTransactions,
   findChangedSettlementLines,
-  insertMovements,
+  insertBalanceTransactions,
   insertSettlementFile,
   insertSettlementLines,
   insertToldMovements,
 } from './import.sql.ts';
-import { payWhatWasBilled } from './late-transfers.ts';
-import { insertFoundShares } from './match.sql.ts';
+import { payBilledShares } from './late-transfers.ts';
+import { insertFoundAllocations } from './match.sql.ts';
 import { readSettlement } from './settlement.ts';
 
 /** What a taking in came to. */
-export interface Intake {
-  /** Movements or lines that the file holds. */
+export interface ImportReport {
+  /** Balance transactions or lines that the file holds. */
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
-  /** Shares whose quote was found now, of these movements or of earlier ones. */
+  /** Shares whose quote was found now, of these balance transactions or of earlier ones. */
   readonly matched: number;
 }
 
-export interface IntakeFile {
+export interface ImportFile {
   readonly name: string;
   readonly text: string;
 }
@@ -54,67 +54,68 @@ export interface IntakeFile {
 const TOLD = 20;
 
 /** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
-export async function importMovements(
+export async function importBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
-  file: IntakeFile,
+  file: ImportFile,
   account: string,
-): Promise<Intake> {
+): Promise<ImportReport> {
   if ((await readAccountOwners(tx, account)).length === 0) throw refuse('account_unknown', { account });
   const problems: FieldProblem[] = [];
-  const movements = file.text.split('\n').flatMap((line, index): Movement[] => {
+  const balance_transactions = file.text.split('\n').flatMap((line, index): BalanceTransaction[] => {
     if (line.trim() === '') return [];
     const read = readLine(line, acting.environment.name === 'production');
-    if ('movement' in read) return [read.movement];
+    if ('balance_transaction' in read) return [read.balance_transaction];
     problems.push({ path: `line ${index + 1}`, reason: read.problem });
     return [];
   });
-  if (problems.length > 0) throw refuse('movements_invalid', { source: file.name, problems: problems.slice(0, TOLD) });
-  const taking = await beginTaking(tx, acting, {
+  if (problems.length > 0)
+    throw refuse('balance_transactions_invalid', { source: file.name, problems: problems.slice(0, TOLD) });
+  const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
-    details: { account, movements: movements.length },
+    details: { account, balance_transactions: balance_transactions.length },
   });
-  const recorded = await keepMovements(tx, { account, source: file.name }, movements, taking);
+  const recorded = await recordBalanceTransactions(tx, { account, source: file.name }, balance_transactions, recording);
   failpoint('processor.recorded');
-  const matched = await findShares(tx, acting, taking);
+  const matched = await allocateShares(tx, acting, recording);
   await settleWhatWasTold(tx, acting);
-  return { read: movements.length, recorded, duplicates: movements.length - recorded, matched };
+  return { read: balance_transactions.length, recorded, duplicates: balance_transactions.length - recorded, matched };
 }
 
-function readLine(line: string, live: boolean): ReturnType<typeof readMovement> {
+function readLine(line: string, live: boolean): ReturnType<typeof readBalanceTransaction> {
   try {
-    return readMovement(parseExactJson(line), line, live);
+    return readBalanceTransaction(parseExactJson(line), line, live);
   } catch (error) {
     return { problem: `is not JSON: ${reasonOf(error)}` };
   }
 }
 
-/** Keeps movements that were read, wherever they came from. A known one that says something else is refused. */
-export async function keepMovements(
+/** Keeps balance transactions that were read, wherever they came from. A known one that says something else is refused. */
+export async function recordBalanceTransactions(
   tx: Transaction,
   { account, source }: { account: string; source: string },
-  movements: readonly Movement[],
-  taking: Taking,
+  balance_transactions: readonly BalanceTransaction[],
+  recording: Recording,
 ): Promise<number> {
-  const changed = await findChangedMovements(tx, account, movements);
+  const changed = await findChangedBalanceTransactions(tx, account, balance_transactions);
   if (changed.length > 0) {
     const problems = changed.map(({ id, net, currency }) => ({
       path: id,
       reason: `was ${currency} ${net} before: a balance transaction never changes`,
     }));
-    throw refuse('movements_invalid', { source, problems: problems.slice(0, TOLD) });
+    throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, TOLD) });
   }
-  return insertMovements(tx, account, movements, taking);
+  return insertBalanceTransactions(tx, account, balance_transactions, recording);
 }
 
 /** A partner's settlement file. Of accounts that the processor does not let us read, its lines are what moved. */
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
-  file: IntakeFile,
+  file: ImportFile,
   partnerId: string,
-): Promise<Intake> {
+): Promise<ImportReport> {
   const partner = await connectedPartner(tx, acting, partnerId);
   const refuseFile = (problems: readonly FieldProblem[]) =>
     refuse('settlement_invalid', { file: file.name, problems: problems.slice(0, TOLD) });
@@ -122,7 +123,7 @@ export async function importSettlement(
   if ('problem' in records) throw refuseFile([{ path: '', reason: records.problem }]);
   const { lines, problems } = readSettlement(records.records, partner.currency);
   if (problems.length > 0) throw refuseFile(problems);
-  const taking = await beginTaking(tx, acting, {
+  const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
     details: { partner_id: partnerId, lines: lines.length },
@@ -137,22 +138,22 @@ export async function importSettlement(
     );
   }
   const sha256 = createHash('sha256').update(file.text).digest('hex');
-  const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, taking);
+  const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, recording);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
-  await insertToldMovements(tx, { partnerId, account: partner.account }, taking);
+  await insertToldMovements(tx, { partnerId, account: partner.account }, recording);
   failpoint('processor.recorded');
   return {
     read: lines.length,
     recorded,
     duplicates: lines.length - recorded,
-    matched: await findShares(tx, acting, taking),
+    matched: await allocateShares(tx, acting, recording),
   };
 }
 
 /** Finds the quotes of what moved, and gives how many shares were found; one that was billed meanwhile pays for that. */
-export async function findShares(tx: Transaction, acting: IssueContext, taking: Taking): Promise<number> {
-  const found = await insertFoundShares(tx, taking);
-  if (found > 0) await payWhatWasBilled(tx, acting, taking);
+export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
+  const found = await insertFoundAllocations(tx, recording);
+  if (found > 0) await payBilledShares(tx, acting, recording);
   return found;
 }
 
@@ -189,11 +190,11 @@ function recordsOf(text: string): Records | { readonly problem: string } {
 }
 
 /** Records the event of an act, under the locks: no month closes while what it records is dated. */
-export async function beginTaking(
+export async function beginRecording(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,
   event: { action: string; subject: string; details: Readonly<Record<string, unknown>> },
-): Promise<Taking> {
+): Promise<Recording> {
   await lockProcessor(tx);
   await lockLedgerShared(tx);
   const now = environment.now().toISO();

@@ -5,7 +5,7 @@ export interface ShareOfBilled {
   readonly share_allocation_id: number;
   readonly account: string;
   /** The processor's id of what moved. */
-  readonly movement: string;
+  readonly balance_transaction: string;
   readonly balance_transaction_id: number;
   /** What moved was pulled back; a share above zero of it takes a match back. */
   readonly below: boolean;
@@ -70,17 +70,17 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
                WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
                  AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
               (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS came,
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS received,
               (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
                WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS paid_before,
               (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
                WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
        FROM quotes q
      )
-     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.came - s.paid_before) - s.billed)::text AS owed,
-            (s.billed - s.paid)::text AS uncovered, (s.came - s.paid_before)::text AS as_shares,
+     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.received - s.paid_before) - s.billed)::text AS owed,
+            (s.billed - s.paid)::text AS uncovered, (s.received - s.paid_before)::text AS as_shares,
             (SELECT json_agg(json_build_object(
-                      'share_allocation_id', r.share_allocation_id, 'account', r.account, 'movement', r.id,
+                      'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
                       'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0, 'of_payment', r.of_payment,
                       'amount', r.amount::text, 'moved_on', r.moved_on,
                       'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p

@@ -1,7 +1,7 @@
 /**
  * What came for a share after an invoice had billed it. It is the partner's money and pays that invoice: so much of the
  * share becomes a payment, applied as any other, and is no share any more. What is pulled back of it takes the payment
- * back. Which part of a share that is, `partsOf` decides; it is pure.
+ * back. Which part of a share that is, `paymentPartsOf` decides; it is pure.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -18,7 +18,7 @@ import {
   readPayables,
 } from '../payments/queries.ts';
 import { reinstate, reverseAll } from '../payments/reverse.ts';
-import type { Taking } from './accounts.sql.ts';
+import type { Recording } from './accounts.sql.ts';
 import {
   type BilledQuote,
   insertSharePayments,
@@ -29,12 +29,12 @@ import {
 } from './late-transfers.sql.ts';
 
 /** Of the shares that an act has found: those of quotes that were billed as missing pay for them, or take that back. */
-export async function payWhatWasBilled(tx: Transaction, acting: IssueContext, { eventId }: Taking): Promise<void> {
+export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
   if ((await readBilledQuotes(tx, eventId)).length === 0) return;
   await lockPayments(tx);
   const quotes = await readBilledQuotes(tx, eventId);
-  const parts = quotes.flatMap((quote) => partsOf(quote).map((part) => ({ ...part, quote })));
-  const takesBack = quotes.some((quote) => Object.values(takenBackOf(quote)).some((each) => each.length > 0));
+  const parts = quotes.flatMap((quote) => paymentPartsOf(quote).map((part) => ({ ...part, quote })));
+  const takesBack = quotes.some((quote) => Object.values(reversalsOf(quote)).some((each) => each.length > 0));
   if (parts.length === 0 && !takesBack) return;
   const context = await openPaymentContext(tx, acting, {
     action: 'shares.pay',
@@ -56,7 +56,7 @@ export interface Part {
  * Which part of each share that came pays an invoice. A share that fits in what the quote has still to bring is one; else
  * one that fits in what was billed pays that; else it brings what is still to come first, and its rest pays.
  */
-export function partsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
+export function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
   let toCome = atLeast(Amount.of(owed, currency), zero);
   let billed = atLeast(Amount.of(uncovered, currency), zero);
@@ -94,7 +94,7 @@ async function receive(
       method: 'link' as const,
       account: part.share.account,
       received_on: part.share.moved_on,
-      reference: part.share.movement,
+      reference: part.share.balance_transaction,
       payer_name: null,
       payer_account: null,
     })),
@@ -106,7 +106,7 @@ async function receive(
       identity: identityOf(part),
       payment_id: idOf(part),
       source: 'processor' as const,
-      reference: part.share.movement,
+      reference: part.share.balance_transaction,
       bank_line_id: null,
     })),
   );
@@ -167,22 +167,22 @@ async function apply(
   );
 }
 
-interface TakingBack {
+interface PaymentReversal {
   readonly share: ShareOfBilled;
   readonly payment: SharePayment;
   readonly amount: Amount;
 }
 
 /** Which payments what was pulled back, or was matched by mistake, takes back, and of which it takes that back itself. */
-export function takenBackOf(quote: BilledQuote): {
-  readonly back: readonly TakingBack[];
+export function reversalsOf(quote: BilledQuote): {
+  readonly back: readonly PaymentReversal[];
   readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
 } {
   const { currency, shares, payments } = quote;
   const zero = Amount.zero(currency);
   const left = new Map(payments.map((each) => [each.payment_id, Amount.of(each.left, currency)]));
   let asShares = atLeast(Amount.of(quote.as_shares, currency), zero);
-  const back: TakingBack[] = [];
+  const back: PaymentReversal[] = [];
   const again: { share: ShareOfBilled; payment: SharePayment }[] = [];
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
@@ -219,7 +219,7 @@ export function takenBackOf(quote: BilledQuote): {
 }
 
 async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[]): Promise<void> {
-  const plans = quotes.map((quote) => ({ quote, ...takenBackOf(quote) }));
+  const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
   // Each payment once at a time: what is unapplied for one taking back is not there for the next.
@@ -227,7 +227,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
     const seen = new Set<number>();
     const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));
     waiting = waiting.filter((each) => !now.includes(each));
-    const identityOf = ({ share, payment }: TakingBack) =>
+    const identityOf = ({ share, payment }: PaymentReversal) =>
       processorIdentity(share.account, `share ${share.share_allocation_id}|${payment.payment_id}`);
     const ids = await reverseAll(
       context,
@@ -238,8 +238,8 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
         kind: each.share.below ? (each.share.disputed ? ('disputed' as const) : ('refunded' as const)) : 'mistake',
         code: null,
         reason: each.share.below
-          ? `pulled back by ${each.share.movement}`
-          : `${each.share.movement} is not of quote ${each.quote.quote_id}`,
+          ? `pulled back by ${each.share.balance_transaction}`
+          : `${each.share.balance_transaction} is not of quote ${each.quote.quote_id}`,
         bank_line_id: null,
         duplicate_of: null,
         reversed_on: each.share.moved_on,

@@ -1,11 +1,11 @@
 /** SQL that allocates balance transactions to quotes, by what they name or by a decision of finance. */
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import type { Taking } from './accounts.sql.ts';
+import type { Recording } from './accounts.sql.ts';
 import { alsoTold } from './import.sql.ts';
 
-// Movements of shares that nobody has said anything about. What a settlement file told before the processor itself could
-// be read is not taken twice (the other way round, its line is no movement), nor what was taken in as of another account.
+// Balance transactions of shares that nobody has said anything about. What a settlement file told before the processor itself could
+// be read is not taken twice (the other way round, its line is no balance transaction), nor what was taken in as of another account.
 export const WAITING = `waiting AS MATERIALIZED (
        SELECT m.* FROM balance_transactions m
        WHERE m.kind <> 'other' AND m.net <> 0
@@ -35,7 +35,7 @@ const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) =
            SELECT FROM ledger_rows r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
              AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;
 
-// A way of finding quotes: of those that a join (as q) gives a waiting movement (as w), all where there are as many as
+// A way of finding quotes: of those that a join (as q) gives a waiting balance transaction (as w), all where there are as many as
 // there must be, each with its part.
 const insertFound = (
   by: 'metadata' | 'payment' | 'settlement_file',
@@ -121,21 +121,21 @@ const WAYS_OF_FINDING = [
 ];
 
 /**
- * Matches every movement that names its quote, or whose quote the settlement file names, or that takes from a payment
+ * Matches every balance transaction that names its quote, or whose quote the settlement file names, or that takes from a payment
  * which is matched. Never by its amount. Gives how many shares were found. Needs the ledger's lock.
  */
-export async function insertFoundShares(tx: Transaction, taking: Taking): Promise<number> {
+export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
   // Looked for once among all that ever moved; each way of finding then looks at what those before it left.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.waiting_movements`);
   await execute(tx, `CREATE TEMPORARY TABLE waiting_movements ON COMMIT DROP AS WITH ${WAITING} SELECT * FROM waiting`);
   await execute(tx, `ANALYZE pg_temp.waiting_movements`);
   let found = 0;
-  for (const way of WAYS_OF_FINDING) found += await execute(tx, way, { ...taking });
+  for (const way of WAYS_OF_FINDING) found += await execute(tx, way, { ...recording });
   return found;
 }
 
-/** Movements of which nobody knows the quote, of the whole or of a part. */
-export async function countUnknownMovements(tx: Transaction): Promise<number> {
+/** Balance transactions of which nobody knows the quote, of the whole or of a part. */
+export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
     `WITH ${WAITING}
@@ -147,7 +147,7 @@ export async function countUnknownMovements(tx: Transaction): Promise<number> {
   return unknown;
 }
 
-export interface MovementState {
+export interface BalanceTransactionState {
   readonly balance_transaction_id: number;
   readonly account: string;
   readonly id: string;
@@ -159,11 +159,11 @@ export interface MovementState {
   readonly moved_at: string;
 }
 
-/** Movements of an id; more than one only where two accounts have the same. */
-export function readMovements(
+/** Balance transactions of an id; more than one only where two accounts have the same. */
+export function readBalanceTransactions(
   tx: Transaction,
   { id, account }: { id: string; account?: string | undefined },
-): Promise<MovementState[]> {
+): Promise<BalanceTransactionState[]> {
   return query(
     tx,
     `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
@@ -175,7 +175,7 @@ export function readMovements(
   );
 }
 
-/** What of a movement a quote has now, by person or otherwise. */
+/** What of a balance transaction a quote has now, by person or otherwise. */
 export async function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -189,11 +189,11 @@ export async function readShareOf(
   return amount;
 }
 
-/** A person says of which quote a movement is, or takes that back by the opposite amount. */
-export function insertShareByPerson(
+/** A person says of which quote a balance transaction is, or takes that back by the opposite amount. */
+export function insertManualAllocation(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string; amount: string; reason: string },
-  taking: Taking,
+  recording: Recording,
 ): Promise<number> {
   return execute(
     tx,
@@ -209,6 +209,6 @@ export function insertShareByPerson(
      CROSS JOIN LATERAL (SELECT (m.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
      WHERE m.balance_transaction_id = :balanceTransactionId
        AND EXISTS (SELECT FROM partner_arrangements a WHERE a.partner_id = q.partner_id AND a.connected_account_id = m.account)`,
-    { ...share, ...taking },
+    { ...share, ...recording },
   );
 }

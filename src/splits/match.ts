@@ -1,5 +1,5 @@
 /**
- * What a person says of a movement: the quote that it is of, or that it was not. Refusals: balance_transaction_unknown,
+ * What a person says of a balance transaction: the quote that it is of, or that it was not. Refusals: balance_transaction_unknown,
  * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_explained.
  */
 
@@ -8,12 +8,17 @@ import type { IssueContext } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { readAcceptances } from './accepted.sql.ts';
-import { beginTaking } from './import.ts';
-import { payWhatWasBilled } from './late-transfers.ts';
-import { insertShareByPerson, type MovementState, readMovements, readShareOf } from './match.sql.ts';
+import { beginRecording } from './import.ts';
+import { payBilledShares } from './late-transfers.ts';
+import {
+  type BalanceTransactionState,
+  insertManualAllocation,
+  readBalanceTransactions,
+  readShareOf,
+} from './match.sql.ts';
 
 export interface MatchRequest {
-  readonly movement: string;
+  readonly balance_transaction: string;
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
@@ -23,7 +28,7 @@ export interface MatchRequest {
 }
 
 export interface Matched {
-  readonly movement: string;
+  readonly balance_transaction: string;
   readonly account: string;
   readonly partner_id: string;
   readonly quote_id: string;
@@ -33,42 +38,55 @@ export interface Matched {
   readonly unexplained: string;
 }
 
-export async function matchMovement(tx: Transaction, acting: IssueContext, request: MatchRequest): Promise<Matched> {
-  const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.match');
-  const unexplained = Amount.of(movement.unexplained, movement.currency);
-  if (unexplained.isZero()) throw refuse('balance_transaction_explained', { movement: movement.id });
+export async function matchBalanceTransaction(
+  tx: Transaction,
+  acting: IssueContext,
+  request: MatchRequest,
+): Promise<Matched> {
+  const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.match');
+  const unexplained = Amount.of(balance_transaction.unexplained, balance_transaction.currency);
+  if (unexplained.isZero())
+    throw refuse('balance_transaction_explained', { balance_transaction: balance_transaction.id });
   const amount = partOf(request.amount, unexplained);
-  return insert(tx, acting, taking, { request, movement, partnerId, amount });
+  return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount });
 }
 
 /** Takes a match back, whoever made it: by another of the opposite amount. */
-export async function unmatchMovement(
+export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
   request: Omit<MatchRequest, 'amount'>,
 ): Promise<Matched> {
-  const { taking, movement, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
-  const share = { balanceTransactionId: movement.balance_transaction_id, partnerId, quoteId: request.quoteId };
-  const amount = Amount.of(await readShareOf(tx, share), movement.currency);
+  const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
+  const share = {
+    balanceTransactionId: balance_transaction.balance_transaction_id,
+    partnerId,
+    quoteId: request.quoteId,
+  };
+  const amount = Amount.of(await readShareOf(tx, share), balance_transaction.currency);
   if (amount.isZero()) {
-    const reason = `has nothing of ${movement.id}, so there is nothing to take back`;
+    const reason = `has nothing of ${balance_transaction.id}, so there is nothing to take back`;
     throw refuse('argument_invalid', { argument: '--quote', value: request.quoteId, reason });
   }
-  return insert(tx, acting, taking, { request, movement, partnerId, amount: amount.negated() });
+  return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount: amount.negated() });
 }
 
 async function begin(tx: Transaction, acting: IssueContext, request: MatchRequest, action: string) {
   const { quoteId, reason } = request;
-  const taking = await beginTaking(tx, acting, {
+  const recording = await beginRecording(tx, acting, {
     action,
-    subject: request.movement,
+    subject: request.balance_transaction,
     details: { quote_id: quoteId, amount: request.amount ?? null, reason },
   });
-  const found = await readMovements(tx, { id: request.movement, account: request.account });
-  const [movement] = found;
-  if (movement === undefined) throw refuse('balance_transaction_unknown', { movement: request.movement });
+  const found = await readBalanceTransactions(tx, { id: request.balance_transaction, account: request.account });
+  const [balance_transaction] = found;
+  if (balance_transaction === undefined)
+    throw refuse('balance_transaction_unknown', { balance_transaction: request.balance_transaction });
   if (found.length > 1) {
-    throw refuse('account_needed', { movement: request.movement, accounts: found.map((each) => each.account) });
+    throw refuse('account_needed', {
+      balance_transaction: request.balance_transaction,
+      accounts: found.map((each) => each.account),
+    });
   }
   const accepted = await readAcceptances(tx, { quoteId, partnerId: request.partnerId });
   const partners = [...new Set(accepted.map((row) => row.partner_id))];
@@ -77,7 +95,7 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
     throw refuse('split_quote_unknown', { quote_id: quoteId, partner_id: request.partnerId ?? null });
   }
   if (partners.length > 1) throw refuse('split_partner_needed', { quote_id: quoteId, partners });
-  return { taking, movement, partnerId };
+  return { recording, balance_transaction, partnerId };
 }
 
 /** Of what is unexplained at most, and to the same side. */
@@ -98,34 +116,34 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
 async function insert(
   tx: Transaction,
   acting: IssueContext,
-  taking: Awaited<ReturnType<typeof beginTaking>>,
+  recording: Awaited<ReturnType<typeof beginRecording>>,
   {
     request,
-    movement,
+    balance_transaction,
     partnerId,
     amount,
-  }: { request: MatchRequest; movement: MovementState; partnerId: string; amount: Amount },
+  }: { request: MatchRequest; balance_transaction: BalanceTransactionState; partnerId: string; amount: Amount },
 ): Promise<Matched> {
   const { quoteId, reason } = request;
   const share = {
-    balanceTransactionId: movement.balance_transaction_id,
+    balanceTransactionId: balance_transaction.balance_transaction_id,
     partnerId,
     quoteId,
     amount: amount.toString(),
     reason,
   };
-  if ((await insertShareByPerson(tx, share, taking)) !== 1) {
-    const why = `is no quote whose share comes to ${movement.account} in ${movement.currency}`;
+  if ((await insertManualAllocation(tx, share, recording)) !== 1) {
+    const why = `is no quote whose share comes to ${balance_transaction.account} in ${balance_transaction.currency}`;
     throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason: why });
   }
-  await payWhatWasBilled(tx, acting, taking);
+  await payBilledShares(tx, acting, recording);
   return {
-    movement: movement.id,
-    account: movement.account,
+    balance_transaction: balance_transaction.id,
+    account: balance_transaction.account,
     partner_id: partnerId,
     quote_id: quoteId,
-    currency: movement.currency,
+    currency: balance_transaction.currency,
     amount: amount.toString(),
-    unexplained: Amount.of(movement.unexplained, movement.currency).minus(amount).toString(),
+    unexplained: Amount.of(balance_transaction.unexplained, balance_transaction.currency).minus(amount).toString(),
   };
 }

@@ -2,10 +2,10 @@
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { type Taking, WATCHED_DAYS } from './accounts.sql.ts';
+import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
 /** The payouts of an account since then of which it is not known what they paid out, and whose processor may tell. */
-export function readUntoldPayouts(
+export function readPayoutsWithoutContents(
   tx: Transaction,
   { account, since }: { account: string; since: string },
 ): Promise<{ balance_transaction_id: number; payout: string }[]> {
@@ -21,19 +21,19 @@ export function readUntoldPayouts(
 }
 
 /**
- * Keeps which movements a payout paid out, where these are known, paid out by no other and add up to it: a list that is
+ * Keeps which balance transactions a payout paid out, where these are known, paid out by no other and add up to it: a list that is
  * not complete yet is asked for again. What moves by the payout itself, or its failure, is none of them. Gives how many
  * they are.
  */
 export function insertPayoutContents(
   tx: Transaction,
-  contents: { account: string; payoutMovementId: number; ids: readonly string[] },
-  taking: Taking,
+  contents: { account: string; payoutTransactionId: number; ids: readonly string[] },
+  recording: Recording,
 ): Promise<number> {
   return execute(
     tx,
     `WITH payout AS (
-       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutMovementId::bigint
+       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
      ), contents AS MATERIALIZED (
        SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
        WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
@@ -44,7 +44,7 @@ export function insertPayoutContents(
      FROM payout p CROSS JOIN contents c
      WHERE (SELECT sum(net) FROM contents) = -p.net
      ORDER BY c.balance_transaction_id`,
-    { ...contents, now: taking.now, eventId: taking.eventId },
+    { ...contents, now: recording.now, eventId: recording.eventId },
   );
 }
 
@@ -57,10 +57,10 @@ export interface PayoutState {
   readonly moved_at: string;
   /** Above zero. */
   readonly amount: string;
-  /** How many movements it paid out; null where that is not told. */
-  readonly movements: number | null;
+  /** How many balance transactions it paid out; null where that is not told. */
+  readonly balance_transactions: number | null;
   /** The processor can say what it paid out, and we read that account there. */
-  readonly to_be_told: boolean;
+  readonly contents_expected: boolean;
   /** The day on which it was in the bank. */
   readonly arrived_on: string | null;
   readonly failed: boolean;
@@ -71,10 +71,10 @@ export interface PayoutState {
 // Of a span of time; its end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
-            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id) AS movements,
+            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id) AS balance_transactions,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
               AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
-                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS to_be_told,
+                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS contents_expected,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
              WHERE a.balance_transaction_id = m.balance_transaction_id) AS arrived_on,
             EXISTS (SELECT FROM balance_transactions f
@@ -95,7 +95,7 @@ export function readPayoutStates(
   return query(tx, PAYOUT_STATES, { startsAt, endsAt });
 }
 
-/** Movements of one account and currency that payouts passed over. */
+/** Balance transactions of one account and currency that payouts passed over. */
 export interface NotPaidOut {
   readonly account: string;
   readonly currency: string;
@@ -103,12 +103,12 @@ export interface NotPaidOut {
   readonly net: string;
   readonly since: string;
   /** The first of them, by the processor's ids. */
-  readonly movements: readonly string[];
+  readonly balance_transactions: readonly string[];
 }
 
 /**
  * What moved within a month, or since then, and was in no payout, although one of so many days later says what it paid out. Of
- * accounts whose payouts say that, from the first movement on that one of them names.
+ * accounts whose payouts say that, from the first balance transaction on that one of them names.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -123,7 +123,7 @@ export function readNotPaidOut(
        GROUP BY c.account, c.currency
      )
      SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
-            (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS movements
+            (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS balance_transactions
      FROM told t JOIN balance_transactions m USING (account, currency)
      WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
        AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'

@@ -1,10 +1,10 @@
 /**
- * Hints that something moved on a connected account, such as webhooks give. They come in bursts and may be lost: an
+ * PollRequests that something moved on a connected account, such as webhooks give. They come in bursts and may be lost: an
  * account is read once for all the hints of a while, one account at a time, and the daily job reads it in any case.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
-export interface Hints {
+export interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
   /** Ends after the reading that is under way. */
   readonly stop: () => Promise<void>;
@@ -13,11 +13,11 @@ export interface Hints {
 /** After a reading, so long are hints gathered before the next. */
 const GATHER_MILLISECONDS = 5000;
 
-export function whenHinted(
+export function pollOnRequest(
   read: (account: string) => Promise<void>,
   onFailure: (account: string, error: unknown) => void,
   gatherMilliseconds = GATHER_MILLISECONDS,
-): Hints {
+): PollRequests {
   const waiting = new Set<string>();
   const stopping = new AbortController();
   let working: Promise<void> | undefined;

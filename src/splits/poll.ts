@@ -3,7 +3,7 @@
  * reading, since what is created earlier may be seen later, and of each payout what it paid out. Webhooks are a hint to
  * read sooner and no source: what they tell is told here again. Network calls happen outside transactions; the cursor
  * moves when all of a reading is kept.
- * Refusals: account_unknown, account_key_missing, movements_invalid, processor_unreachable.
+ * Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
 import type Stripe from 'stripe';
@@ -14,10 +14,10 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
-import { type Movement, readMovement } from '../processors/stripe/balance-transactions.ts';
+import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
-import { beginTaking, findShares, type Intake, keepMovements } from './import.ts';
-import { insertPayoutContents, readUntoldPayouts } from './payouts.sql.ts';
+import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
+import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';
 
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
@@ -27,7 +27,7 @@ const PAGE = 100;
 /** So many are kept in one transaction, and in memory at once. */
 const KEPT_AT_ONCE = 1000;
 
-export interface AccountReading extends Intake {
+export interface AccountReading extends ImportReport {
   readonly account: string;
 }
 
@@ -61,20 +61,20 @@ export async function readAccount(
   const stripe = await openStripe(key, base);
   const created = from === null ? {} : { created: { gte: Math.floor(from.toSeconds()) } };
   const sum = { read: 0, recorded: 0, matched: 0 };
-  let batch: Movement[] = [];
+  let batch: BalanceTransaction[] = [];
   const keep = async (last: boolean): Promise<void> => {
     const kept = await database.transaction(async (tx) => {
-      const taking = await beginTaking(tx, acting, {
+      const recording = await beginRecording(tx, acting, {
         action: 'processor.read',
         subject: account,
-        details: { movements: batch.length, from: from?.toISO() ?? null },
+        details: { balance_transactions: batch.length, from: from?.toISO() ?? null },
       });
-      const recorded = await keepMovements(tx, { account, source: account }, batch, taking);
+      const recorded = await recordBalanceTransactions(tx, { account, source: account }, batch, recording);
       if (last) {
-        const total = { movements: sum.read, fresh: sum.recorded + recorded };
-        await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, taking);
+        const total = { balance_transactions: sum.read, fresh: sum.recorded + recorded };
+        await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, recording);
       }
-      const matched = await findShares(tx, acting, taking);
+      const matched = await allocateShares(tx, acting, recording);
       if (last) await settleWhatWasTold(tx, acting);
       return { recorded, matched };
     });
@@ -88,7 +88,7 @@ export async function readAccount(
       ...created,
       ...(after === undefined ? {} : { starting_after: after }),
     });
-    for (const transaction of page.data) batch.push(movementOf(transaction, account, acting));
+    for (const transaction of page.data) batch.push(balanceTransactionOf(transaction, account, acting));
     sum.read += page.data.length;
     after = page.data.at(-1)?.id;
     if (!page.has_more || after === undefined) break;
@@ -114,25 +114,25 @@ async function readContents(
   const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
   const sum = { recorded: 0, matched: 0 };
   for (const { balance_transaction_id, payout } of await database.reading((tx) =>
-    readUntoldPayouts(tx, { account, since }),
+    readPayoutsWithoutContents(tx, { account, since }),
   )) {
-    const listed: Movement[] = [];
+    const listed: BalanceTransaction[] = [];
     for (let after: string | undefined; ; ) {
       const page = await pageOf(stripe, account, { payout, ...(after === undefined ? {} : { starting_after: after }) });
-      for (const transaction of page.data) listed.push(movementOf(transaction, account, acting));
+      for (const transaction of page.data) listed.push(balanceTransactionOf(transaction, account, acting));
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) break;
     }
     // The processor gives an empty list where it cannot tell, or not yet.
     if (listed.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
-      const details = { account, movements: listed.length };
-      const taking = await beginTaking(tx, acting, { action: 'processor.paid_out', subject: payout, details });
-      const recorded = await keepMovements(tx, { account, source: account }, listed, taking);
+      const details = { account, balance_transactions: listed.length };
+      const recording = await beginRecording(tx, acting, { action: 'processor.paid_out', subject: payout, details });
+      const recorded = await recordBalanceTransactions(tx, { account, source: account }, listed, recording);
       const ids = listed.map((each) => each.id);
-      await insertPayoutContents(tx, { account, payoutMovementId: balance_transaction_id, ids }, taking);
+      await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids }, recording);
       failpoint('processor.paid_out');
-      const matched = await findShares(tx, acting, taking);
+      const matched = await allocateShares(tx, acting, recording);
       await settleWhatWasTold(tx, acting);
       return { recorded, matched };
     });
@@ -156,12 +156,19 @@ async function pageOf(
   }
 }
 
-function movementOf(transaction: Stripe.BalanceTransaction, account: string, { environment }: IssueContext): Movement {
+function balanceTransactionOf(
+  transaction: Stripe.BalanceTransaction,
+  account: string,
+  { environment }: IssueContext,
+): BalanceTransaction {
   // Its numbers are whole and small enough to be exact; from here on they are texts.
   const payload = JSON.stringify(transaction);
-  const read = readMovement(parseExactJson(payload), payload, environment.name === 'production');
-  if ('movement' in read) return read.movement;
-  throw refuse('movements_invalid', { source: account, problems: [{ path: transaction.id, reason: read.problem }] });
+  const read = readBalanceTransaction(parseExactJson(payload), payload, environment.name === 'production');
+  if ('balance_transaction' in read) return read.balance_transaction;
+  throw refuse('balance_transactions_invalid', {
+    source: account,
+    problems: [{ path: transaction.id, reason: read.problem }],
+  });
 }
 
 async function openStripe(key: string, base: string | undefined): Promise<Stripe> {

@@ -1,6 +1,6 @@
 /**
  * The reconciliation of a month: every quote with a row on the month's statements, over all of its life as it is known
- * now, and every movement of the month whose quote nobody knows.
+ * now, and every balance transaction of the month whose quote nobody knows.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -10,13 +10,13 @@ import { type Month, monthInterval } from '../month.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
-  type OtherMovements,
+  type OtherBalanceTransactions,
   type QuotePosition,
-  readOtherMovements,
+  readOtherBalanceTransactions,
   readPositions,
   readStatements,
-  readUnknownMovements,
-  type UnknownMovement,
+  readUnmatchedBalanceTransactions,
+  type UnmatchedBalanceTransaction,
 } from './reconcile.sql.ts';
 import {
   AGES,
@@ -32,7 +32,7 @@ import {
   type QuoteStatus,
 } from './verdicts.ts';
 
-/** Of one quote, or of a movement without one. Amounts are texts with exactly the currency's digits. */
+/** Of one quote, or of a balance transaction without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
   readonly status: Exclude<QuoteStatus, 'matched' | 'awaited'> | 'unknown';
   readonly partner_id: string | null;
@@ -40,7 +40,7 @@ export interface Exception {
   readonly currency: string;
   readonly expected: string;
   readonly routed: string;
-  readonly pulled_back: string;
+  readonly transfers_reversed: string;
   readonly billed: string;
   /** Of what was routed, what came after it was billed and pays the invoice. */
   readonly paid: string;
@@ -49,10 +49,10 @@ export interface Exception {
   readonly since: string;
   readonly age_days: number;
   readonly age: Age;
-  readonly movements: readonly string[];
-  /** For a movement without a quote. */
+  readonly balance_transactions: readonly string[];
+  /** For a balance transaction without a quote. */
   readonly account: string | null;
-  readonly candidates: UnknownMovement['candidates'];
+  readonly candidates: UnmatchedBalanceTransaction['candidates'];
 }
 
 export interface PartnerSums {
@@ -77,7 +77,7 @@ export interface PartnerSums {
 }
 
 /** A payout of one of our accounts; see PayoutStatus. */
-export interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'to_be_told'> {
+export interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
   readonly status: PayoutStatus;
 }
 
@@ -88,9 +88,9 @@ export interface Reconciliation {
   readonly partners: readonly PartnerSums[];
   readonly exceptions: readonly Exception[];
   /** How many exceptions are open, by the days since then. */
-  readonly ageing: Readonly<Record<Age, number>>;
+  readonly aging: Readonly<Record<Age, number>>;
   /** What moved on our accounts and is no share. */
-  readonly other_movements: readonly OtherMovements[];
+  readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
   /** What moved in the month, and payouts have passed over. */
   readonly not_paid_out: readonly NotPaidOut[];
@@ -115,13 +115,13 @@ export async function reconcileMonth(
   const interval = { startsAt: startsAt.toUTC().toISO(), endsAt: endsAt.toUTC().toISO() };
   const { matched, others } = await readPositions(tx, { month, lateAfterDays: LATE_AFTER_DAYS });
   const judged = others.map((position) => ({ position, ...judgeQuote(position, now.toMillis()) }));
-  const unknown = await readUnknownMovements(tx, interval);
+  const unknown = await readUnmatchedBalanceTransactions(tx, interval);
   const statements = await readStatements(tx, month);
   const payouts = (await readPayoutStates(tx, interval)).map((state) => monthPayout(state, now));
   const notPaidOut = await readNotPaidOut(tx, { ...interval, afterDays: PAID_OUT_WITHIN_DAYS });
   const exceptions = [
     ...judged.flatMap((each) => quoteException(each, now)),
-    ...unknown.map((movement) => unknownException(movement, now)),
+    ...unknown.map((balance_transaction) => unknownException(balance_transaction, now)),
   ];
   const open = exceptions.filter((each) => needsWork(each));
   return {
@@ -129,11 +129,11 @@ export async function reconcileMonth(
     as_of: now.toUTC().toISO(),
     partners: sumsByPartner(matched, judged, { statements, inBank: await readInBank(tx, month) }),
     exceptions,
-    ageing: Object.fromEntries(AGES.map((age) => [age, open.filter((each) => each.age === age).length])) as Record<
+    aging: Object.fromEntries(AGES.map((age) => [age, open.filter((each) => each.age === age).length])) as Record<
       Age,
       number
     >,
-    other_movements: await readOtherMovements(tx, interval),
+    other_balance_transactions: await readOtherBalanceTransactions(tx, interval),
     payouts,
     not_paid_out: notPaidOut.map(({ net, ...each }) => ({ ...each, net: Amount.of(net, each.currency).toString() })),
     open: open.length + payouts.filter(({ status }) => payoutNeedsWork(status)).length + notPaidOut.length,
@@ -149,7 +149,7 @@ export async function reconcileMonth(
 }
 
 function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
-  const { failed: _, bank_days_after: __, to_be_told: ___, ...payout } = state;
+  const { failed: _, bank_days_after: __, contents_expected: ___, ...payout } = state;
   const amount = Amount.of(state.amount, state.currency).toString();
   return { ...payout, amount, status: judgePayout(state, now.toMillis()) };
 }
@@ -173,52 +173,55 @@ function quoteException({ position, status, open }: Judged, now: DateTime<true>)
       currency,
       expected: expected.toString(),
       routed: routed.toString(),
-      pulled_back: Amount.of(position.pulled_back, currency).toString(),
+      transfers_reversed: Amount.of(position.transfers_reversed, currency).toString(),
       billed: Amount.of(position.billed, currency).toString(),
       paid: Amount.of(position.paid, currency).toString(),
       open: open.toString(),
       since,
       age_days: days,
       age: ageOf(days),
-      movements: position.movements,
+      balance_transactions: position.balance_transactions,
       account: null,
       candidates: [],
     },
   ];
 }
 
-function unknownException(movement: UnknownMovement, now: DateTime<true>): Exception {
-  const { currency, moved_at: since } = movement;
+function unknownException(balance_transaction: UnmatchedBalanceTransaction, now: DateTime<true>): Exception {
+  const { currency, moved_at: since } = balance_transaction;
   const zero = Amount.zero(currency);
-  const amount = Amount.of(movement.amount, currency);
+  const amount = Amount.of(balance_transaction.amount, currency);
   const days = daysSince(since, now.toMillis());
   return {
     status: 'unknown',
-    partner_id: movement.partners.length === 1 ? (movement.partners[0] as string) : null,
-    quote_id: movement.quote_id,
+    partner_id: balance_transaction.partners.length === 1 ? (balance_transaction.partners[0] as string) : null,
+    quote_id: balance_transaction.quote_id,
     currency,
     expected: zero.toString(),
     routed: amount.toString(),
-    pulled_back: (amount.isNegative() ? amount.negated() : zero).toString(),
+    transfers_reversed: (amount.isNegative() ? amount.negated() : zero).toString(),
     billed: zero.toString(),
     paid: zero.toString(),
     open: amount.negated().toString(),
     since,
     age_days: days,
     age: ageOf(days),
-    movements: [movement.id],
-    account: movement.account,
-    candidates: movement.candidates,
+    balance_transactions: [balance_transaction.id],
+    account: balance_transaction.account,
+    candidates: balance_transaction.candidates,
   };
 }
 
-type Sums = Pick<QuotePosition, 'currency' | 'accepted' | 'reversed' | 'came' | 'pulled_back' | 'billed' | 'paid'>;
+type Sums = Pick<
+  QuotePosition,
+  'currency' | 'accepted' | 'reversed' | 'received' | 'transfers_reversed' | 'billed' | 'paid'
+>;
 
 function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount; billed: Amount; paid: Amount } {
   const amount = (text: string) => Amount.of(text, currency);
   return {
     expected: amount(sums.accepted).minus(amount(sums.reversed)),
-    routed: amount(sums.came).minus(amount(sums.pulled_back)),
+    routed: amount(sums.received).minus(amount(sums.transfers_reversed)),
     billed: amount(sums.billed),
     paid: amount(sums.paid),
   };

@@ -13,9 +13,9 @@ export interface QuotePosition {
   readonly accepted: string;
   /** What the ledger reversed of them, above zero. */
   readonly reversed: string;
-  readonly came: string;
+  readonly received: string;
   /** What was pulled back, above zero. */
-  readonly pulled_back: string;
+  readonly transfers_reversed: string;
   /** On live invoices for missing shares. */
   readonly billed: string;
   /** Of what came less what was pulled back, what came after it was billed and pays the invoice. */
@@ -26,8 +26,8 @@ export interface QuotePosition {
   readonly late: boolean;
   readonly first_accepted_at: string;
   readonly last_accepted_at: string;
-  /** Of the movements, the processor's ids. */
-  readonly movements: readonly string[];
+  /** Of the balance transactions, the processor's ids. */
+  readonly balance_transactions: readonly string[];
 }
 
 /** The quotes of a partner that are plainly as expected, counted and summed. */
@@ -37,8 +37,8 @@ export interface MatchedQuotes {
   readonly quotes: number;
   readonly accepted: string;
   readonly reversed: string;
-  readonly came: string;
-  readonly pulled_back: string;
+  readonly received: string;
+  readonly transfers_reversed: string;
   readonly billed: string;
 }
 
@@ -93,27 +93,27 @@ const POSITIONS = `scope AS MATERIALIZED (
      ), facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
-       -- How long a share took: from its own acceptance where it names it, else from the last one before it came.
+       -- How long a share took: from its own acceptance where it names it, else from the last one before it arrived.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
               max(at) FILTER (WHERE kind LIKE '%\\_accepted') OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
               max(at) FILTER (WHERE kind = 'requote_accepted')
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
      ), positions AS MATERIALIZED (
-       SELECT sums.*, accepted - reversed = came AND NOT was_billed AND pulled_back = 0 AND paid = 0
+       SELECT sums.*, accepted - reversed = received AND NOT was_billed AND transfers_reversed = 0 AND paid = 0
                       AND NOT misrouted AND NOT late AS plain
        FROM (
          SELECT partner_id, quote_id, currency,
                 coalesce(sum(amount) FILTER (WHERE accepts), 0) AS accepted,
                 coalesce(-sum(amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
                 min(at) FILTER (WHERE accepts) AS first_accepted_at, max(at) FILTER (WHERE accepts) AS last_accepted_at,
-                coalesce(sum(amount) FILTER (WHERE kind = 'share' AND amount > 0), 0) AS came,
-                coalesce(-sum(amount) FILTER (WHERE kind = 'share' AND amount < 0), 0) AS pulled_back,
+                coalesce(sum(amount) FILTER (WHERE kind = 'share' AND amount > 0), 0) AS received,
+                coalesce(-sum(amount) FILTER (WHERE kind = 'share' AND amount < 0), 0) AS transfers_reversed,
                 sum(paid) AS paid, coalesce(sum(amount) FILTER (WHERE kind = 'billed'), 0) AS billed,
                 bool_or(kind = 'billed') AS was_billed, bool_or(misrouted) AS misrouted, bool_or(disputed) AS disputed,
                 coalesce(bool_or(kind = 'share' AND amount > 0
                   AND at > :lateAfterDays * interval '1 day' + coalesce(own_accepted, last_accepted)), false) AS late,
-                coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS movements
+                coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS balance_transactions
          FROM measured GROUP BY partner_id, quote_id, currency
          HAVING bool_or(kind NOT IN ('share', 'billed'))) AS sums
      )`;
@@ -129,20 +129,21 @@ export async function readPositions(
      SELECT coalesce((
               SELECT json_agg(m ORDER BY m.partner_id COLLATE "C", m.currency) FROM (
                 SELECT partner_id, currency, count(*) AS quotes, sum(accepted)::text AS accepted,
-                       sum(reversed)::text AS reversed, sum(came)::text AS came, sum(pulled_back)::text AS pulled_back,
+                       sum(reversed)::text AS reversed, sum(received)::text AS received, sum(transfers_reversed)::text AS transfers_reversed,
                        sum(billed)::text AS billed
                 FROM positions WHERE plain GROUP BY partner_id, currency) AS m), '[]') AS matched,
             coalesce((
               SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
-                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, came::text, pulled_back::text,
-                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at, movements
+                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
+                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at,
+                       balance_transactions
                 FROM positions WHERE NOT plain) AS o), '[]') AS others`,
     { ...question },
   );
   return { matched, others };
 }
 
-export interface UnknownMovement {
+export interface UnmatchedBalanceTransaction {
   readonly account: string;
   readonly id: string;
   readonly type: string;
@@ -160,11 +161,11 @@ export interface UnknownMovement {
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
-/** Movements of a month, in the issuer's zone, of which nobody knows the quote, with what a person may look at. */
-export function readUnknownMovements(
+/** Balance transactions of a month, in the issuer's zone, of which nobody knows the quote, with what a person may look at. */
+export function readUnmatchedBalanceTransactions(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string },
-): Promise<UnknownMovement[]> {
+): Promise<UnmatchedBalanceTransaction[]> {
   return query(
     tx,
     `WITH ${WAITING}, ${OWNERS}, partly AS (
@@ -201,7 +202,7 @@ export function readUnknownMovements(
   );
 }
 
-export interface OtherMovements {
+export interface OtherBalanceTransactions {
   readonly account: string;
   readonly currency: string;
   readonly type: string;
@@ -210,10 +211,10 @@ export interface OtherMovements {
 }
 
 /** What moved on the accounts and was no share: payouts, fees. */
-export function readOtherMovements(
+export function readOtherBalanceTransactions(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string },
-): Promise<OtherMovements[]> {
+): Promise<OtherBalanceTransactions[]> {
   return query(
     tx,
     `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions

@@ -2,14 +2,14 @@
 
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { Taking } from './accounts.sql.ts';
+import type { Recording } from './accounts.sql.ts';
 
 /** A share that was pulled back and that no row of the ledger stands for, with all that a row of it needs. */
-export interface PulledBack {
+export interface ReversedTransfer {
   readonly share_allocation_id: number;
   readonly account: string;
-  readonly movement: string;
-  /** How many quotes the movement is of. */
+  readonly balance_transaction: string;
+  /** How many quotes the balance transaction is of. */
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
@@ -34,31 +34,34 @@ export interface PulledBack {
 }
 
 /** Shares pulled back from quotes of which more was pulled back than the ledger has reversed, in the order of time. */
-export function readPulledBack(
+export function readReversedTransfers(
   tx: Transaction,
-  { month, movement }: { month?: Month | undefined; movement?: { account: string; id: string } | undefined },
-): Promise<PulledBack[]> {
+  {
+    month,
+    balance_transaction,
+  }: { month?: Month | undefined; balance_transaction?: { account: string; id: string } | undefined },
+): Promise<ReversedTransfer[]> {
   return query(
     tx,
     `WITH pulled AS MATERIALIZED (
-       SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS pulled_back
+       SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS transfers_reversed
        FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
        WHERE :month::text IS NULL OR EXISTS (
          SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
        GROUP BY r.partner_id, r.quote_id
        HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
      ), left_of AS (
-       SELECT p.partner_id, p.quote_id, p.pulled_back, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+       SELECT p.partner_id, p.quote_id, p.transfers_reversed, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
               sum(e.invoice_amount) AS invoice_amount,
               coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
        FROM pulled p
        JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
-       GROUP BY p.partner_id, p.quote_id, p.pulled_back
+       GROUP BY p.partner_id, p.quote_id, p.transfers_reversed
      )
-     SELECT r.share_allocation_id, m.account, m.id AS movement,
+     SELECT r.share_allocation_id, m.account, m.id AS balance_transaction,
             (SELECT count(DISTINCT o.quote_id) FROM share_allocations o WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
             r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
-            m.moved_at, s.refunded::text, s.reversal_id, (l.pulled_back - l.reversed)::text AS beyond_ledger,
+            m.moved_at, s.refunded::text, s.reversal_id, (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
      FROM left_of l
@@ -77,7 +80,7 @@ export function readPulledBack(
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.payment = m.payment)
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer AND s.amount = r.amount)
        ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
-     WHERE l.pulled_back > l.reversed
+     WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is taken back whole: what was said before that is nothing.
        AND NOT EXISTS (
@@ -85,7 +88,7 @@ export function readPulledBack(
            AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
        AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
      ORDER BY r.partner_id, r.quote_id, m.moved_at, r.share_allocation_id`,
-    { month: month ?? null, account: movement?.account ?? null, id: movement?.id ?? null },
+    { month: month ?? null, account: balance_transaction?.account ?? null, id: balance_transaction?.id ?? null },
   );
 }
 
@@ -93,7 +96,7 @@ export function readPulledBack(
 export function insertReversalEvidence(
   tx: Transaction,
   rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],
-  taking: Omit<Taking, 'timeZone'>,
+  recording: Omit<Recording, 'timeZone'>,
 ): Promise<{ share_allocation_id: number }[]> {
   return query(
     tx,
@@ -108,6 +111,6 @@ export function insertReversalEvidence(
        AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
      ON CONFLICT DO NOTHING
      RETURNING share_allocation_id`,
-    { rows: JSON.stringify(rows), now: taking.now, eventId: taking.eventId },
+    { rows: JSON.stringify(rows), now: recording.now, eventId: recording.eventId },
   );
 }

@@ -1,6 +1,6 @@
 /**
  * A share that the Merchant of Record pulled back becomes a reversal in the ledger (service.md 7.5), through the
- * ledger's own import, with the movement as its evidence. What was pulled back is a fact and is never recomputed; what the
+ * ledger's own import, with the balance transaction as its evidence. What was pulled back is a fact and is never recomputed; what the
  * customer got back of the price is known where all that was left was pulled back, or where the partner's settlement file
  * says it. Otherwise a person says it. Refusals: balance_transaction_unknown, account_needed, balance_transaction_not_reversible,
  * argument_invalid.
@@ -17,14 +17,14 @@ import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
-import { readMovements } from './match.sql.ts';
-import { insertReversalEvidence, type PulledBack, readPulledBack } from './reverse.sql.ts';
+import { readBalanceTransactions } from './match.sql.ts';
+import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers } from './reverse.sql.ts';
 
 export interface RecordedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly reversal_id: string;
-  readonly movement: string;
+  readonly balance_transaction: string;
   readonly currency: string;
   /** Below zero, as the ledger's row has them. */
   readonly spotPrice: string;
@@ -36,7 +36,7 @@ export interface RecordedReversal {
 export interface UnpricedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
-  readonly movement: string;
+  readonly balance_transaction: string;
   readonly currency: string;
   readonly amount: string;
   readonly reason: string;
@@ -44,7 +44,7 @@ export interface UnpricedReversal {
 
 export interface ReversalReport {
   readonly recorded: readonly RecordedReversal[];
-  readonly for_person: readonly UnpricedReversal[];
+  readonly manual_review: readonly UnpricedReversal[];
 }
 
 /** Records what was pulled back of a month's quotes, where its price is known. */
@@ -52,35 +52,39 @@ export async function recordReversals(tx: Transaction, acting: IssueContext, mon
   await lockProcessor(tx);
   // What the partner is importing of its own is looked at once it is there.
   await lockImporters(tx);
-  return record(tx, acting, await readPulledBack(tx, { month }), { subject: month });
+  return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
 /** Records one, at the price that a person says. */
-export async function reverseByPerson(
+export async function reverseManually(
   tx: Transaction,
   acting: IssueContext,
-  request: { movement: string; account?: string | undefined; spotPrice: string },
+  request: { balance_transaction: string; account?: string | undefined; spotPrice: string },
 ): Promise<ReversalReport> {
   await lockProcessor(tx);
   await lockImporters(tx);
-  const found = await readMovements(tx, { id: request.movement, account: request.account });
-  const [movement] = found;
-  if (movement === undefined) throw refuse('balance_transaction_unknown', { movement: request.movement });
+  const found = await readBalanceTransactions(tx, { id: request.balance_transaction, account: request.account });
+  const [balance_transaction] = found;
+  if (balance_transaction === undefined)
+    throw refuse('balance_transaction_unknown', { balance_transaction: request.balance_transaction });
   if (found.length > 1) {
     const accounts = found.map((each) => each.account);
-    throw refuse('account_needed', { movement: request.movement, accounts });
+    throw refuse('account_needed', { balance_transaction: request.balance_transaction, accounts });
   }
-  const shares = await readPulledBack(tx, { movement });
+  const shares = await readReversedTransfers(tx, { balance_transaction });
   const [share] = shares;
   if (share === undefined || shares.length > 1) {
     const reason =
       share === undefined
         ? 'it pulls nothing back that the ledger does not have reversed already'
         : 'it is of several quotes, and one price cannot be that of all';
-    throw refuse('balance_transaction_not_reversible', { movement: movement.id, reason });
+    throw refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
   }
   if (share.of_requotes > 1)
-    throw refuse('balance_transaction_not_reversible', { movement: movement.id, reason: OF_WHICH_REQUOTE });
+    throw refuse('balance_transaction_not_reversible', {
+      balance_transaction: balance_transaction.id,
+      reason: OF_WHICH_REQUOTE,
+    });
   const { spotPrice } = request;
   const wrong =
     amountProblem(spotPrice, minorDigits(share.currency) as number)?.reason ??
@@ -89,7 +93,7 @@ export async function reverseByPerson(
       : undefined);
   if (wrong !== undefined)
     throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason: wrong });
-  return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: movement.id, person: true });
+  return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, person: true });
 }
 
 interface Row extends RecordedReversal {
@@ -101,11 +105,11 @@ interface Row extends RecordedReversal {
 async function record(
   tx: Transaction,
   { environment, actor }: IssueContext,
-  pulledBack: readonly PulledBack[],
+  reversedTransfers: readonly ReversedTransfer[],
   { subject, person = false }: { subject: string; person?: boolean },
 ): Promise<ReversalReport> {
-  const { rows, unpriced } = price(pulledBack, person);
-  if (rows.length === 0) return { recorded: [], for_person: unpriced };
+  const { rows, unpriced } = price(reversedTransfers, person);
+  if (rows.length === 0) return { recorded: [], manual_review: unpriced };
   const now = environment.now();
   const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
   const report = await importRows(tx, [{ name: 'shares pulled back', format: 'ndjson', text }], {
@@ -130,14 +134,14 @@ async function record(
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
   return {
     recorded: recorded.map(({ share_allocation_id: _, price_from: __, line: ___, ...row }) => row),
-    for_person: [
+    manual_review: [
       ...unpriced,
       ...rows
         .filter((row) => !standing.has(row.share_allocation_id))
         .map((row) => ({
           partner_id: row.partner_id,
           quote_id: row.quote_id,
-          movement: row.movement,
+          balance_transaction: row.balance_transaction,
           currency: row.currency,
           amount: row.invoiceAmount.replace('-', ''),
           reason: `the ledger refuses it: ${refused.get(row.share_allocation_id) ?? 'it has another row of that id'}`,
@@ -147,16 +151,20 @@ async function record(
 }
 
 /** Row by row, since each lowers what its quote has left for those after it. */
-function price(pulledBack: readonly PulledBack[], person: boolean): { rows: Row[]; unpriced: UnpricedReversal[] } {
+function price(
+  reversedTransfers: readonly ReversedTransfer[],
+  person: boolean,
+): { rows: Row[]; unpriced: UnpricedReversal[] } {
   const rows: Row[] = [];
   const unpriced: UnpricedReversal[] = [];
-  for (const shares of byQuote(pulledBack)) {
+  for (const shares of byQuote(reversedTransfers)) {
     const { chosen, others } = person ? { chosen: shares, others: [] } : notInTheLedger(shares);
-    for (const share of others) unpriced.push(forPerson(share, 'which of them the ledger has already cannot be told'));
+    for (const share of others)
+      unpriced.push(manualReview(share, 'which of them the ledger has already cannot be told'));
     let left: Left | undefined;
     for (const share of chosen) {
       if (share.of_requotes > 1) {
-        unpriced.push(forPerson(share, OF_WHICH_REQUOTE));
+        unpriced.push(manualReview(share, OF_WHICH_REQUOTE));
         continue;
       }
       left ??= leftOf(share);
@@ -165,7 +173,7 @@ function price(pulledBack: readonly PulledBack[], person: boolean): { rows: Row[
       const said = share.refunded !== null;
       const sums = said ? priced({ ...share, ...textsOf(left) }, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
-        unpriced.push(forPerson(share, 'how much of the price the customer got back is not known'));
+        unpriced.push(manualReview(share, 'how much of the price the customer got back is not known'));
         continue;
       }
       left = {
@@ -190,7 +198,7 @@ interface Left {
 
 const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 
-const leftOf = (share: PulledBack): Left => ({
+const leftOf = (share: ReversedTransfer): Left => ({
   spotPrice: amountOf(share.spot_price_left, share),
   partnerCut: amountOf(share.partner_cut_left, share),
   invoiceAmount: amountOf(share.invoice_amount_left, share),
@@ -203,7 +211,7 @@ const textsOf = (left: Left) => ({
 });
 
 /** The three amounts of a reversal at that price, above zero; undefined where they cannot be. */
-function priced(share: PulledBack, spotPrice: string | null): Left | undefined {
+function priced(share: ReversedTransfer, spotPrice: string | null): Left | undefined {
   if (spotPrice === null || amountProblem(spotPrice, minorDigits(share.currency) as number) !== undefined)
     return undefined;
   const left = leftOf(share);
@@ -220,9 +228,9 @@ function priced(share: PulledBack, spotPrice: string | null): Left | undefined {
  * Partners import refunds of their own, too. As much as was pulled back beyond what the ledger has is still to be
  * reversed: all of the shares, or the one that is just as much.
  */
-function notInTheLedger(shares: readonly PulledBack[]): {
-  chosen: readonly PulledBack[];
-  others: readonly PulledBack[];
+function notInTheLedger(shares: readonly ReversedTransfer[]): {
+  chosen: readonly ReversedTransfer[];
+  others: readonly ReversedTransfer[];
 } {
   const [first] = shares;
   if (first === undefined) return { chosen: [], others: [] };
@@ -233,8 +241,8 @@ function notInTheLedger(shares: readonly PulledBack[]): {
   return one === undefined ? { chosen: [], others: shares } : { chosen: [one], others: [] };
 }
 
-function byQuote(shares: readonly PulledBack[]): PulledBack[][] {
-  const quotes = new Map<string, PulledBack[]>();
+function byQuote(shares: readonly ReversedTransfer[]): ReversedTransfer[][] {
+  const quotes = new Map<string, ReversedTransfer[]>();
   for (const share of shares) {
     const key = `${share.partner_id} ${share.quote_id}`;
     quotes.set(key, [...(quotes.get(key) ?? []), share]);
@@ -242,21 +250,21 @@ function byQuote(shares: readonly PulledBack[]): PulledBack[][] {
   return [...quotes.values()];
 }
 
-const forPerson = (
-  { partner_id, quote_id, movement, currency, amount }: PulledBack,
+const manualReview = (
+  { partner_id, quote_id, balance_transaction, currency, amount }: ReversedTransfer,
   reason: string,
 ): UnpricedReversal => ({
   partner_id,
   quote_id,
-  movement,
+  balance_transaction,
   currency,
   amount: Amount.of(amount, currency).toString(),
   reason,
 });
 
-function rowOf(share: PulledBack, sums: Left, price_from: Row['price_from']): Row {
-  const { share_allocation_id, partner_id, quote_id, currency, movement } = share;
-  const named = share.shares > 1 ? `${movement}:${quote_id}` : movement;
+function rowOf(share: ReversedTransfer, sums: Left, price_from: Row['price_from']): Row {
+  const { share_allocation_id, partner_id, quote_id, currency, balance_transaction } = share;
+  const named = share.shares > 1 ? `${balance_transaction}:${quote_id}` : balance_transaction;
   const reversal_id = share.reversal_id ?? (IDENTIFIER.test(named) ? named : `share:${share_allocation_id}`);
   const amounts = {
     spotPrice: sums.spotPrice.negated().toString(),
@@ -275,5 +283,15 @@ function rowOf(share: PulledBack, sums: Left, price_from: Row['price_from']): Ro
     accepted_at: share.moved_at,
     ...amounts,
   };
-  return { share_allocation_id, partner_id, quote_id, reversal_id, movement, currency, ...amounts, price_from, line };
+  return {
+    share_allocation_id,
+    partner_id,
+    quote_id,
+    reversal_id,
+    balance_transaction,
+    currency,
+    ...amounts,
+    price_from,
+    line,
+  };
 }

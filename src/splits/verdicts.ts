@@ -43,14 +43,14 @@ const DAY_MILLISECONDS = 24 * 3600 * 1000;
 export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const amount = (text: string) => Amount.of(text, position.currency);
   const zero = Amount.zero(position.currency);
-  const pulledBack = amount(position.pulled_back);
-  const came = amount(position.came);
+  const reversedTransfers = amount(position.transfers_reversed);
+  const received = amount(position.received);
   const expected = amount(position.accepted).minus(amount(position.reversed));
   const billed = amount(position.billed);
   const paid = amount(position.paid);
-  const open = expected.minus(came.minus(pulledBack).minus(paid)).minus(billed);
+  const open = expected.minus(received.minus(reversedTransfers).minus(paid)).minus(billed);
   // What was pulled back and the ledger does not have as reversed yet.
-  const beyondLedger = pulledBack.minus(amount(position.reversed));
+  const beyondLedger = reversedTransfers.minus(amount(position.reversed));
   const unreversed = beyondLedger.isPositive() ? beyondLedger : zero;
   const owed = open.minus(unreversed);
   const old = now - Date.parse(position.last_accepted_at) > LATE_AFTER_DAYS * DAY_MILLISECONDS;
@@ -61,11 +61,11 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
     const takenBack = position.disputed ? 'disputed' : 'reversed';
     // That it was billed, or came after that, does not say what happened.
     const difference = open.plus(billed).minus(paid);
-    if (difference.isZero()) return pulledBack.isPositive() ? takenBack : position.late ? 'late' : 'matched';
-    if (pulledBack.isPositive() && difference.equals(unreversed)) return takenBack;
+    if (difference.isZero()) return reversedTransfers.isPositive() ? takenBack : position.late ? 'late' : 'matched';
+    if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
     if (difference.isNegative()) return 'over';
     if (!old) return 'awaited';
-    return came.isZero() ? 'missing' : 'short';
+    return received.isZero() ? 'missing' : 'short';
   }
 }
 
@@ -73,7 +73,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
  * Of a payout of one of our accounts: `failed` brought nothing, and its money is of a later one; `untold`: the processor
  * does not say what it paid out; `not_arrived`: the bank tells of later days, and not of it.
  */
-export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'untold' | 'failed';
+export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
 /** A payout is in the bank within so many days; until then the processor has said what it paid out. */
 export const ARRIVES_WITHIN_DAYS = 7;
@@ -82,14 +82,16 @@ export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {
   if (state.failed) return 'failed';
-  const untold = state.movements === null && state.to_be_told;
-  if (untold && now - Date.parse(state.moved_at) > ARRIVES_WITHIN_DAYS * DAY_MILLISECONDS) return 'untold';
+  const contents_unknown = state.balance_transactions === null && state.contents_expected;
+  if (contents_unknown && now - Date.parse(state.moved_at) > ARRIVES_WITHIN_DAYS * DAY_MILLISECONDS)
+    return 'contents_unknown';
   if (state.arrived_on !== null) return 'arrived';
   // Without bank files nobody knows.
   return (state.bank_days_after ?? 0) > ARRIVES_WITHIN_DAYS ? 'not_arrived' : 'on_its_way';
 }
 
-export const payoutNeedsWork = (status: PayoutStatus): boolean => status === 'not_arrived' || status === 'untold';
+export const payoutNeedsWork = (status: PayoutStatus): boolean =>
+  status === 'not_arrived' || status === 'contents_unknown';
 
 export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
 export type Age = (typeof AGES)[number];

@@ -1,6 +1,6 @@
 /** Connected accounts by the real program, as people and cron see them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { importMovements } from '../../src/splits/import.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { accountFee, ndjson, payout, share } from '../splits/balance-transactions.ts';
 import { sellThroughProcessor } from '../splits/processor-world.ts';
 import { command, job, type Ran } from '../support/program.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
     ...[share(1234, '2026-07-11T12:00:00Z'), accountFee(30, '2026-07-11T12:00:00Z')],
     payout(700, '2026-07-12T12:00:00Z'),
   ]);
-  await world.database.transaction((tx) => importMovements(tx, world, { name: 'more', text }, 'acct_split'));
+  await world.database.transaction((tx) => importBalanceTransactions(tx, world, { name: 'more', text }, 'acct_split'));
   await world.close();
 });
 afterAll(() => world.end());

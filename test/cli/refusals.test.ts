@@ -14,7 +14,7 @@ import {
   Refusal,
   type RefusalCode,
 } from '../../src/errors/refusals.ts';
-import { importMovements } from '../../src/splits/import.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { command, type Ran } from '../support/program.ts';
@@ -102,7 +102,7 @@ const inSplitting = async (...args: string[]): Promise<Ran> => {
 };
 
 const SETTLED = 'quote_id,transfer,payment,amount\nq-split,tr_1,py_1,7.00\n';
-const matching = (movement: string) => ['processor', 'match', movement, '--quote', 'q-split', '--reason', 'as told'];
+const matching = (id: string) => ['processor', 'match', id, '--quote', 'q-split', '--reason', 'as told'];
 
 async function splittingWorld(): Promise<World> {
   const own = await openWorld();
@@ -128,7 +128,7 @@ async function splittingWorld(): Promise<World> {
       }),
     ]);
     const text = ndjson(account === 'acct_twin' ? [moved(700)] : [moved(700), { ...moved(700), id: 'txn_alone' }]);
-    await own.database.transaction((tx) => importMovements(tx, own, { name: 'moved', text }, account));
+    await own.database.transaction((tx) => importBalanceTransactions(tx, own, { name: 'moved', text }, account));
   }
   return own;
 }
@@ -498,12 +498,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: () => inSplitting('processor', 'import', written('settled.csv', SETTLED), '--partner', 'p-1'),
   },
   account_unknown: {
-    when: "movements are of an account that is no partner's",
+    when: 'balance transactions belong to an account of no partner',
     exit: 2,
-    says: /connected account is acct_nobody/,
+    says: /has the connected account acct_nobody/,
     run: () => inSplitting('processor', 'import', written('moved.ndjson', ''), '--account', 'acct_nobody'),
   },
-  movements_invalid: {
+  balance_transactions_invalid: {
     when: 'a line is no balance transaction',
     exit: 2,
     says: /line 2: is no balance transaction: type/,
@@ -525,7 +525,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   processor_unreachable: {
     when: 'nothing listens in the place of the processor',
     exit: 1,
-    says: /acct_split cannot be read at the processor/,
+    says: /cannot be asked about account acct_split/,
     run: async () => {
       splitting ??= await splittingWorld();
       return inWorld(['processor', 'poll', '--account', 'acct_split'], {
@@ -541,27 +541,27 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: () => inSplitting('processor', 'poll', '--account', 'acct_split'),
   },
   balance_transaction_unknown: {
-    when: 'a movement is matched that was never taken in',
+    when: 'a balance transaction is matched that was never imported',
     exit: 2,
-    says: /No movement txn_none/,
+    says: /No balance transaction txn_none was imported/,
     run: () => inSplitting(...matching('txn_none')),
   },
   account_needed: {
-    when: 'two accounts have a movement of that id',
+    when: 'two accounts have a balance transaction with that id',
     exit: 2,
     says: /acct_split, acct_twin\. Say which one with --account/,
     run: () => inSplitting(...matching('txn_moved')),
   },
   balance_transaction_explained: {
-    when: 'a movement is matched that a quote explains already',
+    when: 'a balance transaction is matched that is fully matched already',
     exit: 3,
-    says: /txn_alone is matched already/,
+    says: /txn_alone is fully matched already/,
     run: () => inSplitting(...matching('txn_alone')),
   },
   balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',
     exit: 3,
-    says: /txn_alone becomes no reversal: it pulls nothing back/,
+    says: /txn_alone cannot be recorded as a reversal: it pulls nothing back/,
     run: () => inSplitting('processor', 'reverse', 'txn_alone', '--spot-price', '1.00'),
   },
   split_impossible: {

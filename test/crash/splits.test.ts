@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
-import { ndjson, payout, pulledBack, share } from '../splits/balance-transactions.ts';
+import { ndjson, payout, reversedTransfers, share } from '../splits/balance-transactions.ts';
 import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { tally } from '../support/tally.ts';
@@ -12,7 +12,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 const AT = '2026-07-10T12:00:00Z';
 const pulled = share(700, AT, { quote_id: 'q-pulled' });
-const MOVED = ndjson([pulled, pulledBack(pulled, 700, AT)]);
+const MOVED = ndjson([pulled, reversedTransfers(pulled, 700, AT)]);
 const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
 const READ = share(700, AT, { quote_id: 'q-read' });
 const OUT = payout(700, '2026-07-12T12:00:00Z');

@@ -2,7 +2,7 @@
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
-import { importMovements } from '../../src/splits/import.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -186,7 +186,7 @@ test('connected accounts: how far each is read, what was not routed as expected,
   await world.rows([quote({ quote_id: 'came' }), quote({ quote_id: 'missing' })]);
   const moved = [share(700, '2026-07-15T12:00:05Z', { quote_id: 'came' }), share(650, '2026-07-16T12:00:00Z')];
   await world.database.transaction((tx) =>
-    importMovements(tx, world, { name: 'moved', text: ndjson(moved) }, 'acct_1'),
+    importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(moved) }, 'acct_1'),
   );
   await world.close();
   const found = await status();

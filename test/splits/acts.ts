@@ -1,12 +1,12 @@
 /** What may happen on a connected account in a random history: shares come, are pulled back, matched, billed. */
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements } from '../../src/splits/import.ts';
-import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
-import { type ReversalReport, recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
+import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';
+import { type ReversalReport, recordReversals, reverseManually } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import type { Act, History } from '../property/acts.ts';
-import { ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
+import { ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 import { payOut } from './processor-world.ts';
 
 const ACCOUNT = 'acct_1';
@@ -18,12 +18,12 @@ const pick = <Value>({ random }: History, values: readonly Value[]): Value | und
 /** What came so far, of each history: pull-backs take from it. */
 const told = new WeakMap<History, Told[]>();
 
-async function take(history: History, movements: readonly Told[]): Promise<void> {
+async function take(history: History, balance_transactions: readonly Told[]): Promise<void> {
   const { world } = history;
   await world.database.transaction((tx) =>
-    importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, ACCOUNT),
+    importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(balance_transactions) }, ACCOUNT),
   );
-  told.set(history, [...(told.get(history) ?? []), ...movements]);
+  told.set(history, [...(told.get(history) ?? []), ...balance_transactions]);
 }
 
 interface Open {
@@ -56,15 +56,15 @@ export const SPLIT_ACTS: readonly Act[] = [
     weight: 6,
     async run(history) {
       const quotes = (await openQuotes(history)).filter(({ units }) => units > 0);
-      const movements = quotes
+      const balance_transactions = quotes
         .filter((_, index) => index === 0 || history.random() < 0.4)
         .map(({ quote_id, currency, units }) => {
           const part = Math.max(1, Math.round(units * (pick(history, [1, 1, 1, 0.5, 1.2]) ?? 1)));
           const metadata = history.random() < 0.8 ? { quote_id } : {};
           return share(part, history.now.toISOString(), metadata, currency.toLowerCase());
         });
-      if (movements.length === 0) return false;
-      await take(history, movements);
+      if (balance_transactions.length === 0) return false;
+      await take(history, balance_transactions);
       return true;
     },
   },
@@ -82,20 +82,20 @@ export const SPLIT_ACTS: readonly Act[] = [
         .reduce((sum, { amount }) => sum + amount, came.amount);
       if (before <= 0) return false;
       const part = pick(history, [before, before, Math.ceil(before / 2)]) ?? before;
-      await take(history, [pulledBack(came, part, history.now.toISOString())]);
+      await take(history, [reversedTransfers(came, part, history.now.toISOString())]);
       return true;
     },
   },
   {
-    name: 'a movement is matched by a person',
+    name: 'a balance transaction is matched by a person',
     weight: 2,
     refusals: ['argument_invalid', 'balance_transaction_explained'],
     async run(history) {
-      const movement = pick(history, told.get(history) ?? []);
+      const balance_transaction = pick(history, told.get(history) ?? []);
       const quote = pick(history, await openQuotes(history));
-      if (movement === undefined || quote === undefined) return false;
-      const request = { movement: movement.id, quoteId: quote.quote_id, reason };
-      await history.world.database.transaction((tx) => matchMovement(tx, history.world, request));
+      if (balance_transaction === undefined || quote === undefined) return false;
+      const request = { balance_transaction: balance_transaction.id, quoteId: quote.quote_id, reason };
+      await history.world.database.transaction((tx) => matchBalanceTransaction(tx, history.world, request));
       return true;
     },
   },
@@ -105,14 +105,14 @@ export const SPLIT_ACTS: readonly Act[] = [
     refusals: ['argument_invalid'],
     async run(history) {
       const { world } = history;
-      const shares = await world.sql<{ movement: string; quote_id: string }>(
-        `SELECT m.id AS movement, r.quote_id FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+      const shares = await world.sql<{ balance_transaction: string; quote_id: string }>(
+        `SELECT m.id AS balance_transaction, r.quote_id FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
          ORDER BY r.share_allocation_id`,
       );
       const found = pick(history, shares);
       if (found === undefined) return false;
-      const request = { movement: found.movement, quoteId: found.quote_id, reason };
-      await world.database.transaction((tx) => unmatchMovement(tx, world, request));
+      const request = { balance_transaction: found.balance_transaction, quoteId: found.quote_id, reason };
+      await world.database.transaction((tx) => unmatchBalanceTransaction(tx, world, request));
       return true;
     },
   },
@@ -135,15 +135,15 @@ export const SPLIT_ACTS: readonly Act[] = [
     refusals: ['balance_transaction_not_reversible', 'argument_invalid'],
     async run(history) {
       const { world } = history;
-      const back = await world.sql<{ movement: string; amount: string }>(
-        `SELECT m.id AS movement, (-m.net)::text AS amount FROM balance_transactions m
+      const back = await world.sql<{ balance_transaction: string; amount: string }>(
+        `SELECT m.id AS balance_transaction, (-m.net)::text AS amount FROM balance_transactions m
          WHERE m.kind = 'reversal' AND EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id)
          ORDER BY m.balance_transaction_id`,
       );
       const found = pick(history, back);
       if (found === undefined) return false;
-      const request = { movement: found.movement, spotPrice: found.amount };
-      return learned(history, await world.database.transaction((tx) => reverseByPerson(tx, world, request)));
+      const request = { balance_transaction: found.balance_transaction, spotPrice: found.amount };
+      return learned(history, await world.database.transaction((tx) => reverseManually(tx, world, request)));
     },
   },
   {

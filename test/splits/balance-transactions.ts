@@ -65,7 +65,7 @@ export const misrouted = (amount: number, fee: number, at: string, metadata: Met
   );
 
 /** A part of a share pulled back. The refund on our account knows the payment and nothing else. */
-export const pulledBack = (of: Told, amount: number, at: string): Told =>
+export const reversedTransfers = (of: Told, amount: number, at: string): Told =>
   told(
     'payment_refund',
     -amount,
@@ -89,5 +89,5 @@ export const payoutFailed = (of: Told, at: string): Told => told('payout_failure
 export const accountFee = (amount: number, at: string): Told =>
   told('stripe_fee', -amount, at, { id: fresh('fee'), object: 'fee' });
 
-export const ndjson = (movements: readonly object[]): string =>
-  movements.map((each) => `${JSON.stringify(each)}\n`).join('');
+export const ndjson = (balance_transactions: readonly object[]): string =>
+  balance_transactions.map((each) => `${JSON.stringify(each)}\n`).join('');

@@ -6,11 +6,11 @@ import { verify } from '../../src/audit/verify.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements } from '../../src/splits/import.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { misrouted, ndjson, pulledBack, share } from './balance-transactions.ts';
+import { misrouted, ndjson, reversedTransfers, share } from './balance-transactions.ts';
 
 let world: World;
 const july = '2026-07' as Month;
@@ -51,10 +51,10 @@ beforeAll(async () => {
     share(650, at, { quote_id: 'short' }),
     misrouted(1000, 700, at, { quote_id: 'misrouted' }),
     pulled,
-    pulledBack(pulled, 700, at),
+    reversedTransfers(pulled, 700, at),
     share(700, '2026-07-02T12:00:05Z', { quote_id: 'raised' }),
   ]);
-  await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text }, 'acct_1'));
+  await world.database.transaction((tx) => importBalanceTransactions(tx, world, { name: 'moved', text }, 'acct_1'));
 });
 afterAll(() => world.end());
 

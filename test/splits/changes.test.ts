@@ -1,12 +1,12 @@
-/** A connected account changes, or who tells of its movements: nothing counts twice, and nothing is lost. */
+/** A connected account changes, or who tells of its balance transactions: nothing counts twice, and nothing is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
 import { readConnectedAccounts } from '../../src/splits/accounts.sql.ts';
-import { type Intake, importMovements, importSettlement } from '../../src/splits/import.ts';
+import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
+import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 const AT = '2026-07-15T12:00:01Z';
 const HEADER = 'quote_id,transfer,payment,amount,moved_at';
@@ -18,9 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const take = (account: string, ...movements: Told[]): Promise<Intake> =>
-  world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, account));
-const settle = (partnerId: string, ...lines: string[]): Promise<Intake> => {
+const take = (account: string, ...balance_transactions: Told[]): Promise<ImportReport> =>
+  world.database.transaction((tx) =>
+    importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(balance_transactions) }, account),
+  );
+const settle = (partnerId: string, ...lines: string[]): Promise<ImportReport> => {
   const text = [HEADER, ...lines.map((line) => `${line},${AT}`)].join('\n');
   return world.database.transaction((tx) => importSettlement(tx, world, { name: 'settlement.csv', text }, partnerId));
 };
@@ -41,7 +43,7 @@ const unknownOf = async (account: string) => {
 const differences = async () =>
   (await world.database.reading((tx) => verify(tx, undefined))).checks.filter((check) => check.differences.length > 0);
 
-describe('who tells of movements changes', () => {
+describe('who tells of balance transactions changes', () => {
   /** A partner whose account is told of by `teller`, and a quote with a share of 7.00. */
   async function begin(id: string, teller: 'processor' | 'settlement_file') {
     await tellBy(id, teller);
@@ -121,7 +123,7 @@ describe('who tells of movements changes', () => {
   test('what a file told as pulled back is not pulled back again by the processor', async () => {
     const { quoteId, account } = await begin('again', 'settlement_file');
     const moved = share(700, AT, { quote_id: quoteId });
-    const back = pulledBack(moved, 350, AT);
+    const back = reversedTransfers(moved, 350, AT);
     const { transfer, payment } = idsOf(moved);
     await settle('again', `${quoteId},${transfer},${payment},7.00`, `${quoteId},,${back.source.id},-3.50`);
     const before = await found(quoteId);
@@ -271,7 +273,7 @@ describe('another connected account', () => {
     expect(await accountOf('tr_j2')).toEqual([{ account: 'acct_j2' }]);
   });
 
-  test('an account that was given wrongly with a file does not count its movements twice', async () => {
+  test('an account that was given wrongly with a file does not count its balance transactions twice', async () => {
     await world.partners([connected('k', 'acct_k1')]);
     await world.rows([quote({ partner_id: 'k', quote_id: 'q-k' })]);
     await world.partners([connected('k', 'acct_k2', '2026-08')]);

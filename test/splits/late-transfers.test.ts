@@ -12,12 +12,12 @@ import { readPayments } from '../../src/payments/queries.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readBalances } from '../../src/reports/journal.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements, importSettlement } from '../../src/splits/import.ts';
-import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
+import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
+import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
+import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 const july = '2026-07' as Month;
 const LATE = '2026-08-12T12:00:00Z';
@@ -27,8 +27,10 @@ let world: World;
 let raised: Record<string, unknown>;
 let invoice: string;
 
-const take = (...movements: readonly Told[]) =>
-  world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text: ndjson(movements) }, 'acct_1'));
+const take = (...balance_transactions: readonly Told[]) =>
+  world.database.transaction((tx) =>
+    importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(balance_transactions) }, 'acct_1'),
+  );
 /** Of a quote: what happened, what is billed, what of that a share has paid, what is open. */
 const standing = async (quoteId: string): Promise<string> => {
   const { exceptions } = await world.database.reading((tx) =>
@@ -45,7 +47,8 @@ const payments = async () =>
       back: reversals.filter((each) => each.reinstated_on === null).map((each) => `${each.kind} ${each.amount}`),
     }),
   );
-const paymentOf = async (movement: Told) => (await payments()).find(({ reference }) => reference === movement.id);
+const paymentOf = async (balance_transaction: Told) =>
+  (await payments()).find(({ reference }) => reference === balance_transaction.id);
 const balance = async (control: string): Promise<string> =>
   (await world.database.reading((tx) => readBalances(tx, '2027-01-01')))
     .filter((each) => each.control === control)
@@ -122,7 +125,7 @@ test('what comes of a quote of which a part was billed pays for that part', asyn
 
 test('pulled back, the payment is taken back and the invoice is open again', async () => {
   const came = share(700, LATE, { quote_id: 'pulled' });
-  await take(came, pulledBack(came, 300, '2026-08-12T13:00:00Z'));
+  await take(came, reversedTransfers(came, 300, '2026-08-12T13:00:00Z'));
   expect(await paymentOf(came)).toMatchObject({
     ...{ amount: '7.00', status: 'applied', paid: [`${invoice} 4.00`], back: ['refunded 3.00'] },
   });
@@ -132,10 +135,10 @@ test('pulled back, the payment is taken back and the invoice is open again', asy
 test('what a person matched pays, taken back it does not, and matched again it pays again', async () => {
   const nameless = share(700, LATE);
   await take(nameless);
-  const request = { movement: nameless.id, quoteId: 'nameless', reason: 'the partner says so' };
+  const request = { balance_transaction: nameless.id, quoteId: 'nameless', reason: 'the partner says so' };
   const [match, unmatch] = [
-    () => world.database.transaction((tx) => matchMovement(tx, world, request)),
-    () => world.database.transaction((tx) => unmatchMovement(tx, world, request)),
+    () => world.database.transaction((tx) => matchBalanceTransaction(tx, world, request)),
+    () => world.database.transaction((tx) => unmatchBalanceTransaction(tx, world, request)),
   ];
   await match();
   expect(await standing('nameless')).toBe('late 7.00 7.00 0.00');
@@ -149,15 +152,23 @@ test('what a person matched pays, taken back it does not, and matched again it p
 
 test('a pull-back that was matched by mistake gives the payment back', async () => {
   const came = share(700, LATE, { quote_id: 'lone' });
-  const back = pulledBack(came, 700, '2026-08-12T13:00:00Z');
+  const back = reversedTransfers(came, 700, '2026-08-12T13:00:00Z');
   await take(came, back);
   expect(await paymentOf(came)).toMatchObject({ status: 'reversed', back: ['refunded 7.00'] });
   await world.database.transaction((tx) =>
-    unmatchMovement(tx, world, { movement: back.id, quoteId: 'lone', reason: 'it was of another quote' }),
+    unmatchBalanceTransaction(tx, world, {
+      balance_transaction: back.id,
+      quoteId: 'lone',
+      reason: 'it was of another quote',
+    }),
   );
   expect(await paymentOf(came)).toMatchObject({ status: 'applied', paid: [`${invoice} 7.00`], back: [] });
   await world.database.transaction((tx) =>
-    matchMovement(tx, world, { movement: back.id, quoteId: 'lone', reason: 'it was of this one after all' }),
+    matchBalanceTransaction(tx, world, {
+      balance_transaction: back.id,
+      quoteId: 'lone',
+      reason: 'it was of this one after all',
+    }),
   );
   expect(await paymentOf(came)).toMatchObject({ status: 'reversed', back: ['refunded 7.00'] });
 });
@@ -200,8 +211,8 @@ test('of an invoice that is void, what a share has paid stays the cash of the pa
 
 test('what was pulled back and paid an invoice becomes a reversal in the ledger as any other', async () => {
   world.at('2026-09-01T10:00:00Z');
-  const { recorded, for_person } = await world.database.transaction((tx) => recordReversals(tx, world, july));
+  const { recorded, manual_review } = await world.database.transaction((tx) => recordReversals(tx, world, july));
   expect(recorded.map(({ quote_id, invoiceAmount }) => [quote_id, invoiceAmount])).toEqual([['lone', '-7.00']]);
-  expect(for_person.map(({ quote_id }) => quote_id)).toEqual(['pulled']);
+  expect(manual_review.map(({ quote_id }) => quote_id)).toEqual(['pulled']);
   expect(await standing('lone')).toBe('reversed 0.00 0.00 0.00');
 });

@@ -5,7 +5,7 @@ import { readExceptions } from '../../src/payments/exceptions.ts';
 import { readPayouts } from '../../src/payments/lines.ts';
 import { settlePayout } from '../../src/payments/settle.ts';
 import { readStatus } from '../../src/reports/status.ts';
-import { importMovements } from '../../src/splits/import.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { accessTo, readAccount } from '../../src/splits/poll.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { startOver } from '../close/start-over.ts';
@@ -57,8 +57,8 @@ beforeEach(async () => {
 });
 
 /** So much moved on an account, and was paid out there by one of them, if any. */
-function moves(account: string, movements: readonly Told[], by?: Told): void {
-  for (const each of movements) {
+function moves(account: string, balance_transactions: readonly Told[], by?: Told): void {
+  for (const each of balance_transactions) {
     stripe.state.balanceTransactions.set(each.id, { ...each });
     stripe.state.connect.owners.set(each.id, account);
     if (by !== undefined) stripe.state.paidOut.set(each.id, by.source.id);
@@ -114,7 +114,7 @@ describe('what an account paid out', () => {
         account: 'acct_1',
         payout: out.source.id,
         amount: '13.70',
-        movements: 3,
+        balance_transactions: 3,
         arrived_on: null,
         status: 'on_its_way',
       },
@@ -164,20 +164,20 @@ describe('what an account paid out', () => {
        SELECT 'acct_1', NULL, '2026-07-29T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
     );
     expect(await read()).toMatchObject({ recorded: 2, matched: 1 });
-    expect((await reconciled()).payouts).toMatchObject([{ movements: 1 }]);
+    expect((await reconciled()).payouts).toMatchObject([{ balance_transactions: 1 }]);
   });
 
   test('is asked for again while the list does not add up to it, and named when it never does', async () => {
     const out = payout(1400, PAID_OUT);
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-1' }), out], out);
     await read();
-    expect((await reconciled()).payouts).toMatchObject([{ movements: null, status: 'on_its_way' }]);
+    expect((await reconciled()).payouts).toMatchObject([{ balance_transactions: null, status: 'on_its_way' }]);
     world.at('2026-07-28T10:00:00Z');
     await read();
-    expect(await reconciled()).toMatchObject({ payouts: [{ movements: null, status: 'untold' }] });
+    expect(await reconciled()).toMatchObject({ payouts: [{ balance_transactions: null, status: 'contents_unknown' }] });
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-2' })], out);
     await read();
-    expect((await reconciled()).payouts).toMatchObject([{ movements: 2, status: 'on_its_way' }]);
+    expect((await reconciled()).payouts).toMatchObject([{ balance_transactions: 2, status: 'on_its_way' }]);
   });
 });
 
@@ -208,7 +208,7 @@ describe('what is missing', () => {
     await read();
     expect(await bank('2026-07-25', '13.70')).toMatchObject({ needs_review: false });
     const found = await reconciled();
-    expect(found.payouts.map(({ status, movements }) => [status, movements])).toEqual([
+    expect(found.payouts.map(({ status, balance_transactions }) => [status, balance_transactions])).toEqual([
       ['failed', 3],
       ['arrived', 1],
     ]);
@@ -227,7 +227,7 @@ describe('what is missing', () => {
     expect((await reconciled()).not_paid_out).toEqual([
       {
         ...{ account: 'acct_1', currency: 'USD', count: 1, net: '7.00', since: expect.stringContaining('2026-07-16') },
-        movements: [passedOver.id],
+        balance_transactions: [passedOver.id],
       },
     ]);
   });
@@ -269,8 +269,8 @@ test('a manual payout, of which the processor never says what it paid out, is fo
   const out = payout(700, PAID_OUT, { automatic: false });
   const text = ndjson([share(700, SOLD, { quote_id: 'q-1' }), out]);
   world.at('2026-07-22T10:00:00Z');
-  await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved', text }, 'acct_1'));
+  await world.database.transaction((tx) => importBalanceTransactions(tx, world, { name: 'moved', text }, 'acct_1'));
   expect(await bank('2026-07-22', '7.00')).toMatchObject({ needs_review: false });
-  expect((await reconciled()).payouts).toMatchObject([{ movements: null, status: 'arrived' }]);
+  expect((await reconciled()).payouts).toMatchObject([{ balance_transactions: null, status: 'arrived' }]);
   await books.verified();
 });

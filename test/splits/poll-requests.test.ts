@@ -1,14 +1,14 @@
-/** Hints that something moved: an account is read soon, once for many of them, and never two at a time. */
+/** PollRequests that something moved: an account is read soon, once for many of them, and never two at a time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { whenHinted } from '../../src/splits/poll-requests.ts';
+import { pollOnRequest } from '../../src/splits/poll-requests.ts';
 
 /** Reads that end when they are let. */
 function reader() {
   const begun: string[] = [];
   const ends: ((error?: Error) => void)[] = [];
   const failures: string[] = [];
-  const hints = whenHinted(
+  const hints = pollOnRequest(
     (account) => {
       begun.push(account);
       return new Promise((resolve, reject) => ends.push((error) => (error ? reject(error) : resolve())));

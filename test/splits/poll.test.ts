@@ -26,8 +26,8 @@ afterAll(async () => {
   await stripe.close();
 });
 
-const moves = (...movements: Told[]) => {
-  for (const each of movements) stripe.state.balanceTransactions.set(each.id, { ...each });
+const moves = (...balance_transactions: Told[]) => {
+  for (const each of balance_transactions) stripe.state.balanceTransactions.set(each.id, { ...each });
 };
 const read = (): Promise<AccountReading> => readAccount(world.database, world, accessTo(world.environment, 'acct_1'));
 const asked = () => stripe.requests.at(-1)?.params as { created?: { gte: string } };

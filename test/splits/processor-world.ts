@@ -2,22 +2,30 @@
 import type { Month } from '../../src/month.ts';
 import { settleWhatWasTold } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { beginTaking, importMovements, importSettlement } from '../../src/splits/import.ts';
-import { readMovements } from '../../src/splits/match.sql.ts';
+import { beginRecording, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
+import { readBalanceTransactions } from '../../src/splits/match.sql.ts';
 import { insertPayoutContents } from '../../src/splits/payouts.sql.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import { partner, quote, type World } from '../support/world.ts';
-import { ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
+import { ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
-/** An account pays out these movements, as the readings of it tell. */
+/** An account pays out these balance transactions, as the readings of it tell. */
 export async function payOut(world: World, account: string, out: Told, ids: readonly string[]): Promise<void> {
   await world.database.transaction(async (tx) => {
     const text = ndjson([out]);
-    await importMovements(tx, world, { name: 'paid-out.ndjson', text }, account);
-    const taking = await beginTaking(tx, world, { action: 'processor.paid_out', subject: out.source.id, details: {} });
-    const [known] = await readMovements(tx, { id: out.id, account });
-    await insertPayoutContents(tx, { account, payoutMovementId: known?.balance_transaction_id as number, ids }, taking);
+    await importBalanceTransactions(tx, world, { name: 'paid-out.ndjson', text }, account);
+    const recording = await beginRecording(tx, world, {
+      action: 'processor.paid_out',
+      subject: out.source.id,
+      details: {},
+    });
+    const [known] = await readBalanceTransactions(tx, { id: out.id, account });
+    await insertPayoutContents(
+      tx,
+      { account, payoutTransactionId: known?.balance_transaction_id as number, ids },
+      recording,
+    );
     await settleWhatWasTold(tx, world);
   });
 }
@@ -31,8 +39,10 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   await world.rows(ids.map((quote_id) => quote({ partner_id: 'p-split', quote_id, accepted_at: at })));
   const told = share(700, at);
   const pulled = share(700, at, { quote_id: 'split-pulled' });
-  const text = ndjson([share(700, at, { quote_id: 'split-routed' }), told, pulled, pulledBack(pulled, 700, at)]);
-  await world.database.transaction((tx) => importMovements(tx, world, { name: 'moved.ndjson', text }, 'acct_split'));
+  const text = ndjson([share(700, at, { quote_id: 'split-routed' }), told, pulled, reversedTransfers(pulled, 700, at)]);
+  await world.database.transaction((tx) =>
+    importBalanceTransactions(tx, world, { name: 'moved.ndjson', text }, 'acct_split'),
+  );
   const settlement = `quote_id,transfer,payment,amount\nsplit-told,,${told.source.id},7.00\n`;
   await world.database.transaction((tx) =>
     importSettlement(tx, world, { name: 'settlement.csv', text: settlement }, 'p-split'),
@@ -54,7 +64,7 @@ export async function billThroughProcessor(world: World, month: string): Promise
   const numbers = await world.database.transaction((tx) => billMissingShares(tx, world, month as Month));
   const late = share(350, world.environment.now().toISO(), { quote_id: 'split-missing' });
   await world.database.transaction((tx) =>
-    importMovements(tx, world, { name: 'late.ndjson', text: ndjson([late]) }, 'acct_split'),
+    importBalanceTransactions(tx, world, { name: 'late.ndjson', text: ndjson([late]) }, 'acct_split'),
   );
   return numbers;
 }

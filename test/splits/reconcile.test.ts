@@ -1,13 +1,13 @@
 /** What came against what was expected: one quote for each thing that can happen to a share, and each found as it is. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
-import { type Intake, importMovements, importSettlement } from '../../src/splits/import.ts';
-import { matchMovement, unmatchMovement } from '../../src/splits/match.ts';
+import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
+import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';
 import { type Reconciliation, reconcileMonth } from '../../src/splits/reconcile-month.ts';
-import { recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
+import { recordReversals, reverseManually } from '../../src/splits/reverse.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
-import { disputed, misrouted, ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
+import { disputed, misrouted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 let world: World;
 
@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const take = (movements: readonly Told[], account = 'acct_1'): Promise<Intake> =>
+const take = (balance_transactions: readonly Told[], account = 'acct_1'): Promise<ImportReport> =>
   world.database.transaction((tx) =>
-    importMovements(tx, world, { name: 'movements', text: ndjson(movements) }, account),
+    importBalanceTransactions(tx, world, { name: 'balance_transactions', text: ndjson(balance_transactions) }, account),
   );
-const settle = (text: string, partnerId: string): Promise<Intake> =>
+const settle = (text: string, partnerId: string): Promise<ImportReport> =>
   world.database.transaction((tx) => importSettlement(tx, world, { name: 'settlement.csv', text }, partnerId));
 const reconcile = (month = '2026-07'): Promise<Reconciliation> =>
   world.database.reading((tx) =>
@@ -67,9 +67,9 @@ describe('a share', () => {
 
   test('that was told of twice came once', async () => {
     const q = await sold();
-    const movement = share(700, AT, named(q));
-    await take([movement]);
-    expect(await take([movement])).toEqual({ read: 1, recorded: 0, duplicates: 1, matched: 0 });
+    const balance_transaction = share(700, AT, named(q));
+    await take([balance_transaction]);
+    expect(await take([balance_transaction])).toEqual({ read: 1, recorded: 0, duplicates: 1, matched: 0 });
     expect(await exceptionOf(q)).toBeUndefined();
   });
 
@@ -125,10 +125,10 @@ describe('a share', () => {
 });
 
 describe('a share pulled back', () => {
-  test('whole becomes a reversal of the whole quote, with the movement as its evidence', async () => {
+  test('whole becomes a reversal of the whole quote, with the balance transaction as its evidence', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
-    await take([came, pulledBack(came, 700, '2026-07-20T12:00:00Z')]);
+    await take([came, reversedTransfers(came, 700, '2026-07-20T12:00:00Z')]);
     expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '7.00' });
     const { recorded } = await world.database.transaction((tx) => recordReversals(tx, world, '2026-07' as Month));
     expect(recorded).toMatchObject([
@@ -140,14 +140,14 @@ describe('a share pulled back', () => {
   test('in part needs the price, which a person says', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
-    const back = pulledBack(came, 233, '2026-07-20T12:00:00Z');
+    const back = reversedTransfers(came, 233, '2026-07-20T12:00:00Z');
     await take([came, back]);
-    const { recorded, for_person } = await world.database.transaction((tx) =>
+    const { recorded, manual_review } = await world.database.transaction((tx) =>
       recordReversals(tx, world, '2026-07' as Month),
     );
-    expect([recorded, for_person]).toMatchObject([[], [{ movement: back.id, amount: '2.33' }]]);
+    expect([recorded, manual_review]).toMatchObject([[], [{ balance_transaction: back.id, amount: '2.33' }]]);
     const reverse = (spotPrice: string) =>
-      world.database.transaction((tx) => reverseByPerson(tx, world, { movement: back.id, spotPrice }));
+      world.database.transaction((tx) => reverseManually(tx, world, { balance_transaction: back.id, spotPrice }));
     expect(await refusalOf(reverse('2.32'))).toMatchObject({ code: 'argument_invalid' });
     expect(await refusalOf(reverse('5.34'))).toMatchObject({ code: 'argument_invalid' });
     expect((await reverse('3.33')).recorded).toMatchObject([{ partnerCut: '-1.00', invoiceAmount: '-2.33' }]);
@@ -158,7 +158,7 @@ describe('a share pulled back', () => {
   test('in part, with its price in the settlement file, needs nobody', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
-    const back = pulledBack(came, 350, '2026-07-20T12:00:00Z');
+    const back = reversedTransfers(came, 350, '2026-07-20T12:00:00Z');
     await take([came, back]);
     await settle(
       `quote_id,transfer,payment,amount,refunded,reversal_id\n${q.quote_id},,${back.source.id},-3.50,5.00,rv-${q.quote_id}\n`,
@@ -171,19 +171,19 @@ describe('a share pulled back', () => {
   test("is not reversed a second time where the partner's own row did it", async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
-    await take([came, pulledBack(came, 700, '2026-07-20T12:00:00Z')]);
+    await take([came, reversedTransfers(came, 700, '2026-07-20T12:00:00Z')]);
     await world.rows([reversal(q)]);
-    const { recorded, for_person } = await world.database.transaction((tx) =>
+    const { recorded, manual_review } = await world.database.transaction((tx) =>
       recordReversals(tx, world, '2026-07' as Month),
     );
-    expect([recorded, for_person]).toEqual([[], []]);
+    expect([recorded, manual_review]).toEqual([[], []]);
     expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '0.00' });
   });
 
   test("by a dispute is disputed, which the partner's settlement file tells", async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
-    const back = pulledBack(came, 700, '2026-07-20T12:00:00Z');
+    const back = reversedTransfers(came, 700, '2026-07-20T12:00:00Z');
     await take([came, back]);
     await settle(`quote_id,transfer,payment,amount,kind\n${q.quote_id},,${back.source.id},-7.00,dispute\n`, 'p-1');
     expect(await exceptionOf(q)).toEqual({ status: 'disputed', open: '7.00' });
@@ -204,34 +204,38 @@ describe('a share pulled back', () => {
   });
 });
 
-describe('a movement without a quote', () => {
+describe('a balance transaction without a quote', () => {
   test('is unknown, with candidates for a person, and never matched by its amount', async () => {
     const q = await sold({ spotPrice: '91.23', partnerCut: '1.23', invoiceAmount: '90.00' });
-    const movement = share(9000, AT);
-    expect(await take([movement])).toMatchObject({ matched: 0 });
-    const unknown = (await reconcile()).exceptions.find((each) => each.movements.includes(movement.id));
+    const balance_transaction = share(9000, AT);
+    expect(await take([balance_transaction])).toMatchObject({ matched: 0 });
+    const unknown = (await reconcile()).exceptions.find((each) =>
+      each.balance_transactions.includes(balance_transaction.id),
+    );
     expect(unknown).toMatchObject({ status: 'unknown', routed: '90.00', account: 'acct_1', partner_id: 'p-1' });
     expect(unknown?.candidates).toEqual([{ partner_id: 'p-1', quote_id: q.quote_id }]);
 
-    const say = { movement: movement.id, quoteId: q.quote_id, reason: 'the partner wrote so' };
-    expect(await world.database.transaction((tx) => matchMovement(tx, world, say))).toMatchObject({
+    const say = { balance_transaction: balance_transaction.id, quoteId: q.quote_id, reason: 'the partner wrote so' };
+    expect(await world.database.transaction((tx) => matchBalanceTransaction(tx, world, say))).toMatchObject({
       unexplained: '0.00',
     });
     expect(await exceptionOf(q)).toBeUndefined();
-    expect(await refusalOf(world.database.transaction((tx) => matchMovement(tx, world, say)))).toMatchObject({
+    expect(await refusalOf(world.database.transaction((tx) => matchBalanceTransaction(tx, world, say)))).toMatchObject({
       code: 'balance_transaction_explained',
     });
-    await world.database.transaction((tx) => unmatchMovement(tx, world, { ...say, reason: 'it was another' }));
+    await world.database.transaction((tx) =>
+      unmatchBalanceTransaction(tx, world, { ...say, reason: 'it was another' }),
+    );
     expect(await exceptionOf(q)).toEqual({ status: 'missing', open: '90.00' });
-    await world.database.transaction((tx) => matchMovement(tx, world, say));
+    await world.database.transaction((tx) => matchBalanceTransaction(tx, world, say));
   });
 
   test('is found by the settlement file, one transfer over several quotes, if its lines add up', async () => {
     const [one, other] = [await sold(), await sold()];
-    const movement = share(1400, AT);
-    await take([movement]);
+    const balance_transaction = share(1400, AT);
+    await take([balance_transaction]);
     const header = 'quote_id,transfer,payment,amount\n';
-    const line = (id: string, amount: string) => `${id},,${movement.source.id},${amount}\n`;
+    const line = (id: string, amount: string) => `${id},,${balance_transaction.source.id},${amount}\n`;
     expect(await settle(header + line(one.quote_id, '7.00'), 'p-1')).toMatchObject({ matched: 0 });
     expect(await settle(header + line(one.quote_id, '7.00') + line(other.quote_id, '7.00'), 'p-1')).toEqual({
       read: 2,
@@ -244,14 +248,14 @@ describe('a movement without a quote', () => {
 
   test('of no share is told apart and needs nobody', async () => {
     await take([payout(5000, AT)]);
-    expect((await reconcile()).other_movements).toMatchObject([{ type: 'payout', count: 1, net: '-50.00' }]);
+    expect((await reconcile()).other_balance_transactions).toMatchObject([{ type: 'payout', count: 1, net: '-50.00' }]);
   });
 
   test('that says something else than before is refused', async () => {
-    const movement = share(700, AT);
-    await take([movement]);
-    expect(await refusalOf(take([{ ...movement, amount: 701, net: 701 }]))).toMatchObject({
-      code: 'movements_invalid',
+    const balance_transaction = share(700, AT);
+    await take([balance_transaction]);
+    expect(await refusalOf(take([{ ...balance_transaction, amount: 701, net: 701 }]))).toMatchObject({
+      code: 'balance_transactions_invalid',
     });
   });
 });

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
-import { importMovements, importSettlement } from '../../src/splits/import.ts';
+import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
-import { recordReversals, reverseByPerson } from '../../src/splits/reverse.ts';
+import { recordReversals, reverseManually } from '../../src/splits/reverse.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, pulledBack, share, type Told } from './balance-transactions.ts';
+import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -27,9 +27,14 @@ const connected = (partner_id: string, changes: object = {}) =>
     ...{ partner_id, arrangement: 'connected_account', connected_account_id: `acct_${partner_id}` },
     ...{ merchant_of_record: 'platform', split: 'real_time', ...changes },
   });
-const take = (movements: readonly Told[], partnerId: string) =>
+const take = (balance_transactions: readonly Told[], partnerId: string) =>
   world.database.transaction((tx) =>
-    importMovements(tx, world, { name: 'movements', text: ndjson(movements) }, `acct_${partnerId}`),
+    importBalanceTransactions(
+      tx,
+      world,
+      { name: 'balance_transactions', text: ndjson(balance_transactions) },
+      `acct_${partnerId}`,
+    ),
   );
 const settle = (lines: readonly string[], partnerId: string) =>
   world.database.transaction((tx) =>
@@ -58,7 +63,7 @@ test('of a quote that was invoiced, what was pulled back of its routed requote i
   const raised = requote(sold, { accepted_at: '2026-07-10T12:00:00Z' });
   await world.rows([raised]);
   const came = share(350, CAME);
-  const back = pulledBack(came, 350, WENT);
+  const back = reversedTransfers(came, 350, WENT);
   await take([came, back], 'era');
   const id = sold['quote_id'] as string;
   await settle(
@@ -80,14 +85,14 @@ test('where it may be of several requotes, a person is asked', async () => {
   await world.partners([connected('two', { arrangement_from: '2026-07' })]);
   await world.rows([1, 2].map(() => requote(sold, { accepted_at: '2026-07-10T12:00:00Z' })));
   const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
-  const back = pulledBack(came, 350, WENT);
+  const back = reversedTransfers(came, 350, WENT);
   await take([came, back], 'two');
   expect(await reverse()).toMatchObject({
     recorded: [],
-    for_person: [{ quote_id: sold['quote_id'], reason: expect.stringContaining('several of its requotes') }],
+    manual_review: [{ quote_id: sold['quote_id'], reason: expect.stringContaining('several of its requotes') }],
   });
   const person = world.database.transaction((tx) =>
-    reverseByPerson(tx, world, { movement: back.id, spotPrice: '5.00' }),
+    reverseManually(tx, world, { balance_transaction: back.id, spotPrice: '5.00' }),
   );
   await expect(person).rejects.toMatchObject({ code: 'balance_transaction_not_reversible' });
 });
@@ -97,9 +102,11 @@ test('the whole share is pulled back and the partner keeps its cut: the price th
   const sold = quote({ partner_id: 'cut' });
   await world.rows([sold]);
   const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
-  const back = pulledBack(came, 700, WENT);
+  const back = reversedTransfers(came, 700, WENT);
   await take([came, back], 'cut');
-  await world.database.transaction((tx) => reverseByPerson(tx, world, { movement: back.id, spotPrice: '7.00' }));
+  await world.database.transaction((tx) =>
+    reverseManually(tx, world, { balance_transaction: back.id, spotPrice: '7.00' }),
+  );
   expect((await rowsOf('cut')).at(-1)).toMatchObject({ kind: 'reversal', spot: '-7', cut: '0', invoice: '-7' });
 });
 
@@ -108,7 +115,7 @@ test('a reversal that the partner is importing of its own is waited for, and not
   const sold = quote({ partner_id: 'race' });
   await world.rows([sold]);
   const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
-  const back = pulledBack(came, 350, WENT);
+  const back = reversedTransfers(came, 350, WENT);
   await take([came, back], 'race');
   await settle(
     ['quote_id,transfer,payment,amount,refunded', `${sold['quote_id']},,${back.source.id},-3.50,5.00`],

@@ -8,14 +8,14 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
 import { planSplit, type Routing } from '../../src/processors/stripe/split-plan.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
-import { importMovements, importSettlement } from '../../src/splits/import.ts';
+import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
-import { misrouted, ndjson, payout, pulledBack, share, type Told } from './balance-transactions.ts';
+import { misrouted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 const QUOTES = times({ few: 3_000, short: 5_000, long: 20_000 });
 const { seed, random } = seeded();
@@ -32,7 +32,7 @@ const chance = (share: number): boolean => random() < share;
 
 interface Platform extends Routing {
   readonly partner_id: string;
-  readonly movements: Told[];
+  readonly balance_transactions: Told[];
   /** Lines of its settlement file; those of a share that goes astray are left out again. */
   settlement: string[];
 }
@@ -43,7 +43,7 @@ const PLATFORMS: readonly Platform[] = [
     connected_account_id: 'acct_real',
     split: 'real_time',
     merchant_of_record: 'platform',
-    movements: [],
+    balance_transactions: [],
     settlement: ['quote_id,transfer,payment,amount,requote_id,kind,refunded'],
   },
   {
@@ -51,7 +51,7 @@ const PLATFORMS: readonly Platform[] = [
     connected_account_id: 'acct_seq',
     split: 'sequential',
     merchant_of_record: 'third_party',
-    movements: [],
+    balance_transactions: [],
     settlement: ['quote_id,transfer,payment,amount,requote_id,kind,refunded'],
   },
 ];
@@ -117,7 +117,7 @@ function settle(
 
 test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explained`, async () => {
   await world.partners(
-    PLATFORMS.map(({ movements: _, settlement: __, ...routing }) =>
+    PLATFORMS.map(({ balance_transactions: _, settlement: __, ...routing }) =>
       partner({ arrangement: 'connected_account', ...routing }),
     ),
   );
@@ -159,7 +159,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
       const came = routed(platform, acceptance, faulty === 'misrouted' ? 'as_documented' : undefined);
       const [told] = came;
       if (told === undefined) throw new Error('nothing was routed');
-      const { movements } = platform;
+      const { balance_transactions } = platform;
       switch (faulty) {
         case 'missing': {
           // The transfer failed. Of a quote with a requote something came all the same.
@@ -173,12 +173,12 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           else faults.set(first.quote_id, 'short');
           platform.settlement = platform.settlement.filter((line) => !line.includes(told.source.id));
           const metadata = { quote_id: first.quote_id };
-          if (part > 0) movements.push(share(part, instant(acceptance.minutes), metadata));
+          if (part > 0) balance_transactions.push(share(part, instant(acceptance.minutes), metadata));
           break;
         }
         case 'over':
           // The platform sent it twice.
-          movements.push(told, ...routed(platform, acceptance));
+          balance_transactions.push(told, ...routed(platform, acceptance));
           faults.set(first.quote_id, 'over');
           break;
         case 'late': {
@@ -187,7 +187,9 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
             quote_id: first.quote_id,
             ...(acceptance.requote_id === undefined ? {} : { requote_id: acceptance.requote_id }),
           };
-          movements.push(share(told.amount, instant(acceptance.minutes + 60 * 24 * 8 + below(1000)), metadata));
+          balance_transactions.push(
+            share(told.amount, instant(acceptance.minutes + 60 * 24 * 8 + below(1000)), metadata),
+          );
           faults.set(first.quote_id, 'late');
           break;
         }
@@ -195,16 +197,16 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           // Neither metadata nor a line tells of what quote it is: it is unknown, and its quote lacks it.
           platform.settlement = platform.settlement.filter((line) => !line.includes(told.source.id));
           const nameless = share(told.amount, instant(acceptance.minutes));
-          movements.push(nameless);
+          balance_transactions.push(nameless);
           unknown.add(nameless.id);
           faults.set(first.quote_id, acceptances.length === 1 ? 'missing' : 'short');
           break;
         }
         case 'reversed':
         case 'disputed': {
-          movements.push(told);
-          const back = pulledBack(told, told.amount, instant(acceptance.minutes + 6000));
-          movements.push(back);
+          balance_transactions.push(told);
+          const back = reversedTransfers(told, told.amount, instant(acceptance.minutes + 6000));
+          balance_transactions.push(back);
           if (faulty === 'disputed') settle(platform, acceptance, back, -told.amount, ',dispute,');
           faults.set(first.quote_id, faulty);
           // Whole, of a quote without a requote, the ledger can reverse it by itself.
@@ -212,26 +214,26 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           break;
         }
         case 'misrouted':
-          movements.push(told);
+          balance_transactions.push(told);
           faults.set(first.quote_id, 'misrouted');
           break;
         default: {
-          movements.push(...came);
+          balance_transactions.push(...came);
           // Refunds as they should be: in part, with the price in the settlement file.
           if (fault === undefined && acceptance === first && acceptances.length === 1 && chance(0.05)) {
             const refunded = 1 + below(acceptance.spot);
             const back = Math.floor((refunded * shareOf(acceptance)) / acceptance.spot);
             if (back > 0 && back < shareOf(acceptance) && refunded - back <= acceptance.cut) {
-              const movement = pulledBack(told, back, instant(acceptance.minutes + 7000));
-              movements.push(movement);
-              settle(platform, acceptance, movement, -back, `,,${major(refunded)}`);
+              const balance_transaction = reversedTransfers(told, back, instant(acceptance.minutes + 7000));
+              balance_transactions.push(balance_transaction);
+              settle(platform, acceptance, balance_transaction, -back, `,,${major(refunded)}`);
               faults.set(first.quote_id, 'reversed');
             }
           }
         }
       }
     }
-    if (chance(0.001)) platform.movements.push(payout(1 + below(100_000), instant(last.minutes)));
+    if (chance(0.001)) platform.balance_transactions.push(payout(1 + below(100_000), instant(last.minutes)));
   }
 
   await world.rows(rows);
@@ -252,13 +254,17 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
       );
     const before = chance(0.5);
     if (before) await settleNow();
-    const told = platform.movements.map((movement) => ({ movement, at: random() })).sort((a, b) => a.at - b.at);
+    const told = platform.balance_transactions
+      .map((balance_transaction) => ({ balance_transaction, at: random() }))
+      .sort((a, b) => a.at - b.at);
     const PAGE = 700;
     for (let from = 0; from < told.length; from += PAGE) {
-      const page = told.slice(Math.max(0, from - 150), from + PAGE).map(({ movement }) => movement);
+      const page = told
+        .slice(Math.max(0, from - 150), from + PAGE)
+        .map(({ balance_transaction }) => balance_transaction);
       for (let times = chance(0.3) ? 2 : 1; times > 0; times -= 1) {
         await world.database.transaction((tx) =>
-          importMovements(tx, world, { name: 'page', text: ndjson(page) }, platform.connected_account_id),
+          importBalanceTransactions(tx, world, { name: 'page', text: ndjson(page) }, platform.connected_account_id),
         );
       }
     }
@@ -287,18 +293,22 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   const found = await reconcile();
   expect(byQuote(found), `seed ${seed}`).toEqual(injected);
   expect(
-    new Set(found.exceptions.filter(({ status }) => status === 'unknown').flatMap(({ movements }) => movements)),
+    new Set(
+      found.exceptions
+        .filter(({ status }) => status === 'unknown')
+        .flatMap(({ balance_transactions }) => balance_transactions),
+    ),
   ).toEqual(unknown);
 
   // Every cent: what the accounts hold is what the quotes got, what nobody can explain, and what was no share.
   for (const platform of PLATFORMS) {
-    const held = platform.movements.reduce((sum, { net }) => sum + net, 0);
+    const held = platform.balance_transactions.reduce((sum, { net }) => sum + net, 0);
     const sums = found.partners.filter(({ partner_id }) => partner_id === platform.partner_id);
     const got = sums.reduce((sum, each) => sum + cents(each.routed), 0);
     const nameless = found.exceptions
       .filter(({ status, account }) => status === 'unknown' && account === platform.connected_account_id)
       .reduce((sum, each) => sum + cents(each.routed), 0);
-    const others = found.other_movements
+    const others = found.other_balance_transactions
       .filter(({ account }) => account === platform.connected_account_id)
       .reduce((sum, each) => sum + cents(each.net), 0);
     expect(held, `seed ${seed}`).toBe(got + nameless + others);
@@ -307,8 +317,8 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   expect(openOf(found), `seed ${seed}`).toEqual(await toComeByTheJournal());
 
   // What was pulled back becomes reversals, what never came is billed: then only what needs a person is open.
-  const { for_person } = await world.database.transaction((tx) => recordReversals(tx, world, july));
-  expect(new Set(for_person.map(({ movement }) => movement))).toEqual(partials);
+  const { manual_review } = await world.database.transaction((tx) => recordReversals(tx, world, july));
+  expect(new Set(manual_review.map(({ balance_transaction }) => balance_transaction))).toEqual(partials);
   await world.database.transaction((tx) => billMissingShares(tx, world, july));
   const after = await reconcile();
   expect(byQuote(after), `seed ${seed}`).toEqual(injected);

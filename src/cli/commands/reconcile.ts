@@ -68,7 +68,7 @@ const describedInvoices = (numbers: readonly string[]): string =>
 const SHOWN = 40;
 
 export function describedReconciliation(found: Reconciliation, billable: number): string {
-  const { month, partners, exceptions, ageing, other_movements, open } = found;
+  const { month, partners, exceptions, aging, other_balance_transactions, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
     return `${month}: no partner with a connected account has rows, and nothing unknown moved.`;
   }
@@ -98,7 +98,7 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
   if (choices.length > 0)
     sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
-  const besides = other_movements.filter(({ type }) => type !== 'payout');
+  const besides = other_balance_transactions.filter(({ type }) => type !== 'payout');
   if (besides.length > 0) {
     sections.push(
       besides
@@ -112,7 +112,7 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   sections.push(
     open === 0
       ? `${month} is reconciled: nothing is open.`
-      : `${open} open, by days: ${AGES.map((age) => `${age}: ${ageing[age]}`).join(', ')}.`,
+      : `${open} open, by days: ${AGES.map((age) => `${age}: ${aging[age]}`).join(', ')}.`,
   );
   if (billable > 0) sections.push(`'reckoner reconcile ${month} --bill-missing' bills ${billable} of them.`);
   return sections.join('\n\n');
@@ -122,7 +122,7 @@ const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
   arrived: 'in the bank',
   on_its_way: 'on their way',
   not_arrived: 'NOT in the bank',
-  untold: 'of which nobody says what they paid out',
+  contents_unknown: 'of which nobody says what they paid out',
   failed: 'failed',
 };
 
@@ -150,26 +150,35 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
     .map(
       (each) =>
         `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
-        (each.status === 'untold'
+        (each.status === 'contents_unknown'
           ? "what it paid out is not told. Run 'reckoner processor poll'."
           : 'no line of the bank is it. Ask the bank and the processor.'),
     );
   const passedOver = not_paid_out.map(
     (each) =>
-      `${each.count} movement(s) of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
-      `${each.since.slice(0, 10)} are in no payout: ${each.movements.slice(0, 3).map(printable).join(', ')}` +
+      `${each.count} balance transaction(s) of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
+      `${each.since.slice(0, 10)} are in no payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
       (each.count > 3 ? ', …' : ''),
   );
   const all = [...inBank, ...counted, ...toLookAt, ...passedOver].flatMap((line) => wrapped(line, 80, '  '));
   return all.length === 0 ? [] : [all.join('\n')];
 }
 
-const nameOf = ({ partner_id, quote_id, movements }: Exception): string =>
-  quote_id === null ? `${movements[0]} of ${partner_id ?? 'nobody known'}` : `${quote_id} of ${partner_id ?? '?'}`;
+const nameOf = ({ partner_id, quote_id, balance_transactions }: Exception): string =>
+  quote_id === null
+    ? `${balance_transactions[0]} of ${partner_id ?? 'nobody known'}`
+    : `${quote_id} of ${partner_id ?? '?'}`;
 
-function describedUnknown({ movements, account, currency, routed, quote_id, candidates }: Exception): string {
+function describedUnknown({
+  balance_transactions,
+  account,
+  currency,
+  routed,
+  quote_id,
+  candidates,
+}: Exception): string {
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
-  const moved = `${printable(movements[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
+  const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
   if (quote_id !== null) {
     return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may come yet.`;
   }

@@ -5,7 +5,7 @@ import { buildServer } from '../../http/server.ts';
 import { processEvents, storeEvents } from '../../payments/inbox.ts';
 import { thisProcess } from '../../people/audit-events.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
-import { whenHinted } from '../../splits/poll-requests.ts';
+import { pollOnRequest } from '../../splits/poll-requests.ts';
 import { wholeNumberArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -65,7 +65,7 @@ export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }:
           });
       };
       // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
-      const hints = whenHinted(
+      const hints = pollOnRequest(
         async (account) => {
           if (!(await accountsToRead(context)).includes(account)) return;
           const acting = { ...context, actor: thisProcess('http') };

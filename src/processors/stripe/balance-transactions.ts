@@ -11,14 +11,14 @@ import { amountOfUnits } from './events.ts';
  * get what its fee to the platform leaves. `reversal`: a share pulled back. `dispute`: of a charge on our own account.
  * `other`: moves no share.
  */
-export type MovementKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
+export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
 
-export interface Movement {
+export interface BalanceTransaction {
   /** The processor's id, once per account: `txn_…`. */
   readonly id: string;
   /** As the processor calls it: `payment`, `payment_refund`, `payout`, … */
   readonly type: string;
-  readonly kind: MovementKind;
+  readonly kind: BalanceTransactionKind;
   readonly currency: string;
   /** In major units; net = amount − fee is what the balance changed by. */
   readonly amount: string;
@@ -70,13 +70,15 @@ const sourceSchema = z.looseObject({
 });
 type Source = z.output<typeof sourceSchema>;
 
-export type MovementReading = { readonly movement: Movement } | { readonly problem: string };
+export type BalanceTransactionReading =
+  | { readonly balance_transaction: BalanceTransaction }
+  | { readonly problem: string };
 
 /**
  * Reads one balance transaction, its numbers as texts; `payload` is kept beside it as it came. Test money is none of
  * production's, and real money none of a sandbox's: `live` says which is wanted.
  */
-export function readMovement(value: unknown, payload: string, live: boolean): MovementReading {
+export function readBalanceTransaction(value: unknown, payload: string, live: boolean): BalanceTransactionReading {
   const parsed = transactionSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -101,7 +103,7 @@ export function readMovement(value: unknown, payload: string, live: boolean): Mo
   const kind = kindOf(type, source);
   const metadata = source?.metadata ?? {};
   return {
-    movement: {
+    balance_transaction: {
       id: transaction,
       type,
       kind,
@@ -126,7 +128,7 @@ function sourceOf(source: z.output<typeof reference>): Source | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-function kindOf(type: string, source: Source | undefined): MovementKind {
+function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
   switch (source?.object) {
     case 'charge':
       // A refund that failed gives the payment back: it is of the charge, too, and a share again.

@@ -276,7 +276,7 @@ function search(call: Call): object {
   return { object: 'search_result', url: '/v1/payment_intents/search', has_more: false, next_page: null, data };
 }
 
-// --- Taking back ------------------------------------------------------------------------------------------------------
+// --- Recording back ------------------------------------------------------------------------------------------------------
 
 function refund(call: Call, params: Stripe.RefundCreateParams): StripeObject {
   const { state, account } = call;

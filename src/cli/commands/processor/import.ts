@@ -1,6 +1,6 @@
 /** `reckoner processor import`. */
 import { EXIT, refuse } from '../../../errors/refusals.ts';
-import { type Intake, importMovements, importSettlement } from '../../../splits/import.ts';
+import { type ImportReport, importBalanceTransactions, importSettlement } from '../../../splits/import.ts';
 import { withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
@@ -29,17 +29,17 @@ export async function processorImport(output: Output, name: string, options: Pro
   const file = { name, text: readInput(name).toString('utf8') };
   return withContext(
     async (context) => {
-      const intake = await context.database.transaction((tx) =>
+      const report = await context.database.transaction((tx) =>
         partner === undefined
-          ? importMovements(tx, context, file, account as string)
+          ? importBalanceTransactions(tx, context, file, account as string)
           : importSettlement(tx, context, file, partner),
       );
-      output.print(intake, () => describedIntake(intake));
+      output.print(report, () => describedImport(report));
       return EXIT.done;
     },
     { by: output.by },
   );
 }
 
-export const describedIntake = ({ read, recorded, duplicates, matched }: Intake): string =>
+export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport): string =>
   `${read} read: ${recorded} recorded, ${duplicates} known already. The quotes of ${matched} share(s) were found.`;

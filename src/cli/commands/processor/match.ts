@@ -1,7 +1,7 @@
 /** `reckoner processor match` and `reckoner processor unmatch`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
-import { type Matched, matchMovement, unmatchMovement } from '../../../splits/match.ts';
+import { type Matched, matchBalanceTransaction, unmatchBalanceTransaction } from '../../../splits/match.ts';
 import { withContext } from '../../context.ts';
 import { type Definition, REASON } from '../../define.ts';
 import { type Output, printable } from '../../output.ts';
@@ -51,15 +51,17 @@ export interface MatchOptions {
 
 export async function processorMatch(
   output: Output,
-  movement: string,
+  balance_transaction: string,
   { quote, partner, account, amount, reason }: MatchOptions,
   act: 'match' | 'unmatch',
 ): Promise<number> {
   return withContext(
     async (context) => {
-      const request = { movement, account, quoteId: quote, partnerId: partner, reason };
+      const request = { balance_transaction, account, quoteId: quote, partnerId: partner, reason };
       const matched = await context.database.transaction((tx) =>
-        act === 'match' ? matchMovement(tx, context, { ...request, amount }) : unmatchMovement(tx, context, request),
+        act === 'match'
+          ? matchBalanceTransaction(tx, context, { ...request, amount })
+          : unmatchBalanceTransaction(tx, context, request),
       );
       output.print(matched, () => describedMatch(matched));
       return EXIT.done;
@@ -68,10 +70,10 @@ export async function processorMatch(
   );
 }
 
-function describedMatch({ movement, quote_id, partner_id, currency, amount, unexplained }: Matched): string {
+function describedMatch({ balance_transaction, quote_id, partner_id, currency, amount, unexplained }: Matched): string {
   const whole = Amount.of(amount, currency);
   return (
-    `${whole.forPeople()} of ${printable(movement)} is now matched to quote ${quote_id} of ${partner_id}; ` +
+    `${whole.forPeople()} of ${printable(balance_transaction)} is now matched to quote ${quote_id} of ${partner_id}; ` +
     `${Amount.of(unexplained, currency).forPeople()} of it no quote explains.`
   );
 }

@@ -5,7 +5,7 @@ import { type AccountReading, accessTo, readAccount } from '../../../splits/poll
 import { type Context, withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
-import { describedIntake } from './import.ts';
+import { describedImport } from './import.ts';
 
 export const definePoll: Definition = (processor, act) => {
   processor
@@ -25,7 +25,7 @@ export async function processorPoll(output: Output, { account }: { account?: str
       output.print(readings, () =>
         readings.length === 0
           ? 'No account is read at the processor: none of a connected partner has a key.'
-          : readings.map((each) => `${each.account}: ${describedIntake(each)}`).join('\n'),
+          : readings.map((each) => `${each.account}: ${describedImport(each)}`).join('\n'),
       );
       return EXIT.done;
     },

@@ -1,6 +1,6 @@
 /** `reckoner processor reverse`. */
 import { EXIT } from '../../../errors/refusals.ts';
-import { type ReversalReport, reverseByPerson } from '../../../splits/reverse.ts';
+import { type ReversalReport, reverseManually } from '../../../splits/reverse.ts';
 import { withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { type Output, printable } from '../../output.ts';
@@ -18,32 +18,32 @@ export const defineReverse: Definition = (processor, act) => {
 
 export async function processorReverse(
   output: Output,
-  movement: string,
+  balance_transaction: string,
   { account, spotPrice }: { account?: string; spotPrice: string },
 ): Promise<number> {
   return withContext(
     async (context) => {
       const report = await context.database.transaction((tx) =>
-        reverseByPerson(tx, context, { movement, account, spotPrice }),
+        reverseManually(tx, context, { balance_transaction, account, spotPrice }),
       );
       output.print(report, () => describedReversals(report));
-      return report.for_person.length > 0 ? EXIT.attention : EXIT.done;
+      return report.manual_review.length > 0 ? EXIT.attention : EXIT.done;
     },
     { by: output.by },
   );
 }
 
-export function describedReversals({ recorded, for_person }: ReversalReport): string {
+export function describedReversals({ recorded, manual_review }: ReversalReport): string {
   return [
     ...recorded.map(
       (each) =>
         `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.currency} ` +
         `${each.spotPrice} = ${each.partnerCut} + ${each.invoiceAmount} is in the ledger.`,
     ),
-    ...for_person.map(
+    ...manual_review.map(
       (each) =>
         `Quote ${each.quote_id} of ${each.partner_id}: ${each.currency} ${each.amount} was pulled back ` +
-        `(${printable(each.movement)}), and ${each.reason}.`,
+        `(${printable(each.balance_transaction)}), and ${each.reason}.`,
     ),
   ].join('\n');
 }
