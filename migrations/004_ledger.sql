@@ -98,6 +98,14 @@ CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
 
+-- An identifier: it compares byte by byte.
+CREATE DOMAIN identifier AS text COLLATE "C";
+
+-- own_id(e) is the row's own id. PostgreSQL inlines it, so that ledger_rows_known_once finds a row by it.
+CREATE FUNCTION own_id(e ledger_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+  SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id)
+$$;
+
 -- The program takes the lock that decides a row's month. If it forgets to, this trigger fails; no row is lost.
 CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

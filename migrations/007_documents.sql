@@ -27,6 +27,15 @@ CREATE TABLE issuer_versions (
 );
 CALL make_fact('issuer_versions');
 
+-- A credit note states its sums negated, so sums over documents multiply by this.
+CREATE FUNCTION document_sign(document text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN CASE document WHEN 'credit_note' THEN -1 ELSE 1 END;
+
+-- Documents of a kind are numbered from 1 each year: INV-2026, CN-2026, ST-2026.
+CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+       || extract(year FROM issued_on)::text;
+
 CREATE TABLE documents (
   document_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   series text COLLATE "C" NOT NULL,
@@ -71,9 +80,7 @@ CREATE TABLE documents (
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
-  CONSTRAINT document_series_of_kind_and_year CHECK (
-    series = CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
-             || extract(year FROM issued_on)),
+  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
   CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
@@ -143,6 +150,12 @@ CREATE TABLE voids (
 );
 CALL require_open_month('voids');
 CALL make_fact('voids');
+
+-- The documents that are not void.
+CREATE VIEW live_documents AS
+SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
+CALL grant_to_app('SELECT', 'live_documents');
+
 -- Documents and voids name each other, so this foreign key comes after both. Deferrable for a restore.
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
@@ -179,6 +192,12 @@ CREATE TABLE credit_releases (
 );
 CALL require_open_month('credit_releases');
 CALL make_fact('credit_releases');
+
+-- The credit applications that are not released.
+CREATE VIEW live_credit_applications AS
+SELECT * FROM credit_applications a
+WHERE NOT EXISTS (SELECT FROM credit_releases r WHERE r.credit_application_id = a.credit_application_id);
+CALL grant_to_app('SELECT', 'live_credit_applications');
 
 CREATE TABLE write_offs (
   write_off_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -218,3 +237,8 @@ ALTER TABLE holds ADD CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, do
   REFERENCES hold_releases (hold_id, document_id) DEFERRABLE;
 CALL make_fact('holds');
 CALL make_fact('hold_releases');
+
+-- The holds that are not released: at most one of a document.
+CREATE VIEW current_holds AS
+SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
+CALL grant_to_app('SELECT', 'current_holds');

@@ -418,6 +418,28 @@ CREATE TABLE payment_exception_closings (
 );
 CALL make_fact('payment_exception_closings');
 
+-- What counts: the facts that were not undone.
+
+CREATE VIEW live_payment_applications AS
+SELECT * FROM payment_applications a
+WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = a.payment_application_id);
+CALL grant_to_app('SELECT', 'live_payment_applications');
+
+CREATE VIEW live_small_differences AS
+SELECT * FROM small_differences s
+WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
+CALL grant_to_app('SELECT', 'live_small_differences');
+
+CREATE VIEW live_payment_reversals AS
+SELECT * FROM payment_reversals r
+WHERE NOT EXISTS (SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = r.payment_reversal_id);
+CALL grant_to_app('SELECT', 'live_payment_reversals');
+
+CREATE VIEW live_credit_refunds AS
+SELECT * FROM credit_refunds f
+WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
+CALL grant_to_app('SELECT', 'live_credit_refunds');
+
 -- Balances.
 
 -- How much of each payment is applied, reversed and still unapplied cash, and whose it is as far as that is known.
@@ -429,21 +451,20 @@ FROM (
   SELECT p.payment_id, p.currency, p.amount,
          coalesce((SELECT a.partner_id FROM payment_assignments a WHERE a.payment_id = p.payment_id
                    ORDER BY a.payment_assignment_id DESC LIMIT 1), p.partner_id) AS partner_id,
-         (SELECT coalesce(sum(a.amount), 0) FROM payment_applications a
-          LEFT JOIN payment_unapplications u USING (payment_application_id)
-          WHERE a.payment_id = p.payment_id AND u.payment_application_id IS NULL) AS applied,
-         (SELECT coalesce(sum(r.amount), 0) FROM payment_reversals r
-          LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-          WHERE r.payment_id = p.payment_id AND i.payment_reversal_id IS NULL) AS reversed
+         (SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a
+          WHERE a.payment_id = p.payment_id) AS applied,
+         (SELECT coalesce(sum(r.amount), 0) FROM live_payment_reversals r
+          WHERE r.payment_id = p.payment_id) AS reversed
   FROM payments p
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
 
 -- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
--- of zero means paid. Of an invoice, `credited` is what was settled without cash: credit applied after its issue, write-
--- offs and small differences. Of a credit note it is what was applied to invoices, and `amount_paid` what was refunded. A
--- statement has nothing due, and nothing is owed of a void document. (Here, because it needs the payments' tables.)
-CREATE OR REPLACE VIEW document_balances AS
+-- of zero means paid. Of an invoice, `credited` is what was settled without cash: credit applied after its issue,
+-- write-offs and small differences. Of a credit note it is what was applied to invoices, and `amount_paid` what was
+-- refunded. A statement has nothing due, and nothing is owed of a void document. (Here, because it needs the payments'
+-- tables.)
+CREATE VIEW document_balances AS
 SELECT document_id, amount_due, credited, amount_paid,
        CASE WHEN void THEN 0 ELSE amount_due - credited - amount_paid END AS balance,
        CASE WHEN void THEN 'void' WHEN amount_due - credited - amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
@@ -452,31 +473,49 @@ FROM (
          CASE WHEN d.document = 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END AS amount_due,
          CASE d.document
            WHEN 'credit_note' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM credit_applications a
-             LEFT JOIN credit_releases r USING (credit_application_id)
-             WHERE a.credit_note_id = d.document_id AND r.credit_application_id IS NULL)
+             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
            WHEN 'invoice' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM credit_applications a
-             LEFT JOIN credit_releases r USING (credit_application_id)
-             WHERE a.invoice_id = d.document_id AND NOT a.at_issue AND r.credit_application_id IS NULL)
+             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a
+             WHERE a.invoice_id = d.document_id AND NOT a.at_issue)
              + (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id)
-             + (SELECT coalesce(sum(s.amount), 0) FROM small_differences s
-                LEFT JOIN payment_unapplications u USING (payment_application_id)
-                WHERE s.document_id = d.document_id AND u.payment_application_id IS NULL)
+             + (SELECT coalesce(sum(s.amount), 0) FROM live_small_differences s WHERE s.document_id = d.document_id)
            ELSE 0 END AS credited,
          CASE d.document
            WHEN 'credit_note' THEN (
-             SELECT coalesce(sum(f.amount), 0) FROM credit_refunds f
-             LEFT JOIN credit_refund_returns b USING (credit_refund_id)
-             WHERE f.document_id = d.document_id AND b.credit_refund_id IS NULL)
+             SELECT coalesce(sum(f.amount), 0) FROM live_credit_refunds f WHERE f.document_id = d.document_id)
            WHEN 'invoice' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM payment_applications a
-             LEFT JOIN payment_unapplications u USING (payment_application_id)
-             WHERE a.document_id = d.document_id AND u.payment_application_id IS NULL)
+             SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a WHERE a.document_id = d.document_id)
            ELSE 0 END AS amount_paid
   FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
 ) AS sums;
 CALL grant_to_app('SELECT', 'document_balances');
+
+-- The credit notes that have a balance, from which an invoice takes what it can when it is issued.
+CREATE VIEW open_credit AS
+SELECT d.document_id, d.number, d.partner_id, d.currency, b.balance
+FROM documents d JOIN document_balances b USING (document_id)
+WHERE d.document = 'credit_note' AND b.status = 'open';
+CALL grant_to_app('SELECT', 'open_credit');
+
+-- The last day on which something was owed on an invoice again, or on which a payment had something unapplied again. What
+-- settles it later is entered no earlier, whatever its true date: a report of the days between would count the money
+-- twice. (A bank dates some lines a day ahead.)
+CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE sql AS $$
+  SELECT greatest(
+    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     WHERE a.document_id = invoice),
+    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+     WHERE a.invoice_id = invoice))
+$$;
+
+CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE sql AS $$
+  SELECT greatest(
+    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     WHERE a.payment_id = payment),
+    (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+     WHERE r.payment_id = payment),
+    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
+$$;
 
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.
 CREATE VIEW payment_exceptions AS

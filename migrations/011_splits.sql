@@ -220,3 +220,21 @@ CREATE TABLE account_payouts (
     REFERENCES balance_transactions (balance_transaction_id, account, currency)
 );
 CALL make_fact('account_payouts');
+
+-- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
+-- after the month before it was closed, up to its own month. An invoice for missing shares bills the rows of its quotes,
+-- once more. A credit note against an invoice bills none.
+CREATE VIEW billed_rows AS
+SELECT d.document_id, d.number, d.month AS billed_month, e.*
+FROM documents d
+JOIN closed_months m ON m.month = d.month
+JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
+  AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
+WHERE d.purpose = 'month'
+UNION ALL
+SELECT d.document_id, d.number, e.posted_month, e.*
+FROM documents d
+JOIN missing_shares b ON b.document_id = d.document_id
+JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+WHERE d.purpose = 'missing_shares';
+CALL grant_to_app('SELECT', 'billed_rows');

@@ -390,6 +390,16 @@ CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NE
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
 
+CREATE DOMAIN identifier AS text COLLATE "C";
+
+CREATE FUNCTION own_id(e ledger_rows)
+ RETURNS identifier
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id)
+$function$;
+
 CREATE FUNCTION refuse_closed_month()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -604,6 +614,18 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON issuer_versions FOR EACH STA
 CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON issuer_versions TO reckoner_app;
 
+CREATE FUNCTION document_sign(document text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE document WHEN 'credit_note' THEN '-1'::integer ELSE 1 END;
+
+CREATE FUNCTION document_series(document text, issued_on date)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END || (EXTRACT(year FROM issued_on))::text);
+
 CREATE TABLE documents (
   document_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   series text COLLATE "C" NOT NULL,
@@ -653,12 +675,7 @@ CREATE TABLE documents (
   CONSTRAINT document_known CHECK (document = ANY (ARRAY['invoice', 'credit_note', 'statement'])),
   CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares'])),
   CONSTRAINT document_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
-  CONSTRAINT document_series_of_kind_and_year CHECK (series = (
-CASE document
-    WHEN 'invoice' THEN 'INV-'
-    WHEN 'credit_note' THEN 'CN-'
-    ELSE 'ST-'
-END || EXTRACT(year FROM issued_on))),
+  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
   CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0::numeric),
@@ -735,6 +752,18 @@ CREATE TRIGGER entry_month_open AFTER INSERT ON voids REFERENCING NEW TABLE AS a
 CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON voids TO reckoner_app;
 
+CREATE VIEW live_documents AS
+ SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
+    due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name,
+    address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
+    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, reason, reopened_on,
+    entry_on, fact_id
+   FROM documents d
+  WHERE NOT (EXISTS ( SELECT
+           FROM voids v
+          WHERE v.document_id = d.document_id));
+GRANT SELECT ON live_documents TO reckoner_app;
+
 CREATE TABLE credit_applications (
   credit_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   credit_note_id bigint NOT NULL,
@@ -780,6 +809,15 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STA
 CREATE TRIGGER entry_month_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
+
+CREATE VIEW live_credit_applications AS
+ SELECT credit_application_id, credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on,
+    entry_on, fact_id
+   FROM credit_applications a
+  WHERE NOT (EXISTS ( SELECT
+           FROM credit_releases r
+          WHERE r.credit_application_id = a.credit_application_id));
+GRANT SELECT ON live_credit_applications TO reckoner_app;
 
 CREATE TABLE write_offs (
   write_off_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -844,6 +882,14 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON hold_releases FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON hold_releases TO reckoner_app;
+
+CREATE VIEW current_holds AS
+ SELECT hold_id, document_id, follows, reason, held_at, event_id, fact_id
+   FROM holds h
+  WHERE NOT (EXISTS ( SELECT
+           FROM hold_releases r
+          WHERE r.hold_id = h.hold_id));
+GRANT SELECT ON current_holds TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 
@@ -1737,6 +1783,41 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_exception_closings F
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
 
+CREATE VIEW live_payment_applications AS
+ SELECT payment_application_id, payment_id, document_id, partner_id, currency, amount, applied_on, entry_on,
+    confidence, evidence, recorded_at, event_id, fact_id
+   FROM payment_applications a
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_unapplications u
+          WHERE u.payment_application_id = a.payment_application_id));
+GRANT SELECT ON live_payment_applications TO reckoner_app;
+
+CREATE VIEW live_small_differences AS
+ SELECT payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id, fact_id
+   FROM small_differences s
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_unapplications u
+          WHERE u.payment_application_id = s.payment_application_id));
+GRANT SELECT ON live_small_differences TO reckoner_app;
+
+CREATE VIEW live_payment_reversals AS
+ SELECT payment_reversal_id, identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id,
+    duplicate_of, reversed_on, entry_on, recorded_at, event_id, fact_id
+   FROM payment_reversals r
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_reinstatements i
+          WHERE i.payment_reversal_id = r.payment_reversal_id));
+GRANT SELECT ON live_payment_reversals TO reckoner_app;
+
+CREATE VIEW live_credit_refunds AS
+ SELECT credit_refund_id, document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on,
+    recorded_at, event_id, fact_id
+   FROM credit_refunds f
+  WHERE NOT (EXISTS ( SELECT
+           FROM credit_refund_returns b
+          WHERE b.credit_refund_id = f.credit_refund_id));
+GRANT SELECT ON live_credit_refunds TO reckoner_app;
+
 CREATE VIEW payment_balances AS
  SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
         CASE
@@ -1752,13 +1833,11 @@ CREATE VIEW payment_balances AS
                   ORDER BY a.payment_assignment_id DESC
                  LIMIT 1), p.partner_id) AS partner_id,
             ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                   FROM payment_applications a
-                     LEFT JOIN payment_unapplications u USING (payment_application_id)
-                  WHERE a.payment_id = p.payment_id AND u.payment_application_id IS NULL) AS applied,
+                   FROM live_payment_applications a
+                  WHERE a.payment_id = p.payment_id) AS applied,
             ( SELECT COALESCE(sum(r.amount), 0::numeric) AS "coalesce"
-                   FROM payment_reversals r
-                     LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-                  WHERE r.payment_id = p.payment_id AND i.payment_reversal_id IS NULL) AS reversed
+                   FROM live_payment_reversals r
+                  WHERE r.payment_id = p.payment_id) AS reversed
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
 
@@ -1780,34 +1859,61 @@ CREATE VIEW document_balances AS
                 END AS amount_due,
                 CASE d.document
                     WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM credit_applications a
-                         LEFT JOIN credit_releases r USING (credit_application_id)
-                      WHERE a.credit_note_id = d.document_id AND r.credit_application_id IS NULL)
+                       FROM live_credit_applications a
+                      WHERE a.credit_note_id = d.document_id)
                     WHEN 'invoice' THEN (( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM credit_applications a
-                         LEFT JOIN credit_releases r USING (credit_application_id)
-                      WHERE a.invoice_id = d.document_id AND NOT a.at_issue AND r.credit_application_id IS NULL)) + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
+                       FROM live_credit_applications a
+                      WHERE a.invoice_id = d.document_id AND NOT a.at_issue)) + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
                        FROM write_offs w
                       WHERE w.document_id = d.document_id)) + (( SELECT COALESCE(sum(s.amount), 0::numeric) AS "coalesce"
-                       FROM small_differences s
-                         LEFT JOIN payment_unapplications u USING (payment_application_id)
-                      WHERE s.document_id = d.document_id AND u.payment_application_id IS NULL))
+                       FROM live_small_differences s
+                      WHERE s.document_id = d.document_id))
                     ELSE 0::numeric
                 END AS credited,
                 CASE d.document
                     WHEN 'credit_note' THEN ( SELECT COALESCE(sum(f.amount), 0::numeric) AS "coalesce"
-                       FROM credit_refunds f
-                         LEFT JOIN credit_refund_returns b USING (credit_refund_id)
-                      WHERE f.document_id = d.document_id AND b.credit_refund_id IS NULL)
+                       FROM live_credit_refunds f
+                      WHERE f.document_id = d.document_id)
                     WHEN 'invoice' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM payment_applications a
-                         LEFT JOIN payment_unapplications u USING (payment_application_id)
-                      WHERE a.document_id = d.document_id AND u.payment_application_id IS NULL)
+                       FROM live_payment_applications a
+                      WHERE a.document_id = d.document_id)
                     ELSE 0::numeric
                 END AS amount_paid
            FROM documents d
              LEFT JOIN voids v ON v.document_id = d.document_id) sums;
 GRANT SELECT ON document_balances TO reckoner_app;
+
+CREATE VIEW open_credit AS
+ SELECT d.document_id, d.number, d.partner_id, d.currency, b.balance
+   FROM documents d
+     JOIN document_balances b USING (document_id)
+  WHERE d.document = 'credit_note' AND b.status = 'open';
+GRANT SELECT ON open_credit TO reckoner_app;
+
+CREATE FUNCTION invoice_reopened_on(invoice bigint)
+ RETURNS date
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT greatest(
+    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     WHERE a.document_id = invoice),
+    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+     WHERE a.invoice_id = invoice))
+$function$;
+
+CREATE FUNCTION payment_reopened_on(payment bigint)
+ RETURNS date
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT greatest(
+    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     WHERE a.payment_id = payment),
+    (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+     WHERE r.payment_id = payment),
+    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
+$function$;
 
 CREATE VIEW payment_exceptions AS
  SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id,
@@ -2197,6 +2303,24 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON account_payouts FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
+
+CREATE VIEW billed_rows AS
+ SELECT d.document_id, d.number, d.month AS billed_month, e.partner_id, e.posted_month, e.entry_id, e.kind, e.quote_id,
+    e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
+    e.invoice_amount, e.time_zone, e.month, e.arrangement, e.recorded_at
+   FROM documents d
+     JOIN closed_months m ON m.month::text = d.month::text
+     JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement AND e.posted_month > COALESCE(m.previous::text, '') AND e.posted_month <= m.month::text
+  WHERE d.purpose = 'month'
+UNION ALL
+ SELECT d.document_id, d.number, e.posted_month AS billed_month, e.partner_id, e.posted_month, e.entry_id, e.kind,
+    e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price,
+    e.partner_cut, e.invoice_amount, e.time_zone, e.month, e.arrangement, e.recorded_at
+   FROM documents d
+     JOIN missing_shares b ON b.document_id = d.document_id
+     JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+  WHERE d.purpose = 'missing_shares';
+GRANT SELECT ON billed_rows TO reckoner_app;
 
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 
