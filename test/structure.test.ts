@@ -1,0 +1,362 @@
+/**
+ * The order of the source: which folder may import which, whose tables a statement may name, and how long a file, a
+ * function and a line of SQL may be. Exceptions are listed with a reason; one that is no longer needed fails.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseAst } from 'vitest/node';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** A folder imports only from itself and from the folders above it. Files directly in src come before all of them. */
+const ORDER = [
+  'errors',
+  'config',
+  'database',
+  'people',
+  'partners',
+  'ledger',
+  'quotes',
+  'seals',
+  'documents',
+  'close',
+  'mail',
+  'processors',
+  'delivery',
+  'payments',
+  'splits',
+  'reports',
+  'audit',
+  'http',
+  'cli',
+  'demo',
+];
+
+const MOST_FILE_LINES = 500;
+const MOST_FUNCTION_LINES = 80;
+const MOST_SQL_COLUMNS = 120;
+
+/** The folder that owns the tables of a migration, where their names differ. */
+const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = { foundation: 'database', journal: 'audit' };
+
+type Exceptions = Readonly<Record<string, string>>;
+
+/** Known violations without a good reason: none may be added. */
+const TO_REMOVE = 'to be removed';
+
+/** `importing file -> imported file` */
+const IMPORT_EXCEPTIONS: Exceptions = {
+  'documents/credit.ts -> close/queries.ts': TO_REMOVE,
+  'documents/issue/issue.ts -> close/queries.ts': TO_REMOVE,
+  'documents/rerun.ts -> close/queries.ts': TO_REMOVE,
+  'partners/import.ts -> ledger/lock.ts': TO_REMOVE,
+};
+
+/** `file -> table` */
+const TABLE_EXCEPTIONS: Exceptions = {
+  'close/queries.ts -> sendings': TO_REMOVE,
+  'database/restore.ts -> job_runs': TO_REMOVE,
+  'delivery/queries.ts -> missing_shares': TO_REMOVE,
+  'documents/history.ts -> document_pdfs': TO_REMOVE,
+  'documents/history.ts -> payment_applications': TO_REMOVE,
+  'documents/history.ts -> payment_link_closings': TO_REMOVE,
+  'documents/history.ts -> payment_link_intents': TO_REMOVE,
+  'documents/history.ts -> payment_link_objects': TO_REMOVE,
+  'documents/history.ts -> payment_link_waits': TO_REMOVE,
+  'documents/history.ts -> payment_links': TO_REMOVE,
+  'documents/history.ts -> payment_unapplications': TO_REMOVE,
+  'documents/history.ts -> payments': TO_REMOVE,
+  'documents/history.ts -> sendings': TO_REMOVE,
+  'documents/queries.ts -> document_pdfs': TO_REMOVE,
+  'documents/queries.ts -> instruction_versions': TO_REMOVE,
+  'documents/queries.ts -> payment_applications': TO_REMOVE,
+  'documents/queries.ts -> payment_links': TO_REMOVE,
+  'documents/queries.ts -> payment_unapplications': TO_REMOVE,
+  'documents/queries.ts -> sendings': TO_REMOVE,
+  'partners/queries.ts -> balance_transactions': TO_REMOVE,
+  'partners/queries.ts -> ledger_rows': TO_REMOVE,
+  'payments/lines.ts -> account_payouts': TO_REMOVE,
+  'payments/lines.ts -> balance_transactions': TO_REMOVE,
+  'payments/lines.ts -> payout_contents': TO_REMOVE,
+  'seals/queries.ts -> documents': TO_REMOVE,
+  'seals/queries.ts -> seal_letters': TO_REMOVE,
+};
+
+const CYCLES: Exceptions = {
+  'http/server.ts -> http/operating.ts -> http/server.ts': TO_REMOVE,
+  'http/server.ts -> http/reference.ts -> http/server.ts': TO_REMOVE,
+};
+
+const LONG_FILES: Exceptions = {
+  'audit/queries.ts': TO_REMOVE,
+  'documents/queries.ts': TO_REMOVE,
+  'payments/import.ts': TO_REMOVE,
+  'payments/inbox.ts': TO_REMOVE,
+  'payments/match.ts': TO_REMOVE,
+  'payments/queries.ts': TO_REMOVE,
+};
+
+/** `file name` */
+const LONG_FUNCTIONS: Exceptions = {
+  'audit/ledger-rows.ts csvRows': TO_REMOVE,
+  'audit/pack.ts openPack': TO_REMOVE,
+  'delivery/deliver.ts withCrew': TO_REMOVE,
+  'documents/history.ts readHistory': TO_REMOVE,
+  'http/keys.ts openKeyring': TO_REMOVE,
+  'http/server.ts buildServer': TO_REMOVE,
+  'payments/bank/bai2.ts readBai2': TO_REMOVE,
+  'payments/import.ts recordCredits': TO_REMOVE,
+  'payments/lines.ts insertBankFile': TO_REMOVE,
+  'payments/match.ts suggestions': TO_REMOVE,
+  'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
+  'quotes/acceptances.ts openAcceptances': TO_REMOVE,
+};
+
+/** Files with lines of SQL that are too wide. */
+const WIDE_SQL: Exceptions = {
+  'audit/export-queries.ts': TO_REMOVE,
+  'audit/journal.ts': TO_REMOVE,
+  'audit/payments.ts': TO_REMOVE,
+  'audit/postings.ts': TO_REMOVE,
+  'audit/queries.ts': TO_REMOVE,
+  'audit/rows.ts': TO_REMOVE,
+  'database/backup.ts': TO_REMOVE,
+  'database/restore.ts': TO_REMOVE,
+  'delivery/links/queries.ts': TO_REMOVE,
+  'delivery/queries.ts': TO_REMOVE,
+  'delivery/workers.ts': TO_REMOVE,
+  'documents/history.ts': TO_REMOVE,
+  'documents/queries.ts': TO_REMOVE,
+  'http/queries.ts': TO_REMOVE,
+  'ledger/queries.ts': TO_REMOVE,
+  'partners/queries.ts': TO_REMOVE,
+  'payments/lines.ts': TO_REMOVE,
+  'payments/queries.ts': TO_REMOVE,
+  'payments/refund.ts': TO_REMOVE,
+  'payments/remind.ts': TO_REMOVE,
+  'quotes/queries.ts': TO_REMOVE,
+  'reports/close.ts': TO_REMOVE,
+  'reports/open-items.ts': TO_REMOVE,
+  'reports/status.ts': TO_REMOVE,
+  'seals/canonical.ts': TO_REMOVE,
+  'seals/queries.ts': TO_REMOVE,
+  'splits/accounts.sql.ts': TO_REMOVE,
+  'splits/import.sql.ts': TO_REMOVE,
+  'splits/late-transfers.sql.ts': TO_REMOVE,
+  'splits/match.sql.ts': TO_REMOVE,
+  'splits/payouts.sql.ts': TO_REMOVE,
+  'splits/reconcile.sql.ts': TO_REMOVE,
+  'splits/reverse.sql.ts': TO_REMOVE,
+};
+
+interface Node {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+  readonly [field: string]: unknown;
+}
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  /** Neither a type nor an `import()`: it is evaluated when the importing file is. */
+  readonly atLoad: boolean;
+}
+
+interface Source {
+  readonly path: string;
+  readonly lines: readonly string[];
+  readonly imports: readonly Import[];
+  readonly functions: readonly { readonly name: string; readonly lines: number }[];
+  readonly statements: readonly { readonly text: string; readonly first: number; readonly last: number }[];
+}
+
+const SOURCES: readonly Source[] = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .sort()
+  .map((path) => readSource(path.replaceAll('\\', '/')));
+
+function readSource(path: string): Source {
+  const text = readFileSync(join(ROOT, 'src', path), 'utf8');
+  const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
+  const imports: Import[] = [];
+  const functions: { name: string; lines: number }[] = [];
+  const statements: { text: string; first: number; last: number }[] = [];
+  const visit = (node: Node, name: string) => {
+    const target = node['source'] as { value?: unknown } | null | undefined;
+    if (/^(Import|Export)/.test(node.type) && typeof target?.value === 'string' && target.value.startsWith('.')) {
+      const to = join(dirname(path), target.value);
+      imports.push({ from: path, to, atLoad: node.type !== 'ImportExpression' && importsValue(node) });
+    }
+    const own = (node['id'] ?? node['key']) as { name?: string } | undefined;
+    const called = own?.name ?? name;
+    if (/Function/.test(node.type) && node['body'] != null) {
+      functions.push({ name: called, lines: lineAt(node.end) - lineAt(node.start) + 1 });
+    }
+    const written = textOf(node);
+    if (written !== undefined && isSql(written)) {
+      statements.push({ text: written, first: lineAt(node.start), last: lineAt(node.end) });
+    }
+    for (const child of childrenOf(node)) visit(child, called);
+  };
+  visit(parseAst(text, { lang: 'ts' }) as unknown as Node, '');
+  return { path, lines: text.trimEnd().split('\n'), imports, functions, statements };
+}
+
+function childrenOf(node: Node): Node[] {
+  const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value;
+  return Object.values(node).flatMap((value) => (Array.isArray(value) ? value : [value]).filter(isNode));
+}
+
+function importsValue(node: Node): boolean {
+  const kinds = ((node['specifiers'] ?? []) as Node[]).map((each) => each['importKind'] ?? each['exportKind']);
+  if (node['importKind'] === 'type' || node['exportKind'] === 'type') return false;
+  return kinds.length === 0 || kinds.some((kind) => kind !== 'type');
+}
+
+/** What a string or template literal says; `…` stands for the expressions in a template. */
+function textOf(node: Node): string | undefined {
+  if (node.type === 'Literal' && typeof node['value'] === 'string') return node['value'];
+  if (node.type !== 'TemplateLiteral') return undefined;
+  return (node['quasis'] as { value: { raw: string } }[]).map(({ value }) => value.raw).join('…');
+}
+
+function isSql(text: string): boolean {
+  return /\b(SELECT|INSERT INTO|DELETE FROM|UPDATE [a-z_]+ SET|FROM [a-z_]+|JOIN [a-z_]+|LOCK TABLE)\b/.test(text);
+}
+
+const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] as string) : '');
+/** Files directly in src have rank -1. */
+const rankOf = (folder: string): number => ORDER.indexOf(folder);
+
+/** The folder that owns each table. */
+function readOwners(): Map<string, string> {
+  const owners = new Map<string, string>();
+  for (const file of readdirSync(join(ROOT, 'migrations')).sort()) {
+    const noun = /^\d+_(\w+)\.sql$/.exec(file)?.[1];
+    if (noun === undefined) continue;
+    const sql = readFileSync(join(ROOT, 'migrations', file), 'utf8');
+    for (const [, table] of sql.matchAll(/^CREATE (?:UNLOGGED )?TABLE (\w+)/gm)) {
+      owners.set(table as string, FOLDER_OF_MIGRATION[noun] ?? noun);
+    }
+  }
+  return owners;
+}
+
+/** The names that stand where a statement names a table: after FROM, JOIN, INTO and the like, and after their commas. */
+function* tablesNamed(statement: string): Generator<string> {
+  const sql = statement.replaceAll(/--[^\n]*/g, '');
+  const own = new Set([...sql.matchAll(/(\w+) AS (?:(?:NOT )?MATERIALIZED )?\(/g)].map(([, name]) => name));
+  const names =
+    /\b(?:FROM|JOIN|INTO|UPDATE|USING|TABLE|TRUNCATE|COPY)\s+(?:ONLY\s+)?((?:\w+(?:\s+(?:AS\s+)?[a-z]\w*)?\s*,\s*)*\w+)/g;
+  for (const [, list] of sql.matchAll(names)) {
+    for (const item of (list as string).split(',')) {
+      const name = item.trim().split(/\s+/)[0] as string;
+      if (!own.has(name)) yield name;
+    }
+  }
+}
+
+/** What is found and not excepted, and what is excepted and not found. */
+function compare(found: Iterable<string>, exceptions: Exceptions): { unexpected: string[]; stale: string[] } {
+  const all = new Set(found);
+  return {
+    unexpected: [...all].filter((each) => !(each in exceptions)).sort(),
+    stale: Object.keys(exceptions).filter((each) => !all.has(each)),
+  };
+}
+const NOTHING = { unexpected: [], stale: [] };
+
+describe('imports', () => {
+  const imports = SOURCES.flatMap((source) => source.imports);
+
+  test('every folder has its place in the order', () => {
+    expect([...new Set(SOURCES.map(({ path }) => folderOf(path)))].filter((each) => each !== '').sort()).toEqual(
+      [...ORDER].sort(),
+    );
+  });
+
+  test('a folder imports only from the folders above it', () => {
+    expect(imports.length).toBeGreaterThan(500);
+    const upward = imports.filter(({ from, to }) => rankOf(folderOf(to)) > rankOf(folderOf(from)));
+    expect(
+      compare(
+        upward.map(({ from, to }) => `${from} -> ${to}`),
+        IMPORT_EXCEPTIONS,
+      ),
+    ).toEqual(NOTHING);
+  });
+
+  test('no files import each other in a cycle', () => {
+    const arrows = new Map<string, string[]>();
+    for (const { from, to, atLoad } of imports) if (atLoad) arrows.set(from, [...(arrows.get(from) ?? []), to]);
+    const done = new Set<string>();
+    const cycles: string[] = [];
+    const walk = (file: string, above: readonly string[]) => {
+      if (above.includes(file)) cycles.push([...above.slice(above.indexOf(file)), file].join(' -> '));
+      if (done.has(file)) return;
+      done.add(file);
+      for (const next of arrows.get(file) ?? []) walk(next, [...above, file]);
+    };
+    for (const { path } of SOURCES) walk(path, []);
+    expect(compare(cycles, CYCLES)).toEqual(NOTHING);
+  });
+});
+
+describe('SQL', () => {
+  const owners = readOwners();
+
+  test('a statement names no table of a later folder', () => {
+    expect(owners.size).toBeGreaterThan(50);
+    expect([...owners.values()].filter((folder) => !ORDER.includes(folder))).toEqual([]);
+    const arrows = SOURCES.flatMap(({ path, statements }) =>
+      statements.flatMap(({ text }) => [...tablesNamed(text)].map((table) => ({ path, table }))),
+    ).filter(({ table }) => owners.has(table));
+    expect(arrows.length).toBeGreaterThan(200);
+    const later = arrows.filter(({ path, table }) => rankOf(owners.get(table) as string) > rankOf(folderOf(path)));
+    expect(
+      compare(
+        later.map(({ path, table }) => `${path} -> ${table}`),
+        TABLE_EXCEPTIONS,
+      ),
+    ).toEqual(NOTHING);
+  });
+
+  test(`a line of SQL has at most ${MOST_SQL_COLUMNS} columns`, () => {
+    expect(SOURCES.flatMap(({ statements }) => statements).length).toBeGreaterThan(200);
+    const wide = SOURCES.filter(({ lines, statements }) =>
+      statements.some(({ first, last }) => lines.slice(first - 1, last).some((line) => line.length > MOST_SQL_COLUMNS)),
+    );
+    expect(
+      compare(
+        wide.map(({ path }) => path),
+        WIDE_SQL,
+      ),
+    ).toEqual(NOTHING);
+  });
+});
+
+describe('size', () => {
+  test(`a file has at most ${MOST_FILE_LINES} lines`, () => {
+    const long = SOURCES.filter(({ lines }) => lines.length > MOST_FILE_LINES);
+    expect(
+      compare(
+        long.map(({ path }) => path),
+        LONG_FILES,
+      ),
+    ).toEqual(NOTHING);
+  });
+
+  test(`a function has at most ${MOST_FUNCTION_LINES} lines`, () => {
+    const functions = SOURCES.flatMap(({ path, functions: own }) => own.map((each) => ({ path, ...each })));
+    expect(functions.length).toBeGreaterThan(1_000);
+    const long = functions.filter(({ lines }) => lines > MOST_FUNCTION_LINES);
+    expect(
+      compare(
+        long.map(({ path, name }) => `${path} ${name}`),
+        LONG_FUNCTIONS,
+      ),
+    ).toEqual(NOTHING);
+  });
+});
