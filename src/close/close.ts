@@ -7,9 +7,12 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { beginIssue, type IssueContext, issueDocuments, refuseIncompleteSettings } from '../documents/issue/issue.ts';
+import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
+import { draftMonth } from '../documents/issue/drafts.ts';
+import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { readLastClosed } from '../ledger/closed-months.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
@@ -17,12 +20,10 @@ import { queueSealLetter } from '../seals/queries.ts';
 import { sealClosedMonths } from '../seals/seal.ts';
 import {
   type LedgerState,
-  readLastClosed,
   readLedgerState,
   readOpenMonthsWithRows,
   readPartnerZones,
   recordClosedMonth,
-  totalRows,
 } from './queries.ts';
 
 export interface CloseRequest {
@@ -71,17 +72,17 @@ export async function closeNext(
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
-  const issue = await beginIssue(tx, context, month, 'close', (now) =>
+  const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details: {}, now }),
   );
-  await totalRows(tx, month, previous);
-  await issueDocuments(tx, issue);
+  await draftMonth(tx, month, previous);
+  await issueDocuments(tx, batch);
   failpoint('close.issued');
-  await recordClosedMonth(tx, issue, previous);
+  await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
   // A preview has nothing to seal: its month may still run.
   if (!request.preview) {
-    for (const sealed of await sealClosedMonths(tx, issue.now)) await queueSealLetter(tx, sealed, issue.mailDomain);
+    for (const sealed of await sealClosedMonths(tx, batch.now)) await queueSealLetter(tx, sealed, batch.mailDomain);
     failpoint('close.sealed');
   }
   return month;

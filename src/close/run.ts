@@ -1,6 +1,6 @@
 /** Running a close: every month in a transaction of its own, oldest first; a preview in one that is undone. */
 import type { Database } from '../database/database.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';

@@ -10,8 +10,9 @@ import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { sendWithin, type Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
+import { withdrawEmails } from '../documents/emails.ts';
 import { whyHeld } from '../documents/hold.ts';
-import { type DocumentRow, readDocuments, withdrawSendings } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -126,7 +127,7 @@ async function deliverSending(deliverer: Underway, documentId: number, worker: n
   if (document === undefined || sending === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number } = document;
   if (document.status === 'void' && (sending.status === 'queued' || sending.status === 'held')) {
-    const [taken] = await database.transaction((tx) => withdrawSendings(tx, [documentId]));
+    const [taken] = await database.transaction((tx) => withdrawEmails(tx, [documentId]));
     if (taken === undefined) return { number, status: 'elsewhere', detail: 'another worker is sending it' };
     return { number, status: taken.status, detail: taken.reason };
   }

@@ -4,9 +4,9 @@
  */
 
 import type { Transaction } from '../database/transaction.ts';
-import { type IssueContext, mailDomain } from '../documents/issue/issue.ts';
-import { queueSending } from '../documents/queries.ts';
-import { documentToCorrect } from '../documents/void.ts';
+import { documentToCorrect } from '../documents/correctable.ts';
+import { queueResend } from '../documents/emails.ts';
+import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isOneAddress } from '../mail/message.ts';
 import { sandboxAllows } from '../mail/transport.ts';
@@ -35,9 +35,8 @@ export async function resendDocument(
   }
   const now = environment.now().toISO();
   const details = to === undefined ? {} : { to };
-  await queueSending(tx, {
+  await queueResend(tx, {
     documentId,
-    askedFor: 'resend',
     addressedTo: to ?? null,
     eventId: await recordEvent(tx, actor, { action: 'invoice.resend', subject: number, details, now }),
     mailDomain: mailDomain(settings),

@@ -1,24 +1,24 @@
 /**
- * Holding a document back: its e-mail, where it has not gone out, and reminders of it wait until it is released. What
- * is owed stays owed. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ * Putting a document on hold: its e-mail, if it has not been sent, and reminders of it wait until it is released. The
+ * balance stays due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { IssueContext } from './issue/issue.ts';
-import { insertHold, insertRelease } from './queries.ts';
-import { documentToCorrect } from './void.ts';
+import { documentToCorrect } from './correctable.ts';
+import { insertHold, insertRelease } from './corrections.sql.ts';
+import type { IssueContext } from './issue/context.ts';
 
-/** What an e-mail that waits because of a hold gives as its reason. */
+/** The reason that an e-mail gives while its document is on hold. */
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 
-type Holding = Pick<IssueContext, 'environment' | 'actor'>;
+type HoldContext = Pick<IssueContext, 'environment' | 'actor'>;
 
 export async function holdDocument(
   tx: Transaction,
-  { environment, actor }: Holding,
+  { environment, actor }: HoldContext,
   { number, reason }: { number: string; reason: string },
 ): Promise<void> {
   const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
@@ -28,7 +28,11 @@ export async function holdDocument(
   await insertHold(tx, { documentId, reason, why: whyHeld(now, reason), now, eventId });
 }
 
-export async function releaseDocument(tx: Transaction, { environment, actor }: Holding, number: string): Promise<void> {
+export async function releaseDocument(
+  tx: Transaction,
+  { environment, actor }: HoldContext,
+  number: string,
+): Promise<void> {
   const { document_id: documentId, held_at } = await documentToCorrect(tx, number);
   if (held_at === null) throw refuse('document_not_on_hold', { number });
   const now = environment.now().toISO();

@@ -1,38 +1,34 @@
 /**
- * Running documents again: computed anew from the ledger and the partners' present details, and where their faces
- * differ, voided and replaced (contract, `invoice rerun`). Refusals: document_unknown, document_void, not_of_the_ledger,
- * payment_applied, credit_used, document_written_off, document_on_hold, month_not_closed,
- * settings_incomplete, clock_behind.
+ * Running documents again: they are computed anew from the ledger and the partners' present details, and where they
+ * differ they are voided and replaced. Refusals: document_unknown, document_void, not_of_the_ledger, payment_applied,
+ * credit_used, document_written_off, document_on_hold, month_not_closed, settings_incomplete, clock_behind.
  */
-
-import { readClosedMonth, readCurrencies, recordIssuerVersion, totalRows } from '../close/queries.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { readClosedMonth } from '../ledger/closed-months.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { beginIssue, type IssueContext, issueDocuments } from './issue/issue.ts';
-import {
-  planReplacements,
-  type RerunCandidate,
-  readReplacements,
-  readRerunCandidates,
-  voidDocuments,
-} from './queries.ts';
-import { documentToCorrect, refuseSettled } from './void.ts';
+import { documentToCorrect, refuseSettled } from './correctable.ts';
+import { voidDocuments } from './corrections.sql.ts';
+import { beginIssue, type IssueContext } from './issue/context.ts';
+import { draftMonth, keepReplacements, readDraftCurrencies } from './issue/drafts.ts';
+import { issueDocuments } from './issue/issue.ts';
+import { recordIssuerVersion } from './issue/issuer-version.ts';
+import { type RerunCandidate, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
-  /** Due by the terms of today, counted from today, instead of on the old due date. */
+  /** Due by the present terms, counted from today, instead of on the old due date. */
   readonly newTerms: boolean;
-  /** Of these documents, those that would print another payment link under the present settings. */
+  /** Finds the documents that would show another payment link under the present settings. */
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
 export interface Rerun {
   readonly month: Month;
-  /** Documents on whose faces nothing differs. */
+  /** How many documents would not differ. */
   readonly unchanged: number;
   readonly replaced: readonly {
     readonly number: string;
@@ -41,11 +37,11 @@ export interface Rerun {
   }[];
   /** Documents issued for those that were void without a replacement. */
   readonly issued: readonly { readonly number: string; readonly replaces: string }[];
-  /** Documents that differ and may not be replaced, with the reason. */
+  /** Documents that differ but may not be replaced, with the reason. */
   readonly refused: readonly { readonly number: string; readonly code: string; readonly message: string }[];
 }
 
-/** Runs one document again. Where it may not be replaced although it differs, that is refused. */
+/** Runs one document again. Refuses a document that differs but may not be replaced. */
 export async function rerunDocument(
   tx: Transaction,
   context: IssueContext,
@@ -61,7 +57,7 @@ export async function rerunDocument(
   return rerun(tx, context, month, options, own, number);
 }
 
-/** Runs a whole month again, and issues what is void there without a replacement. */
+/** Runs a whole month again, and replaces its void documents that have no replacement. */
 export async function rerunMonth(
   tx: Transaction,
   context: IssueContext,
@@ -83,8 +79,8 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
-  await totalRows(tx, month, closed.previous, partnerId);
-  const currencies = await readCurrencies(tx);
+  await draftMonth(tx, month, closed.previous, partnerId);
+  const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
     month,
     partnerId,
@@ -117,16 +113,16 @@ async function rerun(
   let successors = new Map<string, string>();
   if (again.length > 0) {
     const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, newTerms: options.newTerms };
-    const issue = await beginIssue(tx, context, month, 'rerun', (now) =>
+    const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'rerun' }, (now) =>
       recordEvent(tx, context.actor, { action: 'invoice.rerun', subject, details, now }),
     );
     const documents = replacing.map(({ document_id, differences }) => ({
       document_id,
       reason: `run again because of a change of ${differences.join(', ')}`,
     }));
-    await voidDocuments(tx, { documents, today: issue.issuedOn, now: issue.now, eventId: issue.eventId });
-    await planReplacements(tx, again, options.newTerms);
-    await issueDocuments(tx, issue);
+    await voidDocuments(tx, { documents, today: batch.issuedOn, now: batch.now, eventId: batch.eventId });
+    await keepReplacements(tx, again, options.newTerms);
+    await issueDocuments(tx, batch);
     successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
   }
   const successorOf = (number: string) => successors.get(number) as string;

@@ -8,9 +8,9 @@
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
-import { todayOf } from '../documents/issue/issue.ts';
 import { lockLedgerShared } from '../ledger/lock.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '../today.ts';
 
 export interface Caller {
   readonly environment: Environment;

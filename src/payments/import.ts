@@ -7,9 +7,9 @@
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
-import { todayOf } from '../documents/issue/issue.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
+import { todayOf } from '../today.ts';
 import { money } from './apply.ts';
 import { type BankFile, type ReadBankFile, readBankFile } from './bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from './bank/statement.ts';

@@ -1,6 +1,6 @@
 /** SQL over payments: what is recorded, each in one statement however many there are, and what is read back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { freedOfInvoice } from '../documents/queries.ts';
+import { invoiceReopenedOn } from '../documents/queries.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
@@ -11,7 +11,7 @@ const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, 
 /** The date of the journal's entry: the true one, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
-/** The last days on which a payment came to have something unapplied again: see `freedOfInvoice`. */
+/** The last days on which a payment came to have something unapplied again: see `invoiceReopenedOn`. */
 const freedOfPayment = (payment: string) => `
   (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
    WHERE a.payment_id = ${payment}),
@@ -124,7 +124,7 @@ export async function insertApplications(context: PaymentContext, rows: readonly
     `INSERT INTO payment_applications (
        payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at, event_id)
      SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-            ${entryOn('day.applied_on', freedOfPayment('r.payment_id'), freedOfInvoice('r.document_id'))}, r.confidence, r.evidence, ${RECORDED}
+            ${entryOn('day.applied_on', freedOfPayment('r.payment_id'), invoiceReopenedOn('r.document_id'))}, r.confidence, r.evidence, ${RECORDED}
      FROM ${recordset}
      JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
      CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day

@@ -4,9 +4,9 @@
  */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
+import { todayOf } from '../today.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './queries.ts';
 

@@ -10,13 +10,14 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
-import { mailDomain, todayOf } from '../documents/issue/issue.ts';
+import { mailDomain } from '../documents/issue/context.ts';
 import { localeOf } from '../documents/locale.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '../today.ts';
 import { daysBetween } from './duplicates.ts';
 
 export interface Reminding {

@@ -5,9 +5,9 @@
  */
 
 import { query, type Transaction } from '../database/transaction.ts';
-import { todayOf } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
+import { todayOf } from '../today.ts';
 import { money, paymentState, positiveAmount } from './apply.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { ReversalKind } from './enums.ts';

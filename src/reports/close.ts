@@ -8,7 +8,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
-import { mailDomain } from '../documents/issue/issue.ts';
+import { mailDomain } from '../documents/issue/context.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';

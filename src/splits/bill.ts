@@ -1,22 +1,23 @@
 /**
- * Billing what never came: one invoice for each partner and currency, quote by quote, for what the month's reconciliation
- * finds open and old enough. What was pulled back is no part of it: the ledger reverses that.
+ * Billing unremitted amounts: one invoice for each partner and currency, quote by quote, for what the month's
+ * reconciliation finds open and old enough. Reversed transfers are excluded: the ledger reverses those.
  * Refusals: month_not_closed, clock_behind.
  */
 
-import { applyOpenCredit, queueSendings, readClosedMonth } from '../close/queries.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { beginIssue, type IssueContext } from '../documents/issue/issue.ts';
+import { beginIssue, type IssueContext } from '../documents/issue/context.ts';
+import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { readClosedMonth } from '../ledger/closed-months.ts';
 import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
-import { insertMissingShares } from './bill.sql.ts';
+import { draftMissingShares, insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
-/** Bills what is open of a closed month, and gives the invoices' numbers. Billed once, it is not open any more. */
+/** Bills what is open of a closed month and returns the invoices' numbers. What is billed is no longer open. */
 export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month): Promise<string[]> {
   await lockProcessor(tx);
   await lockLedgerWhole(tx);
@@ -24,12 +25,13 @@ export async function billMissingShares(tx: Transaction, context: IssueContext, 
   const { environment, settings, actor } = context;
   const { billable } = await reconcileMonth(tx, { settings, now: environment.now() }, month);
   if (billable.length === 0) return [];
-  const issue = await beginIssue(tx, context, month, 'missing_shares', (now) =>
+  const purpose = 'missing_shares';
+  const batch = await beginIssue(tx, context, { month, purpose, askedFor: purpose }, (now) =>
     recordEvent(tx, actor, { action: 'shares.bill', subject: month, details: { quotes: billable.length }, now }),
   );
-  const numbers = await insertMissingShares(tx, issue, billable);
-  await applyOpenCredit(tx, issue);
-  await queueSendings(tx, issue);
+  await draftMissingShares(tx, billable);
+  const issued = await issueDocuments(tx, batch);
+  await insertMissingShares(tx, month);
   failpoint('shares.billed');
-  return numbers;
+  return issued.map(({ number }) => number);
 }

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { type CsvError, parse } from 'csv-parse/sync';
 import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';

@@ -5,7 +5,7 @@
  */
 
 import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';

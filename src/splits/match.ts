@@ -4,7 +4,7 @@
  */
 
 import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { readAcceptances } from './accepted.sql.ts';

@@ -9,7 +9,7 @@ import { DateTime } from 'luxon';
 import type Stripe from 'stripe';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';

@@ -7,7 +7,7 @@
  */
 
 import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/issue.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';

@@ -2,10 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type ExportRequest, exportPack } from '../../src/audit/export.ts';
-import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';

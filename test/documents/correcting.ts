@@ -2,12 +2,13 @@
 import { expect } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
-import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { Month } from '../../src/month.ts';
 import { inspect } from '../close/invariants.ts';
 import { quote, reversal, type World } from '../support/world.ts';

@@ -1,7 +1,7 @@
 /** Payments by hand and what is done with them: applied, undone, taken back, refunded; one payment however it is told. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeOffInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { openPaymentContext } from '../../src/payments/context.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { reverseAll } from '../../src/payments/reverse.ts';

@@ -1,7 +1,8 @@
 /** Journal, trial balance, ageing and statement of account, by one story that can be checked on paper. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { creditInvoice, writeOffInvoice } from '../../src/documents/credit.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { readStatement } from '../../src/reports/statement.ts';

@@ -1,6 +1,7 @@
 /** `reckoner invoice write-off`. */
-import { writeOffInvoice } from '../../../documents/credit.ts';
+
 import { documentJson } from '../../../documents/document.ts';
+import { writeOffInvoice } from '../../../documents/write-off.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { acting } from '../../context.ts';
 import { type Definition, REASON } from '../../define.ts';

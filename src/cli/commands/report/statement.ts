@@ -1,5 +1,5 @@
 /** `reckoner report statement`. */
-import { todayOf } from '../../../documents/issue/issue.ts';
+
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
@@ -12,6 +12,7 @@ import {
   type Statement,
   type StatementLine,
 } from '../../../reports/statement.ts';
+import { todayOf } from '../../../today.ts';
 import { dateArgument } from '../../arguments.ts';
 import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';

@@ -1,0 +1,48 @@
+/**
+ * Whether a document may be corrected. Refusals: document_unknown, document_void, not_an_invoice, payment_applied,
+ * credit_used, document_written_off.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { lockLedgerWhole } from '../ledger/lock.ts';
+import { Amount } from '../money.ts';
+import { type DocumentRow, readDocuments } from './queries.ts';
+
+/** A live document, under the ledger's lock: it does not change until the transaction ends. */
+export async function documentToCorrect(tx: Transaction, number: string): Promise<DocumentRow> {
+  await lockLedgerWhole(tx);
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) throw refuse('document_unknown', { number });
+  const { month, purpose, replaced_by, voided_on } = document;
+  if (voided_on !== null) throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
+  return document;
+}
+
+/** A live invoice, as `documentToCorrect`, whose balance may be lowered. */
+export async function invoiceToCorrect(
+  tx: Transaction,
+  number: string,
+  act: 'credited' | 'written off',
+): Promise<DocumentRow> {
+  const invoice = await documentToCorrect(tx, number);
+  const { document } = invoice;
+  if (document !== 'invoice') throw refuse('not_an_invoice', { number, document, act });
+  return invoice;
+}
+
+type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
+
+/** Refuses a document that a payment, a credit application or a write-off refers to. */
+export function refuseSettled(document: Settled, act: 'voided' | 'run again'): void {
+  const { number, currency } = document;
+  const amount = (text: string) => Amount.of(text, currency);
+  if (document.document === 'credit_note' && amount(document.credited).isPositive()) {
+    throw refuse('credit_used', { number, used: amount(document.credited).forPeople(), act });
+  }
+  if (!amount(document.amount_paid).isZero()) {
+    throw refuse('payment_applied', { number, amount_paid: amount(document.amount_paid).forPeople(), act });
+  }
+  if (amount(document.written_off).isPositive()) {
+    throw refuse('document_written_off', { number, written_off: amount(document.written_off).forPeople(), act });
+  }
+}

@@ -1,0 +1,120 @@
+/** SQL of corrections: void, credit, write-off, hold and release. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { enqueueDeliveries, holdEmail, releaseEmail, withdrawEmails } from './emails.ts';
+import { invoiceReopenedOn } from './queries.ts';
+
+const REOPENED_ON = `greatest(earliest_postable_date(), ${invoiceReopenedOn(':documentId::bigint')})`;
+
+export interface VoidFacts {
+  readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly today: string;
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+}
+
+/**
+ * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
+ * payment links.
+ */
+export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
+  const ids = facts.documents.map((each) => each.document_id);
+  const bindings = { ...facts, documents: JSON.stringify(facts.documents), ids };
+  await execute(
+    tx,
+    `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
+     SELECT d.document_id, d.partner_id, d.month, d.currency, d.arrangement, v.reason, :today::date,
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:documents::json) AS v (document_id bigint, reason text)
+     JOIN documents d ON d.document_id = v.document_id`,
+    bindings,
+  );
+  await execute(
+    tx,
+    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
+     SELECT credit_application_id, invoice_id, :today::date, :now::timestamptz
+     FROM credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
+    bindings,
+  );
+  await withdrawEmails(tx, ids);
+  await enqueueDeliveries(tx, ids);
+}
+
+/** The live credit notes against an invoice and against the void invoices that it replaces. */
+export function readCreditsAgainst(
+  tx: Transaction,
+  documentId: number,
+): Promise<{ number: string; amount: string; reason: string; issued_on: string }[]> {
+  return query(
+    tx,
+    `WITH RECURSIVE chain AS (
+       SELECT document_id, replaces FROM documents WHERE document_id = :documentId
+       UNION ALL
+       SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
+     )
+     SELECT n.number, n.invoice_amount AS amount, n.reason, n.issued_on
+     FROM chain c JOIN documents n ON n.credits = c.document_id
+     WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id)
+     ORDER BY n.document_id`,
+    { documentId },
+  );
+}
+
+/** Applies an adjustment to its invoice, up to the invoice's balance; the rest of it stays open credit. */
+export async function applyAdjustment(
+  tx: Transaction,
+  facts: { noteId: number; documentId: number; amount: string; today: string; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on)
+     SELECT :noteId, :documentId, :amount::numeric, :today::date, :now::timestamptz, false, ${REOPENED_ON}
+     WHERE :amount::numeric > 0`,
+    facts,
+  );
+  await enqueueDeliveries(tx, [facts.documentId]);
+}
+
+export async function insertWriteOff(
+  tx: Transaction,
+  facts: { documentId: number; amount: string; reason: string; today: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on)
+     VALUES (:documentId, :amount::numeric, :reason, :today::date, :now::timestamptz, :eventId,
+             ${REOPENED_ON})`,
+    facts,
+  );
+  await enqueueDeliveries(tx, [facts.documentId]);
+}
+
+/** Puts a document on hold, and its e-mail with it unless a worker is sending it. `why` is the e-mail's reason. */
+export async function insertHold(
+  tx: Transaction,
+  facts: { documentId: number; reason: string; why: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
+     SELECT :documentId, (SELECT max(hold_id) FROM holds WHERE document_id = :documentId), :reason,
+            :now::timestamptz, :eventId::bigint`,
+    facts,
+  );
+  await holdEmail(tx, facts.documentId, facts.why);
+}
+
+export async function insertRelease(
+  tx: Transaction,
+  facts: { documentId: number; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)
+     SELECT max(hold_id), document_id, :now::timestamptz, :eventId::bigint
+     FROM holds WHERE document_id = :documentId GROUP BY document_id`,
+    facts,
+  );
+  await releaseEmail(tx, facts.documentId);
+}

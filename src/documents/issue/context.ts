@@ -1,0 +1,84 @@
+/**
+ * Who issues documents, by which settings, and what documents issued together have in common.
+ * Refusals: settings_incomplete, clock_behind.
+ */
+import type { Environment } from '../../config/environment.ts';
+import { missingSettings } from '../../config/missing-settings.ts';
+import { type Settings, settingsFile } from '../../config/settings.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import type { Month } from '../../month.ts';
+import type { Actor } from '../../people/audit-events.ts';
+import { todayOf } from '../../today.ts';
+import { recordIssuerVersion } from './issuer-version.ts';
+import { readLatestAct } from './queries.ts';
+
+export interface IssueContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly actor: Actor;
+}
+
+type Setting = Pick<IssueContext, 'environment' | 'settings'>;
+
+/** What documents issued by one act have in common. */
+export interface IssueBatch {
+  readonly month: Month;
+  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
+  /** What their e-mails were queued by. */
+  readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly issuedOn: string;
+  /** The terms of partners that have none of their own. */
+  readonly termsDays: number;
+  readonly issuerVersionId: number;
+  readonly sandbox: boolean;
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+  /** The right-hand side of the Message-IDs. */
+  readonly mailDomain: string;
+}
+
+/** In production a document must name its issuer in full. */
+export function refuseIncompleteSettings({ environment, settings }: Setting): void {
+  if (environment.name !== 'production') return;
+  const missing = missingSettings(settings).map((each) => each.path);
+  if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
+}
+
+/** Documents are dated in the order of their numbers, and acts on them after their issue: refuses an earlier date. */
+export async function refuseClockBehind(tx: Transaction, today: string): Promise<void> {
+  const latest = await readLatestAct(tx);
+  if (latest !== undefined && today < latest.dated) {
+    throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, act: latest.act });
+  }
+}
+
+/** Checks that documents may be issued today. `record` records the event that issues them and returns its id. */
+export async function beginIssue(
+  tx: Transaction,
+  { environment, settings }: IssueContext,
+  batch: Pick<IssueBatch, 'month' | 'purpose' | 'askedFor'>,
+  record: (now: string) => Promise<number>,
+): Promise<IssueBatch> {
+  refuseIncompleteSettings({ environment, settings });
+  const issuedOn = todayOf({ environment, settings });
+  await refuseClockBehind(tx, issuedOn);
+  const now = environment.now().toISO();
+  return {
+    ...batch,
+    issuedOn,
+    termsDays: settings.payment_terms_days,
+    issuerVersionId: await recordIssuerVersion(tx, settings.issuer, now),
+    sandbox: environment.name === 'sandbox',
+    now,
+    eventId: await record(now),
+    mailDomain: mailDomain(settings),
+  };
+}
+
+/** The right-hand side of the Message-IDs: the sender's mail domain. */
+export function mailDomain(settings: Settings): string {
+  return settings.mail_from.split('@').at(-1) || 'reckoner.invalid';
+}

@@ -1,0 +1,127 @@
+/**
+ * SQL of drafts: what is to be issued, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row
+ * for each document, keyed by partner, currency and arrangement, with the amounts as the document will print them;
+ * `draft_lines` has its lines, signed as the ledger has them.
+ */
+import { execute, query, type Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
+
+/** Creates `drafts`, empty. A draft's own due date and terms take precedence over the partner's terms. */
+async function createDrafts(tx: Transaction): Promise<void> {
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.drafts, pg_temp.draft_lines`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE drafts (
+       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
+       document text NOT NULL, enrollments bigint NOT NULL, entries bigint NOT NULL, spot_price numeric NOT NULL,
+       partner_cut numeric NOT NULL, invoice_amount numeric NOT NULL, due_on date, terms_days integer,
+       replaces bigint, credits bigint, reason text NOT NULL DEFAULT ''
+     ) ON COMMIT DROP`,
+  );
+}
+
+/** Creates `drafts` and `draft_lines`, empty, for documents of another purpose than a month's. */
+export async function createEmptyDrafts(tx: Transaction): Promise<void> {
+  await createDrafts(tx);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE draft_lines (
+       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
+       policy_id text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, month text COLLATE "C" NOT NULL,
+       count bigint NOT NULL, spot_price numeric NOT NULL, partner_cut numeric NOT NULL, invoice_amount numeric NOT NULL
+     ) ON COMMIT DROP`,
+  );
+}
+
+/**
+ * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
+ * month's rows are those posted after the month before it and up to it: the first month includes all earlier rows.
+ */
+export async function draftMonth(
+  tx: Transaction,
+  month: Month,
+  previous: Month | null,
+  partnerId: string | null = null,
+): Promise<void> {
+  await createDrafts(tx);
+  // Only CREATE TABLE AS totals the rows in parallel.
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
+     SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count,
+            sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+     FROM ledger_rows
+     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month
+       AND (:partnerId::text IS NULL OR partner_id = :partnerId)
+     GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
+    { month, previous, partnerId },
+  );
+  await execute(tx, 'ANALYZE pg_temp.draft_lines');
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.drafts (
+       partner_id, currency, arrangement, document, enrollments, entries, spot_price, partner_cut, invoice_amount)
+     SELECT partner_id, currency, arrangement, document, enrollments, entries, sign * spot_price, sign * partner_cut,
+            sign * invoice_amount
+     FROM (
+       SELECT partner_id, currency, arrangement, sum(count) AS entries,
+              coalesce(sum(count) FILTER (WHERE kind = 'quote_accepted'), 0) AS enrollments,
+              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+       FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement
+     ) AS totals
+     CROSS JOIN LATERAL (
+       SELECT CASE WHEN arrangement = 'connected_account' THEN 'statement'
+                   WHEN invoice_amount < 0 THEN 'credit_note' ELSE 'invoice' END AS document) AS kind
+     CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS sign`,
+  );
+}
+
+/** The currencies of the drafts. */
+export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
+  const rows = await query<{ currency: string }>(tx, `SELECT DISTINCT currency FROM pg_temp.drafts`);
+  return rows.map((row) => row.currency);
+}
+
+/** Keeps the drafts that replace these void documents, due as they were unless the terms are new. */
+export async function keepReplacements(
+  tx: Transaction,
+  documentIds: readonly number[],
+  newTerms: boolean,
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE pg_temp.drafts AS draft
+     SET replaces = d.document_id,
+         due_on = CASE WHEN :newTerms::boolean THEN NULL ELSE d.due_on END,
+         terms_days = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_days END
+     FROM documents d
+     WHERE d.document_id = ANY (:documentIds::bigint[])
+       AND (d.partner_id, d.currency, d.arrangement) = (draft.partner_id, draft.currency, draft.arrangement)`,
+    { documentIds, newTerms },
+  );
+  await execute(tx, `DELETE FROM pg_temp.drafts WHERE replaces IS NULL`);
+  await execute(
+    tx,
+    `DELETE FROM pg_temp.draft_lines l WHERE NOT EXISTS (
+       SELECT FROM pg_temp.drafts draft
+       WHERE draft.partner_id = l.partner_id AND draft.currency = l.currency AND draft.arrangement = l.arrangement)`,
+  );
+}
+
+/** Drafts a credit note against an invoice. It has no lines: it stands for no ledger rows. */
+export async function draftAdjustment(
+  tx: Transaction,
+  adjustment: { documentId: number; amount: string; reason: string },
+): Promise<void> {
+  await createEmptyDrafts(tx);
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.drafts (
+       partner_id, currency, arrangement, document, enrollments, entries, spot_price, partner_cut, invoice_amount,
+       credits, reason)
+     SELECT partner_id, currency, arrangement, 'credit_note', 0, 0, :amount::numeric, 0, :amount::numeric, document_id,
+            :reason
+     FROM documents WHERE document_id = :documentId`,
+    adjustment,
+  );
+}

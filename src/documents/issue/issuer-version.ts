@@ -1,0 +1,35 @@
+/** The issuer as documents print it: each version kept once, under an id that documents name. */
+
+import type { Logo } from '../../config/logo.ts';
+import type { Issuer } from '../../config/settings.ts';
+import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
+
+/** Records the issuer as the settings have it now and returns its version. The logo is kept apart, named by its hash. */
+export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
+  const { logo } = issuer;
+  if (logo !== null) await recordLogo(tx, logo, now);
+  // Without a logo the content is what it was before there were any, and so the same version.
+  const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
+  await execute(
+    tx,
+    `INSERT INTO issuer_versions (content, first_used_at) VALUES (:content::jsonb, :now::timestamptz)
+     ON CONFLICT ON CONSTRAINT issuer_version_once DO NOTHING`,
+    bindings,
+  );
+  const { id } = await queryOne<{ id: number }>(
+    tx,
+    `SELECT issuer_version_id AS id FROM issuer_versions WHERE content = :content::jsonb`,
+    bindings,
+  );
+  return id;
+}
+
+async function recordLogo(tx: Transaction, logo: Logo, now: string): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO logos (sha256, media_type, width, height, content, first_used_at)
+     VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), :now::timestamptz)
+     ON CONFLICT ON CONSTRAINT logo_once DO NOTHING`,
+    { ...logo, now },
+  );
+}

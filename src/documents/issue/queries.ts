@@ -1,0 +1,170 @@
+/** SQL of issuing: one statement a step over all drafts, whether they stand for ten rows or a million. */
+import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import type { IssueBatch } from './context.ts';
+
+export interface LatestAct {
+  readonly number: string;
+  readonly act: 'issued' | 'voided' | 'written off';
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly dated: string;
+}
+
+/** The act on a document with the latest date. */
+export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefined> {
+  const rows = await query<LatestAct>(
+    tx,
+    `WITH acts (document_id, act, dated) AS (
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date.
+       (SELECT document_id, 'issued', issued_on FROM documents ORDER BY document_id DESC LIMIT 1)
+       UNION ALL
+       (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
+       UNION ALL
+       (SELECT document_id, 'written off', written_off_on FROM write_offs ORDER BY write_off_id DESC LIMIT 1)
+     )
+     SELECT d.number, a.act, a.dated FROM acts a JOIN documents d USING (document_id)
+     ORDER BY a.dated DESC, a.act LIMIT 1`,
+  );
+  return rows[0];
+}
+
+/**
+ * Issues a document for each draft. Numbers continue each series in order of partner, currency and arrangement. An
+ * invoice takes what it can of the partner's open credit in its currency.
+ */
+export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
+  await execute(tx, 'ANALYZE pg_temp.drafts');
+  // The planner has no statistics yet for documents issued a moment ago: joining 15,000 lines to 2,000 of them took
+  // 6.5 s by their own table, and 0.1 s by this one.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.issued_documents`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE issued_documents (
+       document_id bigint NOT NULL, partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL,
+       arrangement text NOT NULL, sign integer NOT NULL
+     ) ON COMMIT DROP`,
+  );
+  await execute(
+    tx,
+    `WITH numbered AS (
+       SELECT draft.*, series.series,
+              row_number() OVER (PARTITION BY document ORDER BY partner_id, currency, arrangement)
+                + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0) AS sequence
+       FROM pg_temp.drafts draft
+       CROSS JOIN LATERAL (
+         SELECT CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+                || left(:issuedOn, 4) COLLATE "C" AS series) AS series
+     ), open_credit AS (
+       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
+       FROM documents d JOIN document_balances b USING (document_id)
+       WHERE d.document = 'credit_note' AND b.status = 'open'
+       GROUP BY d.partner_id, d.currency
+     ), issued AS (
+       INSERT INTO documents (
+         series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+         enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
+         address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
+         legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, reason)
+       SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
+              :issuedOn::date, coalesce(n.due_on, :issuedOn::date + terms.days), terms.days, n.enrollments, n.entries,
+              n.spot_price, n.partner_cut, n.invoice_amount,
+              CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
+              p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
+              p.address_country, p.tax_id, p.purchase_order, p.legal_note, :issuerVersionId::bigint,
+              :sandbox::boolean, :now::timestamptz, n.replaces, n.credits, n.reason
+       FROM numbered n
+       JOIN partners p ON p.partner_id = n.partner_id
+       LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
+       CROSS JOIN LATERAL (
+         SELECT CASE n.document WHEN 'invoice'
+                THEN coalesce(n.terms_days, p.payment_terms_days, :termsDays::integer) END AS days
+       ) AS terms
+       ORDER BY n.document, n.sequence
+       RETURNING document_id, partner_id, currency, arrangement, document
+     )
+     INSERT INTO pg_temp.issued_documents
+     SELECT document_id, partner_id, currency, arrangement, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END
+     FROM issued`,
+    { ...batch },
+  );
+  await execute(tx, 'ANALYZE pg_temp.issued_documents');
+}
+
+/** Inserts the lines: the document's own month first, then earlier months; by policy, then in the order of kinds. */
+export async function insertDocumentLines(tx: Transaction, month: string): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO document_lines (
+       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount)
+     SELECT d.document_id,
+            row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
+              array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C")),
+            l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
+            d.sign * l.invoice_amount
+     FROM pg_temp.draft_lines l
+     JOIN pg_temp.issued_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency
+       AND d.arrangement = l.arrangement
+     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id`,
+    { month },
+  );
+}
+
+/**
+ * Applies open credit to the invoices, as much as they were issued with: first the credit that the void of a replaced
+ * invoice released, then the oldest.
+ */
+export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+     SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
+            :issuedOn::date, :now::timestamptz
+     FROM (
+       SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
+              sum(b.balance) OVER in_turn AS used_up_to, sum(b.balance) OVER in_turn - b.balance AS used_before
+       FROM pg_temp.issued_documents
+       JOIN documents invoice USING (document_id)
+       JOIN documents note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
+         AND note.document = 'credit_note'
+       JOIN document_balances b ON b.document_id = note.document_id AND b.status = 'open'
+       WHERE invoice.credit_applied > 0
+       WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (
+           SELECT FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+           WHERE r.document_id = invoice.replaces AND a.credit_note_id = note.document_id), note.document_id)
+     ) AS notes
+     WHERE used_before < credit_applied`,
+    { ...batch },
+  );
+}
+
+/**
+ * What must hold before documents are committed: every drafted row is on a line, and each document has the sums of its
+ * lines and of the credit applied to it. An adjustment has no lines.
+ */
+export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
+  return queryOne(
+    tx,
+    `SELECT (SELECT coalesce(sum(count), 0)::bigint FROM pg_temp.draft_lines) AS drafted,
+            coalesce(sum(l.count), 0)::bigint AS lines,
+            count(*) FILTER (WHERE c.applied <> d.credit_applied OR d.purpose <> 'adjustment'
+              AND (l.count, l.spot_price, l.partner_cut, l.invoice_amount) IS DISTINCT FROM (
+                CASE d.purpose WHEN 'missing_shares' THEN d.enrollments ELSE d.entries END,
+                d.spot_price, d.partner_cut, d.invoice_amount)) AS differences
+     FROM pg_temp.issued_documents
+     JOIN documents d USING (document_id)
+     CROSS JOIN LATERAL (
+       SELECT sum(count) AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+              sum(invoice_amount) AS invoice_amount
+       FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c WHERE c.invoice_id = d.document_id) AS c`,
+  );
+}
+
+/** The documents just issued, in the order of their numbers. */
+export function readIssued(tx: Transaction): Promise<{ document_id: number; number: string }[]> {
+  return query(
+    tx,
+    `SELECT d.document_id, d.number FROM pg_temp.issued_documents JOIN documents d USING (document_id)
+     ORDER BY d.document_id`,
+  );
+}

@@ -1,0 +1,114 @@
+/** SQL of running documents again: which of them would differ now, and what replaced them. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { PRESENT_HOLD } from './queries.ts';
+import type { DocumentKind } from './snapshot.ts';
+
+export interface RerunCandidate {
+  readonly document_id: number;
+  readonly number: string;
+  readonly document: DocumentKind;
+  readonly currency: string;
+  readonly void: boolean;
+  readonly amount_paid: string;
+  readonly credited: string;
+  readonly written_off: string;
+  readonly held_at: string | null;
+  readonly hold_reason: string | null;
+  /** What its snapshot would say differently now, in words. */
+  readonly differences: string[];
+}
+
+export interface RerunQuestion {
+  readonly month: Month;
+  /** One partner's documents only. */
+  readonly partnerId?: string | undefined;
+  readonly issuerVersionId: number;
+  /** The payment instructions of each currency in the present settings. */
+  readonly instructions: Readonly<Record<string, unknown>>;
+  readonly termsDays: number;
+  readonly newTerms: boolean;
+}
+
+/**
+ * The last document of each chain of replacements in the month of the drafts, compared with its draft. The ledger is
+ * compared too: the rows of a closed month cannot change, and if they did it must show here.
+ */
+export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
+  // The planner may have no statistics yet for the documents of a month just closed: joining 2,000 of them to their
+  // lines and balances took 60 s by their own table, and 0.3 s by this one.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.last_documents`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE last_documents ON COMMIT DROP AS
+     SELECT d.document_id FROM documents d
+     WHERE d.month = :month AND d.purpose = 'month'
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+       AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`,
+    { month: question.month, partnerId: question.partnerId ?? null },
+  );
+  await execute(tx, 'ANALYZE pg_temp.last_documents');
+  return query(
+    tx,
+    `WITH by_rows AS (
+       SELECT l.partner_id, l.currency, l.arrangement,
+              jsonb_object_agg(l.policy_id, o.name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut, l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM pg_temp.draft_lines l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+       GROUP BY l.partner_id, l.currency, l.arrangement
+     )
+     SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid, b.credited,
+            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
+            h.held_at, h.reason AS hold_reason,
+            array_remove(ARRAY[
+              CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,
+              CASE WHEN f.names IS DISTINCT FROM r.names THEN 'the policies'' names' END,
+              CASE WHEN d.partner_name <> p.name THEN 'the partner''s name' END,
+              CASE WHEN (d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
+                         d.address_country) IS DISTINCT FROM (p.address_line1, p.address_line2, p.address_city,
+                         p.address_region, p.address_postal_code, p.address_country) THEN 'the partner''s address' END,
+              CASE WHEN d.tax_id <> p.tax_id THEN 'the tax id' END,
+              CASE WHEN d.purchase_order <> p.purchase_order THEN 'the purchase order' END,
+              CASE WHEN d.legal_note <> p.legal_note THEN 'the legal note' END,
+              CASE WHEN d.issuer_version_id <> :issuerVersionId::bigint THEN 'the issuer''s details' END,
+              CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (:instructions::jsonb -> d.currency)
+                   THEN 'the payment instructions' END,
+              CASE WHEN :newTerms::boolean AND d.document = 'invoice'
+                    AND d.terms_days <> coalesce(p.payment_terms_days, :termsDays::integer)
+                   THEN 'the payment terms' END], NULL) AS differences
+     FROM pg_temp.last_documents
+     JOIN documents d USING (document_id)
+     JOIN by_rows r ON r.partner_id = d.partner_id AND r.currency = d.currency AND r.arrangement = d.arrangement
+     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+     CROSS JOIN LATERAL (
+       SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
+                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM document_lines l WHERE l.document_id = d.document_id) AS f
+     CROSS JOIN LATERAL (
+       SELECT amount_paid, credited FROM document_balances WHERE document_id = d.document_id OFFSET 0) AS b
+     JOIN partners p ON p.partner_id = d.partner_id
+     LEFT JOIN voids v ON v.document_id = d.document_id
+     LEFT JOIN document_pdfs w ON w.document_id = d.document_id
+     LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
+     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
+     ORDER BY d.series, d.sequence`,
+    { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
+  );
+}
+
+/** The numbers that replace void documents. */
+export function readReplacements(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; replaced_by: string }[]> {
+  return query(
+    tx,
+    `SELECT d.number, later.number AS replaced_by
+     FROM documents d JOIN documents later ON later.replaces = d.document_id
+     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`,
+    { documentIds },
+  );
+}

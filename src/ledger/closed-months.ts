@@ -1,0 +1,17 @@
+/** SQL over closed months, which decide the month that a ledger row posts to. */
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+
+/** A closed month with the one before it; undefined if it is not closed. */
+export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ previous: Month | null } | undefined> {
+  const rows = await query<{ previous: Month | null }>(tx, `SELECT previous FROM closed_months WHERE month = :month`, {
+    month,
+  });
+  return rows[0];
+}
+
+/** The last closed month; null before the first close. */
+export async function readLastClosed(tx: Transaction): Promise<Month | null> {
+  const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM closed_months`);
+  return month;
+}

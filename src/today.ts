@@ -1,0 +1,8 @@
+/** The date on which an act happens. */
+import type { Environment } from './config/environment.ts';
+import type { Settings } from './config/settings.ts';
+
+/** Today in the issuer's time zone, `YYYY-MM-DD`. */
+export function todayOf(context: { readonly environment: Environment; readonly settings: Settings }): string {
+  return context.environment.now().setZone(context.settings.time_zone).toFormat('yyyy-MM-dd');
+}
