@@ -4,12 +4,11 @@ CREATE TABLE seals (
   month billing_month PRIMARY KEY REFERENCES closed_months,
   -- NULL for the first only: the seals are one unbroken chain.
   previous billing_month CONSTRAINT seals_chain UNIQUE NULLS NOT DISTINCT REFERENCES seals,
-  form integer NOT NULL,
   facts_to bigint NOT NULL,
   sealed_at timestamptz NOT NULL,
-  statement text NOT NULL,
+  record text NOT NULL,
   seal text NOT NULL,
   CONSTRAINT seals_follow CHECK (month = month_after(previous)),
-  CONSTRAINT seal_is_the_hash_of_its_statement CHECK (seal = encode(sha256(convert_to(statement, 'UTF8')), 'hex'))
+  CONSTRAINT seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8')), 'hex'))
 );
 CALL make_append_only('seals');

@@ -563,15 +563,14 @@ GRANT INSERT, SELECT ON idempotency_keys TO reckoner_app;
 CREATE TABLE seals (
   month billing_month NOT NULL,
   previous billing_month,
-  form integer NOT NULL,
   facts_to bigint NOT NULL,
   sealed_at timestamp with time zone NOT NULL,
-  statement text NOT NULL,
+  record text NOT NULL,
   seal text NOT NULL,
   CONSTRAINT seals_pkey PRIMARY KEY (month),
   CONSTRAINT seals_chain UNIQUE NULLS NOT DISTINCT (previous),
   CONSTRAINT seals_follow CHECK (month::text = month_after(previous::text)),
-  CONSTRAINT seal_is_the_hash_of_its_statement CHECK (seal = encode(sha256(convert_to(statement, 'UTF8'::name)), 'hex')),
+  CONSTRAINT seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
   CONSTRAINT seals_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT seals_previous_fkey FOREIGN KEY (previous) REFERENCES seals(month)
 );

@@ -11,8 +11,7 @@ export interface BilledMonth {
   readonly previous: Month | null;
   /** Null while it is open. */
   readonly seal: string | null;
-  readonly statement: string | null;
-  readonly form: number | null;
+  readonly record: string | null;
   readonly facts_after: number | null;
   readonly facts_to: number | null;
 }
@@ -27,7 +26,7 @@ export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promi
        SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM ledger_rows
        WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
      )
-     SELECT m.month, m.previous, s.seal, s.statement, s.form, s.facts_to,
+     SELECT m.month, m.previous, s.seal, s.record, s.facts_to,
             CASE WHEN s.month IS NOT NULL THEN coalesce(p.facts_to, 0) END AS facts_after
      FROM months m LEFT JOIN seals s ON s.month = m.month LEFT JOIN seals p ON p.month = s.previous
      WHERE m.month BETWEEN :from AND :to ORDER BY m.month`,

@@ -12,7 +12,7 @@ import { readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import { copiesOfFacts, copyEntries, FORM } from '../seals/canonical.ts';
+import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
 import { cellOf, csvLine } from './csv.ts';
 import {
   AS_IT_IS,
@@ -136,7 +136,7 @@ async function writeLedger(writing: Writing): Promise<void> {
   // Enough to sort half a million rows in each of the server's processes without the disk.
   await execute(tx, `SET LOCAL work_mem = '128MB'`);
   for (const billed of months) {
-    const { month, previous, seal, form } = billed;
+    const { month, previous, seal } = billed;
     const sealed = seal === null ? undefined : await pack.file(`sealed/${month}/ledger_rows.tsv`);
     const toRows = ledgerRows(format, month, await readDocumentNumbers(tx, month));
     let lines = 0;
@@ -148,7 +148,7 @@ async function writeLedger(writing: Writing): Promise<void> {
       onProgress(content.length + made.length);
       await file.write(made);
     });
-    await copyOut(tx, copyEntries(form ?? FORM, { after: previous ?? '', to: month }), take);
+    await copyOut(tx, copyRows({ after: previous ?? '', to: month }), take);
     await sealed?.end({ rows: lines - 1 });
     for (const { currency, rows: counted, ...sums } of await readLedgerTotals(tx, billed)) {
       rows += counted;
@@ -329,18 +329,18 @@ async function writeJournal(writing: Writing): Promise<void> {
 // --- Evidence ---------------------------------------------------------------------------------------------------------
 
 /**
- * What a stranger needs to recompute a month's seal: its statement and the facts under it, each in the canonical form that
+ * What a stranger needs to recompute a month's seal: its record and the facts under it, each in the canonical form that
  * was hashed. Its rows come with a ledger.
  */
 async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void> {
-  const { seal, statement, form, facts_after, facts_to } = month;
-  if (seal === null || statement === null || form === null || facts_after === null || facts_to === null) return;
+  const { seal, record, facts_after, facts_to } = month;
+  if (seal === null || record === null || facts_after === null || facts_to === null) return;
   const folder = `sealed/${month.month}`;
-  const stated = await writing.pack.file(`${folder}/statement.txt`);
-  await stated.write(statement);
+  const stated = await writing.pack.file(`${folder}/record.txt`);
+  await stated.write(record);
   await stated.end({ rows: 1 });
-  const covered = new Set([...statement.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
-  for (const { name, copy } of await copiesOfFacts(writing.tx, { form, after: facts_after, to: facts_to })) {
+  const covered = new Set([...record.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
+  for (const { name, copy } of await copiesOfFacts(writing.tx, { after: facts_after, to: facts_to })) {
     if (!covered.has(name)) continue;
     const file = await writing.pack.file(`${folder}/${name}.tsv`);
     const lines = await streamTo(writing, file, copy);

@@ -1,9 +1,9 @@
-/** The proof that one row is under a month's seal: its line, its path to the root and the sealed statement. */
+/** The proof that one row is under a month's seal: its line, its path to the root and the sealed record. */
 import type { Transaction } from '../database/transaction.ts';
 import { query } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
-import { readEntryLine } from '../seals/canonical.ts';
+import { readRowLine } from '../seals/canonical.ts';
 import { leafHash } from '../seals/merkle.ts';
 import { hashRows } from '../seals/seal.ts';
 
@@ -22,8 +22,8 @@ export interface Proof {
   /** The siblings from the leaf upwards (RFC 9162, 2.1.3). */
   readonly path: readonly string[];
   readonly root: string;
-  readonly statement: string;
-  /** SHA-256 of the statement. */
+  readonly record: string;
+  /** SHA-256 of the record. */
   readonly seal: string;
 }
 
@@ -32,14 +32,13 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
   const [place] = await query<{
     month: Month;
     previous: Month | null;
-    form: number | null;
-    statement: string | null;
+    record: string | null;
     seal: string | null;
     posted_month: Month;
     index: number;
   }>(
     tx,
-    `SELECT m.month, m.previous, s.form, s.statement, s.seal, e.posted_month,
+    `SELECT m.month, m.previous, s.record, s.seal, e.posted_month,
             (SELECT count(*) FROM ledger_rows earlier
              WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
                AND earlier.entry_id < e.entry_id) AS index
@@ -50,11 +49,10 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
     { entryId },
   );
   if (place === undefined) throw refuse('row_unknown', { entry_id: entryId });
-  const { month, previous, form, statement, seal, index } = place;
-  if (form === null || statement === null || seal === null)
-    throw refuse('month_not_closed', { month: place.posted_month });
-  const line = (await readEntryLine(tx, form, entryId)) as string;
-  const tree = await hashRows(tx, form, { after: previous ?? '', to: month }, index);
+  const { month, previous, record, seal, index } = place;
+  if (record === null || seal === null) throw refuse('month_not_closed', { month: place.posted_month });
+  const line = (await readRowLine(tx, entryId)) as string;
+  const tree = await hashRows(tx, { after: previous ?? '', to: month }, index);
   const { root, path } = tree.finish();
   return {
     format: 'reckoner-proof',
@@ -67,7 +65,7 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
     rows: tree.leaves,
     path: path.map((hash) => hash.toString('hex')),
     root: root.toString('hex'),
-    statement,
+    record,
     seal,
   };
 }

@@ -66,7 +66,7 @@ function whatLacks(environment: Environment, { auditor_email, mail_from, sandbox
 }
 
 function messageOf(
-  { month, message_id, sealed_at, seal, statement }: SealLetter,
+  { month, message_id, sealed_at, seal, record }: SealLetter,
   environment: Environment,
   settings: Settings,
 ) {
@@ -76,11 +76,11 @@ function messageOf(
     '',
     `  ${seal}`,
     '',
-    'Keep this message. The seal is the SHA-256 of the statement below, which has the hashes of all rows and of every',
+    'Keep this message. The seal is the SHA-256 of the record below, which has the hashes of all rows and of every',
     'fact recorded since the seal before. Whoever changes any of them later cannot keep this seal: compare it with the',
-    "one in an export ('reckoner export', statement.txt of the month), which a verifier of one file checks.",
+    "one in an export ('reckoner export', record.txt of the month), which a verifier of one file checks.",
     '',
-    ...statement.trimEnd().split('\n'),
+    ...record.trimEnd().split('\n'),
     '',
   ].join('\n');
   return {

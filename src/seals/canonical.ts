@@ -3,17 +3,19 @@
  *
  * A line is the columns below in this order, separated by tabs, written as PostgreSQL's COPY writes its text format: NULL
  * is \N, and a backslash, tab or line end inside of a text is escaped. Times are UTC as PostgreSQL writes them,
- * 2026-07-15 12:00:00.25+00 (in form 1 they were 2026-07-15T12:00:00.250000Z, which took a third of hashing a row);
- * amounts are without trailing zeros; dates are 2026-07-15.
+ * 2026-07-15 12:00:00.25+00; amounts are without trailing zeros; dates are 2026-07-15.
  */
 import { createHash } from 'node:crypto';
 import { type PreparedQuery, prepared, query, type Transaction } from '../database/transaction.ts';
 
-/** Which form a seal was made in: its first line says it. Raised when a table or column below is added or changed. */
-export const FORM = 2;
+/**
+ * The form of a seal record, in its first line. After the first release it is raised when a table or column below is added
+ * or changed, and an earlier seal keeps its own.
+ */
+export const FORM = 1;
 
 /** A ledger row. These lines are the leaves of a month's tree. */
-export const ENTRY_COLUMNS = [
+export const ROW_COLUMNS = [
   'entry_id',
   'posted_month',
   'partner_id',
@@ -36,8 +38,6 @@ export const ENTRY_COLUMNS = [
 
 export interface SealedTable {
   readonly name: string;
-  /** The first form that has it. */
-  readonly since: number;
   /** All of its columns, but those that `leftOut` names with a reason. */
   readonly columns: readonly string[];
   readonly leftOut?: Readonly<Record<string, string>>;
@@ -46,15 +46,11 @@ export interface SealedTable {
 const AMOUNTS = 'spot_price partner_cut invoice_amount';
 const ADDRESS = 'address_line1 address_line2 address_city address_region address_postal_code address_country';
 
-const sealed = (name: string, columns: string, leftOut?: Record<string, string>, since = 1): SealedTable => ({
+const sealed = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable => ({
   name,
-  since,
   columns: ['fact_id', ...columns.split(/\s+/)],
   ...(leftOut && { leftOut }),
 });
-
-const sealedSince2 = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable =>
-  sealed(name, columns, leftOut, 2);
 
 /**
  * The tables of facts. Every row of theirs has a number, `fact_id`, in the order of recording over all of them; a seal
@@ -152,43 +148,37 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
-  sealedSince2(
+  sealed(
     'payment_exception_closings',
     'payment_exception_closing_id processor_event_id bank_line_id reason recorded_at event_id',
   ),
   // What the processor routed.
-  sealedSince2('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),
-  sealedSince2(
+  sealed('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),
+  sealed(
     'settlement_lines',
     `settlement_line_id settlement_file_id line partner_id quote_id requote_id reversal_id transfer payment kind currency
        amount refunded moved_at`,
   ),
-  sealedSince2(
+  sealed(
     'balance_transactions',
     `balance_transaction_id account id reported_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
        requote_id enrollment_id recorded_at event_id`,
     { payload: 'as the processor sent it, with what is personal; what was read of it is sealed' },
   ),
-  sealedSince2(
+  sealed(
     'processor_readings',
     'processor_reading_id account read_from read_to movements new_balance_transactions recorded_at event_id',
   ),
-  sealedSince2(
+  sealed(
     'share_allocations',
     `share_allocation_id balance_transaction_id partner_id posted_month entry_id quote_id requote_id currency amount matched_by
        settlement_line_id reason moved_on entry_on recorded_at event_id`,
   ),
-  sealedSince2(
-    'reversal_evidence',
-    'share_allocation_id partner_id posted_month entry_id price_from recorded_at event_id',
-  ),
-  sealedSince2(
-    'share_payments',
-    'share_allocation_id payment_id payment_reversal_id currency amount recorded_at event_id',
-  ),
-  sealedSince2('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
-  sealedSince2('payout_contents', 'balance_transaction_id payout_transaction_id account currency recorded_at event_id'),
-  sealedSince2('account_payouts', 'payout_id account currency balance_transaction_id recorded_at event_id'),
+  sealed('reversal_evidence', 'share_allocation_id partner_id posted_month entry_id price_from recorded_at event_id'),
+  sealed('share_payments', 'share_allocation_id payment_id payment_reversal_id currency amount recorded_at event_id'),
+  sealed('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
+  sealed('payout_contents', 'balance_transaction_id payout_transaction_id account currency recorded_at event_id'),
+  sealed('account_payouts', 'payout_id account currency balance_transaction_id recorded_at event_id'),
   // Who may call.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),
@@ -225,14 +215,9 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   job_runs: 'says what ran, not what was done: that is in the audit events',
 };
 
-/** Every connection of the program is in UTC and has ISO dates. */
-const timeOf = (form: number, column: string): string =>
-  form === 1 ? `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')` : column;
-
-function columnOf(form: number, name: string, type: string): string {
+/** Every connection of the program is in UTC and has ISO dates, so PostgreSQL writes times as the form wants them. */
+function columnOf(name: string, type: string): string {
   switch (type) {
-    case 'timestamp with time zone':
-      return `${timeOf(form, name)} AS ${name}`;
     case 'numeric':
       return `trim_scale(${name}) AS ${name}`;
     case 'date':
@@ -275,8 +260,8 @@ function filledOf(names: readonly string[]): PreparedQuery {
  */
 export async function copiesOfFacts(
   tx: Transaction,
-  { form, after, to }: { form: number; after: number; to: number },
-  tables = SEALED_TABLES.filter(({ since }) => since <= form),
+  { after, to }: { after: number; to: number },
+  tables = SEALED_TABLES,
 ): Promise<CopyOfFacts[]> {
   // Prepared: they are asked for each seal that is made or recomputed, and planning them took longer than answering.
   const columns = await query<{ table: string; name: string; type: string }>(tx, COLUMNS_OF, {
@@ -298,7 +283,7 @@ export async function copiesOfFacts(
     .map(({ name, columns: all }) => {
       const list = all.flatMap((column) => {
         const type = typesOf.get(name)?.get(column);
-        return type === undefined ? [] : [columnOf(form, column, type)];
+        return type === undefined ? [] : [columnOf(column, type)];
       });
       return {
         name,
@@ -316,14 +301,11 @@ export interface PostedMonths {
 const posted = ({ after, to }: PostedMonths) => `posted_month > '${after}' AND posted_month <= '${to}'`;
 
 const NULLABLE: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
-const TIMES: readonly string[] = ['accepted_at', 'recorded_at'];
 const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amount'];
 
 /** The lines of a month's rows, in ledger order, as COPY takes them. */
-export function copyEntries(form: number, months: PostedMonths): string {
-  const type = (name: string) =>
-    TIMES.includes(name) ? 'timestamp with time zone' : NUMERICS.includes(name) ? 'numeric' : '';
-  const list = ENTRY_COLUMNS.map((name) => columnOf(form, name, type(name))).join(', ');
+export function copyRows(months: PostedMonths): string {
+  const list = ROW_COLUMNS.map((name) => columnOf(name, NUMERICS.includes(name) ? 'numeric' : '')).join(', ');
   return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
 }
 
@@ -332,25 +314,24 @@ export function copyEntries(form: number, months: PostedMonths): string {
  * imported row needs (identifiers have no tab, line end or backslash). A row that was given some by other means so
  * gets another line than COPY writes, and a line like no other row's: one tab, line end or backslash too many.
  */
-function entryLine(form: number): string {
-  const columns = ENTRY_COLUMNS.map((name) => {
+function rowLine(): string {
+  const columns = ROW_COLUMNS.map((name) => {
     if (NULLABLE.includes(name)) return `coalesce(replace(${name}, '\\', '\\\\'), '\\N')`;
-    if (TIMES.includes(name)) return timeOf(form, name);
     return NUMERICS.includes(name) ? `trim_scale(${name})` : name;
   });
   return `concat_ws(E'\\t', ${columns.join(', ')})`;
 }
 
 /** RFC 9162 leaf hashes of a month's rows, in ledger order, in COPY's binary format. */
-export const copyLeafHashes = (form: number, months: PostedMonths): string =>
-  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${entryLine(form)}, 'UTF8')) FROM ledger_rows WHERE ${posted(months)}
+export const copyLeafHashes = (months: PostedMonths): string =>
+  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows WHERE ${posted(months)}
          ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
 
 /** The line of one row. */
-export async function readEntryLine(tx: Transaction, form: number, entryId: number): Promise<string | undefined> {
+export async function readRowLine(tx: Transaction, entryId: number): Promise<string | undefined> {
   const rows = await query<{ line: string }>(
     tx,
-    `SELECT ${entryLine(form)} AS line FROM ledger_rows WHERE entry_id = :entryId`,
+    `SELECT ${rowLine()} AS line FROM ledger_rows WHERE entry_id = :entryId`,
     { entryId },
   );
   return rows[0]?.line;

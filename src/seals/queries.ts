@@ -4,12 +4,11 @@ import type { Month } from '../month.ts';
 
 export interface Seal {
   readonly month: Month;
-  readonly form: number;
   /** The last fact that it covers. */
   readonly facts_to: number;
   readonly sealed_at: string;
-  readonly statement: string;
-  /** SHA-256 of the statement. */
+  readonly record: string;
+  /** SHA-256 of the record. */
   readonly seal: string;
   readonly previous: Month | null;
 }
@@ -18,7 +17,7 @@ export interface Seal {
 export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 'month'>)[]> {
   return query(
     tx,
-    `SELECT m.month, s.form, s.facts_to, s.sealed_at, s.statement, s.seal, s.previous
+    `SELECT m.month, s.facts_to, s.sealed_at, s.record, s.seal, s.previous
      FROM closed_months m LEFT JOIN seals s ON s.month = m.month ORDER BY m.month`,
   );
 }
@@ -94,13 +93,13 @@ export interface Before {
 
 export async function insertSeal(
   tx: Transaction,
-  seal: Pick<Seal, 'month' | 'form' | 'facts_to' | 'sealed_at' | 'statement' | 'previous'>,
+  seal: Pick<Seal, 'month' | 'facts_to' | 'sealed_at' | 'record' | 'previous'>,
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO seals (month, previous, form, facts_to, sealed_at, statement, seal)
-     VALUES (:month, :previous, :form::integer, :facts_to::bigint, :sealed_at::timestamptz,
-             :statement, encode(sha256(convert_to(:statement, 'UTF8')), 'hex'))`,
+    `INSERT INTO seals (month, previous, facts_to, sealed_at, record, seal)
+     VALUES (:month, :previous, :facts_to::bigint, :sealed_at::timestamptz,
+             :record, encode(sha256(convert_to(:record, 'UTF8')), 'hex'))`,
     { ...seal },
   );
 }
@@ -122,7 +121,7 @@ export interface SealLetter {
   readonly message_id: string;
   readonly sealed_at: string;
   readonly seal: string;
-  readonly statement: string;
+  readonly record: string;
 }
 
 /** Letters to send now, for this process alone: for as long as one attempt can take, nobody else gets them. */
@@ -137,7 +136,7 @@ export async function claimSealLetters(tx: Transaction): Promise<SealLetter[]> {
          FOR UPDATE SKIP LOCKED)
        RETURNING month, message_id
      )
-     SELECT c.month, c.message_id, s.sealed_at, s.seal, s.statement
+     SELECT c.month, c.message_id, s.sealed_at, s.seal, s.record
      FROM claimed c JOIN seals s ON s.month = c.month ORDER BY c.month`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Seals: what a closed month was, in one statement of a few lines whose SHA-256 is the month's seal. It has the root of
+ * Seals: what a closed month was, in one record of a few lines whose SHA-256 is the month's seal. It has the root of
  * the month's rows, the hashes of all facts since the seal before, and the seal before (docs/auditors.md). Whoever
  * changes anything under a seal must change it and every later one, and those are printed, mailed and exported.
  */
@@ -23,9 +23,9 @@ export async function sealClosedMonths(tx: Transaction, now: string): Promise<Mo
   for (const { month, seal, facts_to } of await readSeals(tx)) {
     if (!seal || facts_to === undefined) {
       const factsTo = await readLastFact(tx);
-      const statement = await stateMonth(tx, { month, before, form: FORM, factsTo, sealedAt: now });
-      await insertSeal(tx, { month, previous: before.month, form: FORM, facts_to: factsTo, sealed_at: now, statement });
-      before = { month, seal: sealOf(statement), facts_to: factsTo };
+      const record = await writeRecord(tx, { month, before, factsTo, sealedAt: now });
+      await insertSeal(tx, { month, previous: before.month, facts_to: factsTo, sealed_at: now, record });
+      before = { month, seal: sealOf(record), facts_to: factsTo };
       made.push(month);
     } else {
       before = { month, seal, facts_to };
@@ -34,26 +34,22 @@ export async function sealClosedMonths(tx: Transaction, now: string): Promise<Mo
   return made;
 }
 
-export const sealOf = (statement: string): string => createHash('sha256').update(statement).digest('hex');
+export const sealOf = (record: string): string => createHash('sha256').update(record).digest('hex');
 
-export interface ToState {
+export interface MonthToSeal {
   readonly month: Month;
   readonly before: Before;
-  readonly form: number;
   readonly factsTo: number;
   readonly sealedAt: string;
 }
 
-/** The statement of a closed month, from what the database has now. */
-export async function stateMonth(
-  tx: Transaction,
-  { month, before, form, factsTo, sealedAt }: ToState,
-): Promise<string> {
+/** The record of a closed month, from what the database has now. */
+export async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }: MonthToSeal): Promise<string> {
   const facts = await readMonthToSeal(tx, month);
-  const tree = await hashRows(tx, form, { after: facts.previous ?? '', to: month });
+  const tree = await hashRows(tx, { after: facts.previous ?? '', to: month });
   const { root } = tree.finish();
   const lines = [
-    `reckoner seal ${form}`,
+    `reckoner seal ${FORM}`,
     `installation ${facts.installation_id} ${facts.environment}`,
     `month ${month}`,
     `previous ${before.month === null ? 'none' : `${before.month} ${before.seal}`}`,
@@ -70,7 +66,7 @@ export async function stateMonth(
     ),
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
-  for (const { name, copy } of await copiesOfFacts(tx, { form, after: before.facts_to, to: factsTo })) {
+  for (const { name, copy } of await copiesOfFacts(tx, { after: before.facts_to, to: factsTo })) {
     const { rows, sha256 } = await hashCopy(tx, copy);
     lines.push(`facts_of ${name} ${rows} ${sha256}`);
   }
@@ -89,18 +85,13 @@ const FIELD = 2 + 4;
 const RECORD = FIELD + 32;
 
 /** The tree over the rows of months. The database hashes the leaves while this process hashes the nodes above them. */
-export async function hashRows(
-  tx: Transaction,
-  form: number,
-  months: PostedMonths,
-  chosen?: number,
-): Promise<MerkleTree> {
+export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
   const tree = new MerkleTree(chosen);
   // The planner takes the line of a row for one cheap call, and hashed a million of them in one process, in 3.1 s for 1.8.
   await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
   let rest: Buffer = Buffer.alloc(0);
   let skip = HEADER;
-  await copyOut(tx, copyLeafHashes(form, months), (chunk) => {
+  await copyOut(tx, copyLeafHashes(months), (chunk) => {
     const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
     let at = 0;
     if (skip > 0) {
@@ -119,10 +110,10 @@ export async function hashRows(
 }
 
 /** Of what a COPY with a header line gives: its rows and its SHA-256. */
-async function hashCopy(tx: Transaction, statement: string): Promise<{ rows: number; sha256: string }> {
+async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: number; sha256: string }> {
   const hash = createHash('sha256');
   let lines = 0;
-  await copyOut(tx, statement, (chunk) => {
+  await copyOut(tx, copy, (chunk) => {
     hash.update(chunk);
     lines += countLines(chunk);
   });
@@ -134,8 +125,8 @@ export interface Recomputed {
   readonly month: Month;
   /** Undefined where the month is closed and not sealed. */
   readonly seal: Seal | undefined;
-  /** The statement by what the database has now, following the seal that is kept for the month before. */
-  readonly statement: string | undefined;
+  /** The record by what the database has now, following the seal that is kept for the month before. */
+  readonly record: string | undefined;
 }
 
 /** Recomputes the seal of each closed month, or of one. */
@@ -144,16 +135,15 @@ export async function* recomputeSeals(tx: Transaction, only: Month | null): Asyn
   for (const each of await readSeals(tx)) {
     const seal = each.seal ? (each as Seal) : undefined;
     if (only === null || each.month === only) {
-      const statement =
+      const record =
         seal &&
-        (await stateMonth(tx, {
+        (await writeRecord(tx, {
           month: seal.month,
           before,
-          form: seal.form,
           factsTo: seal.facts_to,
           sealedAt: seal.sealed_at,
         }));
-      yield { month: each.month, seal, statement };
+      yield { month: each.month, seal, record };
     }
     if (seal) before = { month: seal.month, seal: seal.seal, facts_to: seal.facts_to };
   }

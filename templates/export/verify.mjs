@@ -108,16 +108,16 @@ function addTo(sums, key, values) {
 
 // --- Seals ---------------------------------------------------------------------------------------------------------
 
-/** The lines of a statement: its first word, and what follows it. */
-function readStatement(text) {
-  const statement = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map() };
+/** The lines of a record: its first word, and what follows it. */
+function readRecord(text) {
+  const record = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map() };
   for (const line of text.split('\n').filter((each) => each !== '')) {
     const [word, ...rest] = line.split(' ');
-    if (word === 'facts_of') statement.tables.set(rest[0], { rows: Number(rest[1]), sha256: rest[2] });
-    else if (word === 'total') statement.sums.set(rest[0], rest.slice(1).map(amount));
-    else statement[word] = rest.join(' ');
+    if (word === 'facts_of') record.tables.set(rest[0], { rows: Number(rest[1]), sha256: rest[2] });
+    else if (word === 'total') record.sums.set(rest[0], rest.slice(1).map(amount));
+    else record[word] = rest.join(' ');
   }
-  return statement;
+  return record;
 }
 
 /** The root of a Merkle tree (RFC 9162, 2.1.1), from the hashes of its leaves one after another. */
@@ -166,23 +166,23 @@ function checkHeldSeals(held, seals) {
 function checkProof(path, held) {
   const proof = JSON.parse(readFileSync(path, 'utf8'));
   if (proof.format !== 'reckoner-proof') throw new Error(`${path} is no proof`);
-  const statement = readStatement(proof.statement);
+  const record = readRecord(proof.record);
   const leaf = sha256(Buffer.concat([Buffer.of(0), Buffer.from(proof.line)]));
   const siblings = proof.path.map((each) => Buffer.from(each, 'hex'));
-  const root = Buffer.from(statement.rows_root, 'hex');
+  const root = Buffer.from(record.rows_root, 'hex');
   const problems = [];
-  if (statement.seal !== proof.seal) problems.push(`its statement hashes to ${statement.seal}, not to ${proof.seal}`);
-  if (Number(statement.rows) !== proof.rows) problems.push(`the month has ${statement.rows} rows, not ${proof.rows}`);
+  if (record.seal !== proof.seal) problems.push(`its record hashes to ${record.seal}, not to ${proof.seal}`);
+  if (Number(record.rows) !== proof.rows) problems.push(`the month has ${record.rows} rows, not ${proof.rows}`);
   if (proof.line.split('\t')[0] !== String(proof.entry_id)) problems.push('the line is of another row');
   if (!pathLeadsTo(root, leaf, proof.index, proof.rows, siblings)) problems.push('the path does not lead to the root');
-  check('row under its seal', problems, `row ${proof.entry_id} of ${statement.month}, seal ${statement.seal}`);
-  checkHeldSeals(held, new Map([[statement.month, statement.seal]]));
+  check('row under its seal', problems, `row ${proof.entry_id} of ${record.month}, seal ${record.seal}`);
+  checkHeldSeals(held, new Map([[record.month, record.seal]]));
 }
 
 // --- A pack --------------------------------------------------------------------------------------------------------
 
 const readManifest = (pack) => JSON.parse(readFileSync(join(pack, 'manifest.json'), 'utf8'));
-const statementPath = (pack, month) => join(pack, 'sealed', month, 'statement.txt');
+const recordPath = (pack, month) => join(pack, 'sealed', month, 'record.txt');
 
 async function checkFiles(pack, manifest) {
   const problems = [];
@@ -206,11 +206,11 @@ async function checkFiles(pack, manifest) {
   check('files', problems, `${manifest.files.length} files against manifest.json`);
 }
 
-/** Statements against the manifest, each other and the evidence beside them. Gives them, with what is in the evidence. */
+/** Records against the manifest, each other and the evidence beside them. Gives them, with what is in the evidence. */
 async function checkSeals(pack, manifest) {
   const problems = [];
   const evidence = {
-    statements: new Map(),
+    records: new Map(),
     documents: new Map(),
     lines: new Map(),
     events: new Map(),
@@ -224,16 +224,16 @@ async function checkSeals(pack, manifest) {
       note(`${month} is open: nothing of it is sealed yet`);
       continue;
     }
-    const statement = readStatement(readFileSync(statementPath(pack, month), 'utf8'));
-    evidence.statements.set(month, statement);
-    if (statement.seal !== seal) problems.push(`the statement of ${month} hashes to ${statement.seal}, not to ${seal}`);
-    if (statement.month !== month) problems.push(`the statement of ${month} is of ${statement.month}`);
-    if (before && statement.previous !== `${before.month} ${before.seal}`) {
-      problems.push(`${month} was sealed after ${statement.previous}, not after ${before.month} ${before.seal}`);
+    const record = readRecord(readFileSync(recordPath(pack, month), 'utf8'));
+    evidence.records.set(month, record);
+    if (record.seal !== seal) problems.push(`the record of ${month} hashes to ${record.seal}, not to ${seal}`);
+    if (record.month !== month) problems.push(`the record of ${month} is of ${record.month}`);
+    if (before && record.previous !== `${before.month} ${before.seal}`) {
+      problems.push(`${month} was sealed after ${record.previous}, not after ${before.month} ${before.seal}`);
     }
-    before = statement;
+    before = record;
     const folder = join(pack, 'sealed', month);
-    for (const [table, expected] of statement.tables) {
+    for (const [table, expected] of record.tables) {
       const path = join(folder, `${table}.tsv`);
       if (!existsSync(path)) {
         problems.push(`${month}: the ${expected.rows} ${table} are missing`);
@@ -255,15 +255,15 @@ async function checkSeals(pack, manifest) {
       facts += found;
     }
     if (existsSync(join(folder, 'ledger_rows.tsv')))
-      rows += await checkRows(folder, statement, evidence, problems, rowProblems);
+      rows += await checkRows(folder, record, evidence, problems, rowProblems);
   }
-  check('seals', problems, `${evidence.statements.size} months, ${facts} facts, ${rows} rows under them`);
+  check('seals', problems, `${evidence.records.size} months, ${facts} facts, ${rows} rows under them`);
   if (rows > 0) check('rows', rowProblems, `${rows} rows: spotPrice = partnerCut + invoiceAmount, totals as sealed`);
   return evidence;
 }
 
 /** The rows of a month: their root, their totals, and their sums by document line for later. */
-async function checkRows(folder, statement, evidence, problems, rowProblems) {
+async function checkRows(folder, record, evidence, problems, rowProblems) {
   const tree = merkleTree();
   const totals = new Map();
   let [names, rows] = [undefined, 0];
@@ -280,15 +280,15 @@ async function checkRows(folder, statement, evidence, problems, rowProblems) {
       const amounts = AMOUNTS.map((name) => amount(of(name)));
       if (amounts[0] !== amounts[1] + amounts[2]) rowProblems.push(`row ${of('entry_id')} does not add up`);
       addTo(totals, of('currency'), amounts);
-      const bill = [statement.month, of('partner_id'), of('currency'), of('arrangement')].join('\t');
+      const bill = [record.month, of('partner_id'), of('currency'), of('arrangement')].join('\t');
       addTo(evidence.groups, [bill, of('policy_id'), of('kind'), of('month')].join('\t'), [...amounts, 1n]);
     }
   }
-  const { month } = statement;
-  if (hex(tree.root()) !== statement.rows_root) problems.push(`${month}: the rows are not those that were sealed`);
-  if (rows !== Number(statement.rows)) problems.push(`${month}: ${rows} rows where ${statement.rows} were sealed`);
-  for (const currency of new Set([...totals.keys(), ...statement.sums.keys()])) {
-    if (String(totals.get(currency)) !== String(statement.sums.get(currency))) {
+  const { month } = record;
+  if (hex(tree.root()) !== record.rows_root) problems.push(`${month}: the rows are not those that were sealed`);
+  if (rows !== Number(record.rows)) problems.push(`${month}: ${rows} rows where ${record.rows} were sealed`);
+  for (const currency of new Set([...totals.keys(), ...record.sums.keys()])) {
+    if (String(totals.get(currency)) !== String(record.sums.get(currency))) {
       rowProblems.push(`${month}: the rows in ${currency} do not add up to the total that was sealed`);
     }
   }
@@ -296,7 +296,7 @@ async function checkRows(folder, statement, evidence, problems, rowProblems) {
 }
 
 /** Sealed documents: headers are the sums of their lines, lines those of their rows, and numbers have no gaps. */
-function checkDocuments({ documents, lines, groups, statements }) {
+function checkDocuments({ documents, lines, groups, records }) {
   const problems = [];
   const billed = new Set();
   const sequences = new Map();
@@ -312,7 +312,7 @@ function checkDocuments({ documents, lines, groups, statements }) {
     const sums = own.map((line) => AMOUNTS.map((name) => amount(line[name])));
     const total = sums.reduce((sum, line) => sum.map((each, index) => each + line[index]), [0n, 0n, 0n]);
     if (String(total) !== String(header)) problems.push(`the lines of ${number} do not add up to its totals`);
-    if (!statements.has(month) || groups.size === 0) continue;
+    if (!records.has(month) || groups.size === 0) continue;
     const sign = document.document === 'credit_note' ? -1n : 1n;
     for (const [index, line] of own.entries()) {
       const key = [month, partner_id, currency, arrangement, line.policy_id, line.kind, line.month].join('\t');
@@ -324,11 +324,11 @@ function checkDocuments({ documents, lines, groups, statements }) {
   }
   for (const key of groups.keys()) {
     const [month, partner] = key.split('\t');
-    const { sealed_at, closed_at } = statements.get(month);
+    const { sealed_at, closed_at } = records.get(month);
     // A month sealed later has its documents under the first seal that was made.
     if (!billed.has(key) && sealed_at === closed_at) problems.push(`rows of ${partner} in ${month} are on no document`);
   }
-  const fromTheStart = [...statements.values()].some(({ previous }) => previous === 'none');
+  const fromTheStart = [...records.values()].some(({ previous }) => previous === 'none');
   for (const [series, numbers] of sequences) {
     numbers.sort((one, other) => one - other);
     let next = fromTheStart ? 1 : numbers[0];
@@ -355,7 +355,7 @@ const COMPARED = {
       async row(row, problems) {
         const { value, done } = await sealed.next();
         if (!done) compareRow(value, row, problems);
-        else if (evidence.statements.has(row.posted_month))
+        else if (evidence.records.has(row.posted_month))
           problems.push(`row ${row.entry_id} is none of the sealed rows of ${row.posted_month}`);
         if (!row.document) return true;
         const document = byNumber.get(row.document);
@@ -428,7 +428,7 @@ const COMPARED = {
     };
   },
   payments(_pack, evidence) {
-    const covers = ({ entry_on }) => evidence.statements.has(entry_on.slice(0, 7));
+    const covers = ({ entry_on }) => evidence.records.has(entry_on.slice(0, 7));
     const missing = new Set([...evidence.payments.values()].filter(covers).map(({ payment_id }) => payment_id));
     return {
       row(row, problems) {
@@ -459,8 +459,8 @@ const COMPARED = {
 const documentsByNumber = ({ documents }) => new Map([...documents.values()].map((row) => [row.number, row]));
 
 /** Numbers of the sealed documents of the pack's months: an export has them all. */
-const sealedDocuments = ({ documents, statements }) =>
-  new Set([...documents.values()].filter(({ month }) => statements.has(month)).map(({ number }) => number));
+const sealedDocuments = ({ documents, records }) =>
+  new Set([...documents.values()].filter(({ month }) => records.has(month)).map(({ number }) => number));
 
 function compareLines({ number, lines }, sealed, problems) {
   if (lines.length !== sealed.length)
@@ -522,8 +522,8 @@ async function checkData(pack, manifest, evidence) {
   }
 }
 
-async function* sealedRows(pack, { statements }) {
-  for (const month of statements.keys()) {
+async function* sealedRows(pack, { records }) {
+  for (const month of records.keys()) {
     for await (const row of tsvRows(join(pack, 'sealed', month, 'ledger_rows.tsv')))
       yield { ...row, posted_month: month };
   }
@@ -543,14 +543,14 @@ function checkPrevious(pack, evidence) {
   const problems = [];
   const earlier = readManifest(pack).months.filter(({ seal }) => seal !== null);
   for (const { month, seal } of earlier) {
-    const now = evidence.statements.get(month);
+    const now = evidence.records.get(month);
     if (now && now.seal !== seal) problems.push(`${month} had ${seal} and has ${now.seal}: it was rewritten since`);
-    if (hex(sha256(readFileSync(statementPath(pack, month)))) !== seal) problems.push(`${pack} itself was changed`);
+    if (hex(sha256(readFileSync(recordPath(pack, month)))) !== seal) problems.push(`${pack} itself was changed`);
   }
-  const first = [...evidence.statements.values()][0];
+  const first = [...evidence.records.values()][0];
   const last = earlier.at(-1);
   const joined = earlier.some(
-    ({ month, seal }) => evidence.statements.has(month) || first?.previous === `${month} ${seal}`,
+    ({ month, seal }) => evidence.records.has(month) || first?.previous === `${month} ${seal}`,
   );
   if (!joined)
     problems.push(
@@ -577,8 +577,8 @@ try {
     checkDocuments(evidence);
     await checkData(place, manifest, evidence);
     if (values.previous !== undefined) checkPrevious(values.previous, evidence);
-    checkHeldSeals(held, new Map([...evidence.statements].map(([month, { seal }]) => [month, seal])));
-    for (const [month, { seal }] of evidence.statements) console.log(`seal  ${month}  ${seal}`);
+    checkHeldSeals(held, new Map([...evidence.records].map(([month, { seal }]) => [month, seal])));
+    for (const [month, { seal }] of evidence.records) console.log(`seal  ${month}  ${seal}`);
   }
   console.log(failures === 0 ? 'All checks hold.' : `${failures} problem(s): ${[...failed].join(', ')}.`);
   process.exitCode = failures === 0 ? 0 : 1;

@@ -8,10 +8,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proveRow } from '../../src/audit/proof.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
 import { recordEvent } from '../../src/people/audit-events.ts';
-import { insertSeal, readLastFact } from '../../src/seals/queries.ts';
-import { BEFORE_THE_FIRST, stateMonth } from '../../src/seals/seal.ts';
 import { booksOf } from '../payments/books.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
 let world: World;
@@ -127,8 +125,8 @@ test('the manifest names every file with its hash, and the seals that the databa
   expect(manifest.months.map(({ month: of, seal }: { month: string; seal: string }) => ({ month: of, seal }))).toEqual(
     seals,
   );
-  for (const { month: of, seal } of seals) expect(sha256(join(pack, 'sealed', of, 'statement.txt'))).toBe(seal);
-  expect(execFileSync('sha256sum', [join(pack, 'sealed/2026-08/statement.txt')], { encoding: 'utf8' })).toContain(
+  for (const { month: of, seal } of seals) expect(sha256(join(pack, 'sealed', of, 'record.txt'))).toBe(seal);
+  expect(execFileSync('sha256sum', [join(pack, 'sealed/2026-08/record.txt')], { encoding: 'utf8' })).toContain(
     seals[1]?.seal,
   );
 });
@@ -217,7 +215,7 @@ test('every row can be proved by itself, and no proof holds for another row, pla
     ).toBe(1);
     expect(says({ index: (proof.index + 1) % proof.rows })).toBe(1);
     expect(says({ path: proof.path.slice(1) })).toBe(1);
-    expect(says({ statement: proof.statement.replace('rows ', 'rows 1') })).toBe(1);
+    expect(says({ record: proof.record.replace('rows ', 'rows 1') })).toBe(1);
   }
   await expect(world.database.reading((tx) => proveRow(tx, 999_999))).rejects.toMatchObject({ code: 'row_unknown' });
 }, 120_000);
@@ -346,30 +344,4 @@ test('payments are exported with what they were applied to, taken off again and 
   const files = manifestOf(pack).files as { name: string; rows: number; totals?: object }[];
   expect(files.find(({ name }) => name === 'payments.csv')).toMatchObject({ rows: 1, totals: { [currency]: {} } });
   expect(files.find(({ name }) => name === 'payment-moves.csv')).toMatchObject({ rows: 2 });
-});
-
-test('a month that was sealed in the first form is exported, proved and verified in it', async () => {
-  const own = await openWorld();
-  await own.partners([partner()]);
-  await own.rows([quote({ accepted_at: '2026-07-15T12:00:00.25Z' })]);
-  await own.close();
-  await own.sql('SET session_replication_role TO replica; DELETE FROM seals; RESET session_replication_role');
-  await own.database.transaction(async (tx) => {
-    const form = 1;
-    const factsTo = await readLastFact(tx);
-    const sealed = { month: month('2026-07'), form };
-    const sealedAt = '2026-08-01T10:00:00.000000Z';
-    const statement = await stateMonth(tx, { ...sealed, before: BEFORE_THE_FIRST, factsTo, sealedAt });
-    await insertSeal(tx, { ...sealed, previous: null, facts_to: factsTo, sealed_at: sealedAt, statement });
-  });
-  const pack = await exported(own, { kind: 'ledger', to: month('2026-07') });
-  expect(readFileSync(join(pack, 'sealed/2026-07/statement.txt'), 'utf8')).toMatch(/^reckoner seal 1\n/);
-  expect(readFileSync(join(pack, 'sealed/2026-07/ledger_rows.tsv'), 'utf8')).toContain(
-    '\t2026-07-15T12:00:00.250000Z\t',
-  );
-  expect(verifyPack([], join(pack, 'verify.mjs'))).toMatchObject({ status: 0 });
-  const [row] = await own.sql<{ entry_id: string }>('SELECT entry_id FROM ledger_rows');
-  const proof = await own.database.reading((tx) => proveRow(tx, Number(row?.entry_id)));
-  expect(proof.line).toContain('\t2026-07-15T12:00:00.250000Z\t');
-  await own.end();
 });

@@ -13,9 +13,8 @@ import { copyOut } from '../../src/database/copy.ts';
 import { type Transaction, valueTypes, within } from '../../src/database/transaction.ts';
 import {
   copiesOfFacts,
-  ENTRY_COLUMNS,
-  FORM,
   OTHER_TABLES,
+  ROW_COLUMNS,
   SEALED_TABLES,
   type SealedTable,
 } from '../../src/seals/canonical.ts';
@@ -150,11 +149,11 @@ test('any field of any ledger row', async () => {
     `SELECT entry_id FROM ledger_rows WHERE posted_month = '2026-07' ORDER BY entry_id`,
   );
   const root = async (tx: Transaction) =>
-    (await hashRows(tx, FORM, { after: '', to: '2026-07' })).finish().root.toString('hex');
+    (await hashRows(tx, { after: '', to: '2026-07' })).finish().root.toString('hex');
   let inspected = 0;
   await damaged([withoutConstraints('ledger_rows')], async (tx) => {
     const sealed = await root(tx);
-    for (const column of ENTRY_COLUMNS) {
+    for (const column of ROW_COLUMNS) {
       const value = column.endsWith('month') ? `'2026-08'` : OTHER_VALUE[types.get(column) ?? '']?.(column);
       const change = (entryId: string) => `UPDATE ledger_rows SET ${column} = ${value} WHERE entry_id = ${entryId}`;
       for (const { entry_id } of rows) {
@@ -165,12 +164,12 @@ test('any field of any ledger row', async () => {
       expect([column, seals]).toEqual([column, expect.arrayContaining(['seal of 2026-07'])]);
     }
   });
-  expect(inspected).toBe(5 * ENTRY_COLUMNS.length);
+  expect(inspected).toBe(5 * ROW_COLUMNS.length);
 }, 120_000);
 
 test('nothing of a ledger row is left out of its line', async () => {
   const columns = (await columnsOf('ledger_rows')).map(({ name }) => name);
-  expect([...columns].sort()).toEqual([...ENTRY_COLUMNS].sort());
+  expect([...columns].sort()).toEqual([...ROW_COLUMNS].sort());
 });
 
 test('NULL and a text that looks like it are not the same', async () => {
@@ -178,9 +177,9 @@ test('NULL and a text that looks like it are not the same', async () => {
     [`UPDATE ledger_rows SET enrollment_id = NULL WHERE entry_id = 1`],
     async (tx) => {
       const seals = async () => {
-        const statements: (string | undefined)[] = [];
-        for await (const { statement } of recomputeSeals(tx, month('2026-07'))) statements.push(statement);
-        return statements.join();
+        const records: (string | undefined)[] = [];
+        for await (const { record } of recomputeSeals(tx, month('2026-07'))) records.push(record);
+        return records.join();
       };
       const none = await seals();
       await tx.knex.raw(`UPDATE ledger_rows SET enrollment_id = '\\N' WHERE entry_id = 1`);
@@ -207,7 +206,7 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
 
 const linesOf = async (tx: Transaction, table: SealedTable): Promise<string> => {
   const pieces: Buffer[] = [];
-  const copies = await copiesOfFacts(tx, { form: FORM, after: 0, to: Number.MAX_SAFE_INTEGER }, [table]);
+  const copies = await copiesOfFacts(tx, { after: 0, to: Number.MAX_SAFE_INTEGER }, [table]);
   for (const { copy } of copies) await copyOut(tx, copy, (piece) => void pieces.push(piece));
   return Buffer.concat(pieces).toString();
 };
@@ -340,16 +339,16 @@ const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statemen
     `UPDATE closed_months SET closed_at = closed_at - interval '1 day' WHERE month = '2026-08'`,
   ],
   [
-    'a statement without its hash',
+    'a seal record without its hash',
     ['seals_recomputed'],
-    'ALTER TABLE seals DROP CONSTRAINT seal_is_the_hash_of_its_statement',
-    `UPDATE seals SET statement = replace(statement, 'rows 5', 'rows 6') WHERE month = '2026-09'`,
+    'ALTER TABLE seals DROP CONSTRAINT seal_is_the_hash_of_its_record',
+    `UPDATE seals SET record = replace(record, 'rows 5', 'rows 6') WHERE month = '2026-09'`,
   ],
   [
-    'a statement with its hash',
+    'a seal record with its hash',
     ['seals_recomputed'],
-    `UPDATE seals SET statement = s.text, seal = encode(sha256(convert_to(s.text, 'UTF8')), 'hex')
-     FROM (SELECT replace(statement, 'rows 5', 'rows 6') AS text FROM seals WHERE month = '2026-09') AS s WHERE month = '2026-09'`,
+    `UPDATE seals SET record = s.text, seal = encode(sha256(convert_to(s.text, 'UTF8')), 'hex')
+     FROM (SELECT replace(record, 'rows 5', 'rows 6') AS text FROM seals WHERE month = '2026-09') AS s WHERE month = '2026-09'`,
   ],
   ['a seal taken away, with those after it', ['seals_recomputed'], `DELETE FROM seals WHERE month >= '2026-08'`],
 ];
@@ -369,10 +368,10 @@ test('a month rewritten with its seal shows in the chain: the next seal has the 
   const found = await damaged(
     [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
-      for await (const { statement } of recomputeSeals(tx, month('2026-07'))) {
+      for await (const { record } of recomputeSeals(tx, month('2026-07'))) {
         await tx.knex.raw(
-          `UPDATE seals SET statement = ?, seal = encode(sha256(convert_to(?, 'UTF8')), 'hex') WHERE month = '2026-07'`,
-          [statement ?? '', statement ?? ''],
+          `UPDATE seals SET record = ?, seal = encode(sha256(convert_to(?, 'UTF8')), 'hex') WHERE month = '2026-07'`,
+          [record ?? '', record ?? ''],
         );
       }
       return brokenSeals(tx);
@@ -418,7 +417,7 @@ test('everything rewritten with all seals: only the seals printed on documents s
 });
 
 describe('the verifier names, in a pack exported after it,', () => {
-  /** What no seal can be changed for: the evidence and the statement disagree. */
+  /** What no seal can be changed for: the evidence and the seal record disagree. */
   const EXPORTED: readonly [what: string, says: RegExp, ...statements: string[]][] = [
     [
       'a row changed',
@@ -451,10 +450,10 @@ describe('the verifier names, in a pack exported after it,', () => {
     ],
     ['a reason', /2026-08: the voids are not those that were sealed/, `UPDATE voids SET reason = 'their wish'`],
     [
-      'a statement with its hash',
+      'a seal record with its hash',
       /2026-09 was sealed after 2026-08 [0-9a-f]{64}, not after 2026-08 [0-9a-f]{64}/,
-      `UPDATE seals SET statement = s.text, seal = encode(sha256(convert_to(s.text, 'UTF8')), 'hex')
-       FROM (SELECT replace(statement, 'rows 3', 'rows 4') AS text FROM seals WHERE month = '2026-08') AS s WHERE month = '2026-08'`,
+      `UPDATE seals SET record = s.text, seal = encode(sha256(convert_to(s.text, 'UTF8')), 'hex')
+       FROM (SELECT replace(record, 'rows 3', 'rows 4') AS text FROM seals WHERE month = '2026-08') AS s WHERE month = '2026-08'`,
     ],
   ];
   test.each(EXPORTED)('%s', async (what, says, ...statements) => {

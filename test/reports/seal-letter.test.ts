@@ -27,10 +27,10 @@ test('without an address it is held, and goes out when there is one', async () =
   expect(await mailSeals(world)).toMatchObject([{ month: '2026-07', outcome: 'sent' }]);
 });
 
-test('it has the seal and the statement whose hash the seal is', async () => {
+test('it has the seal and the record whose hash the seal is', async () => {
   const [name = ''] = letters();
   const mail = await simpleParser(readFileSync(join(world.home, 'outbox', name)));
-  const [{ seal = '', statement = '' } = {}] = await world.sql<{ seal: string; statement: string }>(
+  const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>(
     'SELECT * FROM seals',
   );
   expect(mail.to).toMatchObject({ text: '"Auditor" <auditor@protection.example>' });
@@ -38,7 +38,7 @@ test('it has the seal and the statement whose hash the seal is', async () => {
   const text = mail.text ?? '';
   const said = text.slice(text.search(/^reckoner seal \d/m)).trimEnd();
   expect(createHash('sha256').update(`${said}\n`).digest('hex')).toBe(seal);
-  expect(`${said}\n`).toBe(statement);
+  expect(`${said}\n`).toBe(record);
 });
 
 test('it goes out once; repeated after a crash it has the same Message-ID and bytes', async () => {
