@@ -254,6 +254,20 @@ describe('any field of any fact under a seal', () => {
   });
 });
 
+test('a seal over a table or a column that the database misses is an error, and covers no less', async () => {
+  const [known] = SEALED_TABLES;
+  if (known === undefined) throw new Error('no table is sealed');
+  const missing = [
+    { ...known, name: 'no_such_table' },
+    { ...known, columns: [...known.columns, 'no_such_column'] },
+  ];
+  for (const table of missing) {
+    await expect(world.database.reading((tx) => linesOf(tx, table))).rejects.toThrow(
+      /misses what seals cover: .*no_such_/,
+    );
+  }
+});
+
 test('every table is either sealed, with all of its columns, or in the list of those that are not, with a reason', async () => {
   const tables = await world.sql<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
