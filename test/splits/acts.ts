@@ -89,6 +89,7 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'a balance transaction is matched by a person',
     weight: 2,
+    rare: true,
     refusals: ['argument_invalid', 'balance_transaction_explained'],
     async run(history) {
       const balance_transaction = pick(history, told.get(history) ?? []);
@@ -119,6 +120,7 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'what was pulled back is reversed',
     weight: 2,
+    rare: true,
     async run(history) {
       const { world } = history;
       const months = await world.sql<{ month: Month }>(
@@ -132,6 +134,7 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'what was pulled back is reversed at a price that a person knows',
     weight: 1,
+    rare: true,
     refusals: ['balance_transaction_not_reversible', 'argument_invalid'],
     async run(history) {
       const { world } = history;
