@@ -30,9 +30,7 @@ test('without an address it is held, and goes out when there is one', async () =
 test('it has the seal and the record whose hash the seal is', async () => {
   const [name = ''] = letters();
   const mail = await simpleParser(readFileSync(join(world.home, 'outbox', name)));
-  const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>(
-    'SELECT * FROM seals',
-  );
+  const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>('SELECT * FROM seals');
   expect(mail.to).toMatchObject({ text: '"Auditor" <auditor@protection.example>' });
   expect(mail.subject).toBe(`[SANDBOX] Seal of July 2026: ${seal.slice(0, 16)}`);
   const text = mail.text ?? '';
