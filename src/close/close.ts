@@ -6,6 +6,7 @@
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { draftMonth } from '../documents/issue/drafts.ts';
@@ -13,7 +14,6 @@ import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
-import { lockLedgerWhole } from '../ledger/lock.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { queueSealLetter } from '../seals/queries.ts';

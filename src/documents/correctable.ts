@@ -2,9 +2,10 @@
  * Whether a document may be corrected. Refusals: document_unknown, document_void, not_an_invoice, payment_applied,
  * credit_used, document_written_off.
  */
+
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { lockLedgerWhole } from '../ledger/lock.ts';
 import { Amount } from '../money.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
 

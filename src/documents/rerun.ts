@@ -4,11 +4,11 @@
  * credit_used, document_written_off, document_on_hold, month_not_closed, settings_incomplete, clock_behind.
  */
 import { instructionsFor } from '../config/instructions.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.ts';
-import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';

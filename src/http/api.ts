@@ -17,7 +17,7 @@ import { makeQuote, makeRequote, quoteOf } from '../quotes/quote.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
-import type { Shared } from './server.ts';
+import type { Shared } from './shared.ts';
 
 interface Call<Params, Body, Query> {
   readonly caller: Caller;

@@ -1,19 +1,19 @@
 /**
- * The keys that sign access tokens. Each process makes its own and keeps the private half in memory: what is written
- * down is public, and verifies tokens on every machine until the last of them has expired.
+ * The keys that sign access tokens. Each process makes its own keys and keeps the private half in memory. The public half
+ * is stored in the database, so that every machine can verify a token until it expires.
  */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { DateTime } from 'luxon';
 import type { Database } from '../database/database.ts';
-import { execute, query } from '../database/transaction.ts';
+import { insertSigningKey, readSigningKeys } from './queries.ts';
 
 export const TOKEN_SECONDS = 3600;
-/** A key signs for a day. The next one is published this long before it signs, so that caches have it by then. */
+/** A key signs for a day. The next key is published this long before it signs, so that caches have it by then. */
 const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
-/** Beyond its last token's life: for clocks that disagree. */
+/** How long a key outlives its last token, because clocks differ. */
 const SLACK_SECONDS = 300;
-/** Tokens with an unknown key make the keys be read again, at most so often. */
+/** A token with an unknown key makes the store read the keys again, at most this often. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {
@@ -29,95 +29,89 @@ interface PublishedKey {
   readonly until: number;
 }
 
-export interface Keyring {
+export class KeyStore {
+  readonly #database: Database;
+  readonly #now: () => DateTime<true>;
+  readonly #own: SigningKey[] = [];
+  readonly #published = new Map<string, PublishedKey>();
+  #creating: Promise<SigningKey> | undefined;
+  #reading: Promise<void> | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(database: Database, now: () => DateTime<true>) {
+    this.#database = database;
+    this.#now = now;
+  }
+
   /** The key to sign with now. */
-  readonly signing: () => Promise<{ kid: string; privateKey: CryptoKey }>;
-  /** The published key of that name; undefined where there is none, or no longer. */
-  readonly verifying: (kid: string) => Promise<CryptoKey | undefined>;
-  readonly published: () => Promise<JWK[]>;
-}
+  async signing(): Promise<{ kid: string; privateKey: CryptoKey }> {
+    const at = this.#seconds();
+    const current = this.#own.find((key) => key.signsFrom <= at && at < key.signsUntil);
+    if (current === undefined) return this.#createOnce(at);
+    const isLast = this.#own.at(-1) === current;
+    if (isLast && at >= current.signsUntil - AHEAD_SECONDS) {
+      // Publish the next key ahead of time. If that fails, this key continues and the next token tries again.
+      void this.#createOnce(current.signsUntil).catch(() => {});
+    }
+    return current;
+  }
 
-export function openKeyring(database: Database, now: () => DateTime<true>): Keyring {
-  const own: SigningKey[] = [];
-  const known = new Map<string, PublishedKey>();
-  let making: Promise<SigningKey> | undefined;
-  let reading: Promise<void> | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
-  const seconds = () => now().toSeconds();
+  /** The published key with that id, or undefined if it does not exist or has expired. */
+  async verifying(kid: string): Promise<CryptoKey | undefined> {
+    if (!this.#published.has(kid)) await this.#refresh();
+    const found = this.#published.get(kid);
+    return found !== undefined && found.until > this.#seconds() ? found.key : undefined;
+  }
 
-  async function make(signsFrom: number): Promise<SigningKey> {
+  /** The public keys of all machines, for /.well-known/jwks.json. */
+  async published(): Promise<JWK[]> {
+    await this.#refresh();
+    return [...this.#published.values()].filter(({ until }) => until > this.#seconds()).map(({ jwk }) => jwk);
+  }
+
+  #seconds(): number {
+    return this.#now().toSeconds();
+  }
+
+  /** Concurrent requests share one new key. */
+  #createOnce(signsFrom: number): Promise<SigningKey> {
+    this.#creating ??= this.#create(signsFrom).finally(() => {
+      this.#creating = undefined;
+    });
+    return this.#creating;
+  }
+
+  async #create(signsFrom: number): Promise<SigningKey> {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
-    const jwk = await exportJWK(publicKey);
-    const kid = await calculateJwkThumbprint(jwk);
+    const exported = await exportJWK(publicKey);
+    const kid = await calculateJwkThumbprint(exported);
     const signsUntil = signsFrom + SIGNS_SECONDS;
     const until = signsUntil + TOKEN_SECONDS + SLACK_SECONDS;
-    const publicJwk = { ...jwk, kid, alg: 'ES256', use: 'sig' };
-    await database.transaction((tx) =>
-      execute(
-        tx,
-        `INSERT INTO signing_keys (kid, public_jwk, published_at, signs_until, published_until)
-         VALUES (:kid, :jwk::jsonb, to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`,
-        { kid, jwk: JSON.stringify(publicJwk), at: seconds(), signsUntil, until },
-      ),
-    );
-    known.set(kid, { key: publicKey, jwk: publicJwk, until });
-    const made = { kid, privateKey, signsFrom, signsUntil };
-    own.push(made);
-    return made;
+    const jwk = { ...exported, kid, alg: 'ES256', use: 'sig' };
+    const row = { kid, jwk: JSON.stringify(jwk), at: this.#seconds(), signsUntil, until };
+    await this.#database.transaction((tx) => insertSigningKey(tx, row));
+    this.#published.set(kid, { key: publicKey, jwk, until });
+    const created = { kid, privateKey, signsFrom, signsUntil };
+    this.#own.push(created);
+    return created;
   }
 
-  /** One at a time: many requests at once must not make many keys. */
-  function makeOnce(signsFrom: number): Promise<SigningKey> {
-    making ??= make(signsFrom).finally(() => {
-      making = undefined;
+  async #refresh(): Promise<void> {
+    if (performance.now() - this.#readAt <= READ_AGAIN_MILLISECONDS) return;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
     });
-    return making;
+    await this.#reading;
   }
 
-  async function read(): Promise<void> {
-    const rows = await database.reading((tx) =>
-      query<{ public_jwk: JWK; until: number }>(
-        tx,
-        `SELECT public_jwk, extract(epoch FROM published_until)::float8 AS until FROM signing_keys
-         WHERE published_until > to_timestamp(:at)`,
-        { at: seconds() },
-      ),
-    );
-    for (const [kid, { until }] of known) if (until <= seconds()) known.delete(kid);
+  async #read(): Promise<void> {
+    const rows = await this.#database.reading((tx) => readSigningKeys(tx, this.#seconds()));
+    for (const [kid, { until }] of this.#published) if (until <= this.#seconds()) this.#published.delete(kid);
     for (const { public_jwk: jwk, until } of rows) {
       const kid = jwk.kid as string;
-      if (!known.has(kid)) known.set(kid, { key: (await importJWK(jwk, 'ES256')) as CryptoKey, jwk, until });
+      if (this.#published.has(kid)) continue;
+      this.#published.set(kid, { key: (await importJWK(jwk, 'ES256')) as CryptoKey, jwk, until });
     }
-    readAt = performance.now();
+    this.#readAt = performance.now();
   }
-
-  function readOnce(): Promise<void> {
-    reading ??= read().finally(() => {
-      reading = undefined;
-    });
-    return reading;
-  }
-
-  return {
-    async signing() {
-      const at = seconds();
-      const current = own.find((key) => key.signsFrom <= at && at < key.signsUntil);
-      if (current === undefined) return makeOnce(at);
-      const last = own.at(-1) as SigningKey;
-      if (last === current && at >= current.signsUntil - AHEAD_SECONDS) {
-        // The next one is published ahead; should that fail, this one goes on and the next token tries again.
-        void makeOnce(current.signsUntil).catch(() => {});
-      }
-      return current;
-    },
-    async verifying(kid) {
-      if (!known.has(kid) && performance.now() - readAt > READ_AGAIN_MILLISECONDS) await readOnce();
-      const found = known.get(kid);
-      return found !== undefined && found.until > seconds() ? found.key : undefined;
-    },
-    async published() {
-      if (performance.now() - readAt > READ_AGAIN_MILLISECONDS) await readOnce();
-      return [...known.values()].filter(({ until }) => until > seconds()).map(({ jwk }) => jwk);
-    },
-  };
 }

@@ -1,9 +1,9 @@
-/** What is measured, in Prometheus' format: requests and acceptances as they happen, the backlog when it is asked for. */
+/** Metrics in the Prometheus format. Requests are counted as they happen; the backlog is measured on each read. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
-import { query, queryOne } from '../database/transaction.ts';
 import { countDeliveries } from '../delivery/queries.ts';
+import { readBacklog, readJobAges } from './queries.ts';
 
 export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;
@@ -30,27 +30,12 @@ export function openMetrics({ environment, database }: { environment: Environmen
     const now = environment.now().toISO();
     await database.reading(async (tx) => {
       for (const [status, count] of Object.entries(await countDeliveries(tx))) deliveries.set({ status }, count);
-      const facts = await queryOne<{ depth: number; age: number; open: number; closed: number | null }>(
-        tx,
-        `SELECT (SELECT count(*) FROM sendings WHERE status IN ('queued', 'sending')) AS depth,
-                (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
-                 FROM sendings WHERE status IN ('queued', 'sending')) AS age,
-                (SELECT count(*) FROM ledger_rows
-                 WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
-                (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,
-        { now },
-      );
+      const facts = await readBacklog(tx, now);
       depth.set(facts.depth);
       age.set(Math.max(0, facts.age));
       openRows.set(facts.open);
       if (facts.closed !== null) lastClose.set(facts.closed);
-      const jobs = await query<{ job: string; days: number }>(
-        tx,
-        `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days
-         FROM job_runs GROUP BY job`,
-        { now },
-      );
-      for (const { job, days } of jobs) jobDays.set({ job }, days);
+      for (const { job, days } of await readJobAges(tx, now)) jobDays.set({ job }, days);
     });
   }
 

@@ -13,7 +13,7 @@ import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentPage, readPaymentPage } from './queries.ts';
-import type { Shared } from './server.ts';
+import type { Shared } from './shared.ts';
 
 const paymentPage = page<PaymentView>('payment');
 const unknownPage = page<Record<string, unknown>>('unknown');

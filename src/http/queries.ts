@@ -1,18 +1,21 @@
-/** SQL of the payment page: from a link's token to its document, and to the one that replaced it. */
+/** SQL of the HTTP side: the payment page, signing keys and metrics. */
+
+import type { JWK } from 'jose';
 import type { Instructions } from '../config/instructions.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 
 export interface PaymentPage {
   readonly document: DocumentRow;
-  /** Those that the document carries. */
+  /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
-  /** Where the processor takes the payment; null where there is no link to it. */
+  /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
   readonly replacement_number: string | null;
   readonly replacement_token: string | null;
 }
 
+/** The document of a link's token, with the document that replaced it. */
 export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
   const rows = await query<Omit<PaymentPage, 'document'> & { document_id: number }>(
     tx,
@@ -26,7 +29,7 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
      LEFT JOIN documents r ON r.replaces = k.document_id
      LEFT JOIN payment_links l ON l.document_id = r.document_id
      LEFT JOIN LATERAL (
-       -- Over what is open now: after a payment or a credit, delivery makes another.
+       -- For the current balance: after a payment or a credit, delivery creates another link.
        SELECT o.url
        FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
        WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
@@ -40,4 +43,73 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
   const { document_id: documentId, ...facts } = found;
   const [document] = await readDocuments(tx, { ids: [documentId] });
   return document === undefined ? undefined : { ...facts, document };
+}
+
+export interface SigningKeyRow {
+  readonly kid: string;
+  /** The public key as JSON. */
+  readonly jwk: string;
+  // In seconds since 1970.
+  readonly at: number;
+  readonly signsUntil: number;
+  readonly until: number;
+}
+
+export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO signing_keys (kid, public_jwk, published_at, signs_until, published_until)
+     VALUES (:kid, :jwk::jsonb, to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`,
+    { ...row },
+  );
+}
+
+/** The keys that have not expired at an instant, in seconds since 1970. */
+export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
+  return query(
+    tx,
+    `SELECT public_jwk, extract(epoch FROM published_until)::float8 AS until FROM signing_keys
+     WHERE published_until > to_timestamp(:at)`,
+    { at },
+  );
+}
+
+export async function readMigrationNames(tx: Transaction): Promise<string[]> {
+  const { names } = await queryOne<{ names: string[] }>(
+    tx,
+    `SELECT array_agg(name ORDER BY id) AS names FROM migrations`,
+  );
+  return names;
+}
+
+export interface Backlog {
+  readonly depth: number;
+  /** Seconds. */
+  readonly age: number;
+  readonly open: number;
+  /** Seconds since 1970; null if no month is closed. */
+  readonly closed: number | null;
+}
+
+/** Emails that are waiting, open ledger rows, and the latest close. */
+export async function readBacklog(tx: Transaction, now: string): Promise<Backlog> {
+  return queryOne(
+    tx,
+    `SELECT (SELECT count(*) FROM sendings WHERE status IN ('queued', 'sending')) AS depth,
+            (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
+             FROM sendings WHERE status IN ('queued', 'sending')) AS age,
+            (SELECT count(*) FROM ledger_rows
+             WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
+            (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,
+    { now },
+  );
+}
+
+export async function readJobAges(tx: Transaction, now: string): Promise<{ job: string; days: number }[]> {
+  return query(
+    tx,
+    `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days
+     FROM job_runs GROUP BY job`,
+    { now },
+  );
 }

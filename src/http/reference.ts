@@ -5,7 +5,7 @@ import { writeExactJson } from '../json.ts';
 import { describeApi } from './openapi.ts';
 import { OPERATIONS } from './operations.ts';
 import { page, sendPage } from './pages.ts';
-import { issuerOf, type Shared } from './server.ts';
+import { issuerOf, type Shared } from './shared.ts';
 
 const referencePage = page<Record<string, unknown>>('reference');
 

@@ -5,7 +5,7 @@ import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
 import { refusalOf } from './problem.ts';
-import type { Shared } from './server.ts';
+import type { Shared } from './shared.ts';
 
 /** RFC 6749, 5.2. */
 type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'temporarily_unavailable';
@@ -54,7 +54,7 @@ export function addTokenExchange(
   });
 }
 
-export function addDiscovery(app: FastifyInstance, { tokens, keyring }: Shared): void {
+export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): void {
   const { issuer } = tokens;
   const metadata = {
     issuer,
@@ -81,7 +81,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keyring }: Shared):
     reply
       .header('Cache-Control', 'public, max-age=300')
       .type('application/jwk-set+json')
-      .send(Buffer.from(JSON.stringify({ keys: await keyring.published() }))),
+      .send(Buffer.from(JSON.stringify({ keys: await keys.published() }))),
   );
 }
 

@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Shared } from './server.ts';
+import type { Shared } from './shared.ts';
 
 /** Stores an event once, by account and id, and refuses one that is none or of another environment. */
 export type StoreEvents = (

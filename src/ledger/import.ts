@@ -3,9 +3,9 @@
  * whole or not at all. Refusals: file_unreadable, file_unwritable. Bad rows are not refusals but the report.
  */
 import type { DateTime } from 'luxon';
+import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { lockImporters, lockLedgerShared } from './lock.ts';
 import { monthsAround, type ZoneMonth } from './posting.ts';
 import {
   countVerdicts,

@@ -3,10 +3,10 @@
  * connected account that was used, needs a month that has no rows yet. Refusals: partners_invalid, arrangement_change.
  */
 import type { DateTime } from 'luxon';
+import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { lockImporters, lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
 import {

@@ -7,8 +7,8 @@
 
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
-import { lockLedgerShared } from '../ledger/lock.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { todayOf } from '../today.ts';
 

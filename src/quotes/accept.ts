@@ -6,9 +6,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
-import { lockLedgerShared } from '../ledger/lock.ts';
 import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';

@@ -11,9 +11,9 @@
  */
 import type { Database } from '../database/database.ts';
 import { type Gathering, gather } from '../database/gather.ts';
+import { lockLedgerFor } from '../database/ledger-lock.ts';
 import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { lockLedgerFor } from '../ledger/lock.ts';
 import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
 import { isOvertaken } from './queries.ts';
 

@@ -4,13 +4,13 @@
  * Refusals: month_not_closed, clock_behind.
  */
 
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { beginIssue, type IssueContext } from '../documents/issue/context.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.ts';
-import { lockLedgerWhole } from '../ledger/lock.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';

@@ -6,12 +6,12 @@
  */
 import { createHash } from 'node:crypto';
 import { type CsvError, parse } from 'csv-parse/sync';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
-import { lockLedgerShared } from '../ledger/lock.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settleWhatWasTold } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';

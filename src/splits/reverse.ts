@@ -6,12 +6,12 @@
  * argument_invalid.
  */
 
+import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';
-import { lockImporters } from '../ledger/lock.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';

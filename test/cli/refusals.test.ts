@@ -378,7 +378,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   listen_failed: {
     when: 'something else listens at the port already',
     exit: 1,
-    says: /Cannot listen at 127\.0\.0\.1:\d+: something else listens there already/,
+    says: /Cannot listen at 127\.0\.0\.1:\d+: the port is in use/,
     run: async () => {
       const other = createServer().listen(0, '127.0.0.1');
       await once(other, 'listening');

@@ -50,7 +50,7 @@ const client = async () =>
 
 test('says where it listens, lives, is ready, and measures what it does', async () => {
   const { url, stdout, child } = await serve();
-  expect(stdout()).toMatch(/^Listening at http:\/\/127\.0\.0\.1:\d+ \(sandbox\); stop with Ctrl-C\.\n$/);
+  expect(stdout()).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+ \(sandbox\)\. Press Ctrl-C to stop\.\n$/);
   expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
   expect((await ask(`${url}/readyz`)).body).toEqual({ status: 'ready' });
   const caller = await callerWith(url, await client());

@@ -2,7 +2,7 @@
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { openKeyring } from '../../src/http/keys.ts';
+import { KeyStore } from '../../src/http/keys.ts';
 import { revokeClient, rotateSecret } from '../../src/partners/clients.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { ask, callerWith, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -299,25 +299,25 @@ describe('the signing keys', () => {
 
   test('change daily: the next one is published before it signs, the last until its tokens have expired', async () => {
     later(0);
-    const keyring = openKeyring(world.database, world.environment.now);
-    const first = await keyring.signing();
-    const kids = async () => (await keyring.published()).map(({ kid }) => kid);
+    const keys = new KeyStore(world.database, world.environment.now);
+    const first = await keys.signing();
+    const kids = async () => (await keys.published()).map(({ kid }) => kid);
     const published = (await kids()).length;
     later(22.5);
-    expect((await keyring.signing()).kid).toBe(first.kid);
+    expect((await keys.signing()).kid).toBe(first.kid);
     later(23.5);
-    expect((await keyring.signing()).kid).toBe(first.kid);
+    expect((await keys.signing()).kid).toBe(first.kid);
     // The next one is being made.
     await expect.poll(async () => (await kids()).length).toBeGreaterThan(published);
     const before = await kids();
     later(24.5);
-    const second = await keyring.signing();
+    const second = await keys.signing();
     expect(second.kid).not.toBe(first.kid);
     expect(before).toContain(second.kid);
     expect(await kids()).toEqual(expect.arrayContaining([first.kid, second.kid]));
-    expect(await keyring.verifying(first.kid)).toBeDefined();
+    expect(await keys.verifying(first.kid)).toBeDefined();
     later(25.5);
-    expect(await keyring.verifying(first.kid)).toBeUndefined();
+    expect(await keys.verifying(first.kid)).toBeUndefined();
     expect(await kids()).not.toContain(first.kid);
   });
 

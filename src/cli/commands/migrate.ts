@@ -1,7 +1,7 @@
 /** `reckoner migrate`. */
 import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { lockLedgerWhole } from '../../database/ledger-lock.ts';
 import { EXIT } from '../../errors/refusals.ts';
-import { lockLedgerWhole } from '../../ledger/lock.ts';
 import { packageVersion } from '../../package.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { readUnsealedMonths } from '../../seals/queries.ts';

@@ -1,5 +1,6 @@
 /** `reckoner serve`. */
-import { pino } from 'pino';
+import { once } from 'node:events';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { buildServer } from '../../http/server.ts';
 import { processEvents, storeEvents } from '../../payments/inbox.ts';
@@ -7,7 +8,7 @@ import { thisProcess } from '../../people/audit-events.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
 import { wholeNumberArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
+import { type Context, withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import type { Output } from '../output.ts';
 import { accountsToRead } from './processor/poll.ts';
@@ -23,111 +24,104 @@ export const define: Definition = (command, act) => {
     .action(act(serve));
 };
 
-/** A close holds the ledger for seconds: an acceptance that waits longer than that is answered 503. */
+/** A close locks the ledger for seconds. An acceptance that waits longer than this is answered with 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
-/** After a failure, such as a payment's lock that somebody else holds for long. */
-const AGAIN_SECONDS = 15;
+/** The pause after a failure, such as a lock on payments that is held for long. */
+const RETRY_SECONDS = 15;
 
 export interface ServeOptions {
   readonly host?: string;
   readonly port?: number;
 }
 
-export async function serve(output: Output, { host = '127.0.0.1', port = 8080 }: ServeOptions): Promise<number> {
+async function serve(output: Output, { host = '127.0.0.1', port = 8080 }: ServeOptions): Promise<number> {
   const stopping = new AbortController();
   return withContext(
     async (context) => {
-      const lines = linesOfATurn();
-      const log = pino(
-        {
-          base: null,
-          timestamp: pino.stdTimeFunctions.isoTime,
-          formatters: { level: (level) => ({ level }) },
-          // None of ours logs headers; should a line ever do, secrets stay out of it.
-          redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
-        },
-        lines,
-      );
-      // Stored first, so that nothing is lost; worked off after the answer, one after the other, and again where that
-      // failed. Whatever a process before this one left, or one that was killed, is taken up at the start.
-      let working: Promise<unknown> = Promise.resolve();
-      let again: NodeJS.Timeout | undefined;
-      const workOff = () => {
-        clearTimeout(again);
-        working = working
-          .then(() =>
-            context.database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') })),
-          )
-          .catch((error: unknown) => {
-            log.error({ reason: reasonOf(error) }, `events wait: they are taken up in ${AGAIN_SECONDS} seconds`);
-            again = setTimeout(workOff, AGAIN_SECONDS * 1000).unref();
-          });
-      };
-      // What happened on a connected account of ours is read there soon, and else by the job: a hint may be lost.
-      const hints = pollOnRequest(
-        async (account) => {
-          if (!(await accountsToRead(context)).includes(account)) return;
-          const acting = { ...context, actor: thisProcess('http') };
-          log.info(await readAccount(context.database, acting, accessTo(context.environment, account)), 'account read');
-        },
-        (account, error) => log.error({ account, reason: reasonOf(error) }, 'not read: the job reconcile will'),
-      );
+      const stderr = pino.destination({ dest: 2, sync: false });
+      const log = openLog(stderr);
+      const events = processInBackground(context, log);
+      const polling = pollAfterEvents(context, log);
       const onEventsStored = (accounts: readonly string[]) => {
-        workOff();
-        hints.take(accounts);
+        events.process();
+        polling.take(accounts);
       };
       const app = await buildServer({ ...context, log, storeEvents, onEventsStored });
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
-      workOff();
-      output.print({ listening: url }, () => `Listening at ${url} (${context.environment.name}); stop with Ctrl-C.`);
-      if (!stopping.signal.aborted) {
-        await new Promise<void>((resolve) =>
-          stopping.signal.addEventListener('abort', () => resolve(), { once: true }),
-        );
-      }
-      // Takes no new requests and finishes those it has begun.
+      // Events that an earlier process stored and did not process.
+      events.process();
+      output.print(
+        { listening: url },
+        () => `Listening on ${url} (${context.environment.name}). Press Ctrl-C to stop.`,
+      );
+      if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
+      // Finishes the requests in progress and takes no new ones.
       await app.close();
-      await working;
-      await hints.stop();
-      clearTimeout(again);
-      lines.flush();
+      await events.stop();
+      await polling.stop();
+      stderr.flushSync();
       return EXIT.done;
     },
     { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
   );
 }
 
-/**
- * The log on stderr: the lines of one turn of the event loop are one write at its end. Of what this process does under
- * acceptances, a write for each line was 8 %, 15 % where another thread wrote, and now it is 1 %.
- */
-function linesOfATurn(): { readonly write: (line: string) => void; readonly flush: () => void } {
-  const stderr = pino.destination({ dest: 2, sync: true, minLength: 16 * 1024 - 1 });
-  // Not flushSync, which waits for the disk as well.
-  const flush = () => stderr.flush();
-  let due = false;
-  process.once('exit', flush);
-  return {
-    flush,
-    write(line) {
-      stderr.write(line);
-      if (due) return;
-      due = true;
-      setImmediate(() => {
-        due = false;
-        flush();
-      });
-    },
+function openLog(destination: DestinationStream): Logger {
+  const options: LoggerOptions = {
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level) => ({ level }) },
+    // No line logs headers today; this keeps secrets out of any that would.
+    redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
   };
+  return pino(options, destination);
+}
+
+/**
+ * Processes stored events after the webhook has been answered, one run at a time, and retries after a failure. Nothing is
+ * lost meanwhile, because events are stored first.
+ */
+function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
+  const { database } = context;
+  let running: Promise<unknown> = Promise.resolve();
+  let retry: NodeJS.Timeout | undefined;
+  const process = () => {
+    clearTimeout(retry);
+    running = running
+      .then(() => database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') })))
+      .catch((error: unknown) => {
+        log.error({ reason: reasonOf(error) }, `events not processed; retrying in ${RETRY_SECONDS} seconds`);
+        retry = setTimeout(process, RETRY_SECONDS * 1000).unref();
+      });
+  };
+  const stop = async () => {
+    await running;
+    clearTimeout(retry);
+  };
+  return { process, stop };
+}
+
+/** Reads a connected account soon after an event about it. The job `reconcile` reads whatever this misses. */
+function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
+  const { database, environment } = context;
+  return pollOnRequest(
+    async (account) => {
+      if (!(await accountsToRead(context)).includes(account)) return;
+      const acting = { ...context, actor: thisProcess('http') };
+      log.info(await readAccount(database, acting, accessTo(environment, account)), 'account read');
+    },
+    (account, error) =>
+      log.error({ account, reason: reasonOf(error) }, "account not read; the job 'reconcile' will read it"),
+  );
 }
 
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return 'something else listens there already';
-  if (code === 'EACCES') return 'this user may not listen at that port';
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address';
+  if (code === 'EADDRINUSE') return 'the port is in use';
+  if (code === 'EACCES') return 'permission denied';
+  if (code === 'EADDRNOTAVAIL') return 'this machine does not have that address';
   return reasonOf(error);
 }

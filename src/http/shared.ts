@@ -1,0 +1,53 @@
+/** What the routes share: the service they belong to, its tokens, limits and metrics. */
+import { BlockList, isIPv6 } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Database } from '../database/database.ts';
+import type { Wanted } from '../quotes/accept.ts';
+import type { RoutedAcceptance } from '../splits/accepted.ts';
+import type { KeyStore } from './keys.ts';
+import type { Limits } from './limits.ts';
+import type { Metrics } from './metrics.ts';
+import type { TokenIssuer } from './tokens.ts';
+import type { StoreEvents } from './webhooks.ts';
+
+export interface Service {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly log: FastifyBaseLogger;
+  /** Stores the processor's events. Without it, webhooks are refused. */
+  readonly storeEvents?: StoreEvents | undefined;
+  /** Called after events were stored, with the connected accounts that they concern. */
+  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
+}
+
+export interface Shared extends Service {
+  readonly keys: KeyStore;
+  readonly tokens: TokenIssuer;
+  readonly limits: Limits;
+  readonly metrics: Metrics;
+  /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
+  readonly acceptances: (wanted: Wanted) => Promise<RoutedAcceptance>;
+}
+
+/** The public URL of this service, which is the issuer of its tokens. */
+export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string =>
+  settings.public_url === '' ? 'http://127.0.0.1:8080' : settings.public_url.replace(/\/+$/, '');
+
+/** A test whether an address is in one of these networks. */
+export function addressList(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return (address) => {
+    // A dual-stack socket reports an IPv4 caller as ::ffff:192.0.2.1.
+    const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+    return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+  };
+}
