@@ -85,3 +85,11 @@ function shift(month: Month, by: number): Month {
   const index = year * 12 + (number - 1) + by;
   return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
 }
+
+/** Days from one date to another, both `YYYY-MM-DD`: below zero where the second is earlier. */
+export function daysBetween(from: string, to: string): number {
+  return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
+}
+
+/** Days between two dates, whichever is earlier. */
+export const daysApart = (one: string, other: string): number => Math.abs(daysBetween(one, other));

@@ -75,9 +75,9 @@ const TABLE_EXCEPTIONS: Exceptions = {
   'documents/queries.ts -> sendings': TO_REMOVE,
   'partners/queries.ts -> balance_transactions': TO_REMOVE,
   'partners/queries.ts -> ledger_rows': TO_REMOVE,
-  'payments/lines.ts -> account_payouts': TO_REMOVE,
-  'payments/lines.ts -> balance_transactions': TO_REMOVE,
-  'payments/lines.ts -> payout_contents': TO_REMOVE,
+  'payments/payouts.sql.ts -> account_payouts': TO_REMOVE,
+  'payments/payouts.sql.ts -> balance_transactions': TO_REMOVE,
+  'payments/payouts.sql.ts -> payout_contents': TO_REMOVE,
   'seals/queries.ts -> documents': TO_REMOVE,
   'seals/queries.ts -> seal_letters': TO_REMOVE,
 };
@@ -87,10 +87,6 @@ const CYCLES: Exceptions = {};
 const LONG_FILES: Exceptions = {
   'audit/queries.ts': TO_REMOVE,
   'documents/queries.ts': TO_REMOVE,
-  'payments/import.ts': TO_REMOVE,
-  'payments/inbox.ts': TO_REMOVE,
-  'payments/match.ts': TO_REMOVE,
-  'payments/queries.ts': TO_REMOVE,
 };
 
 /** `file name` */
@@ -100,9 +96,6 @@ const LONG_FUNCTIONS: Exceptions = {
   'delivery/deliver.ts withCrew': TO_REMOVE,
   'documents/history.ts readHistory': TO_REMOVE,
   'payments/bank/bai2.ts readBai2': TO_REMOVE,
-  'payments/import.ts recordCredits': TO_REMOVE,
-  'payments/lines.ts insertBankFile': TO_REMOVE,
-  'payments/match.ts suggestions': TO_REMOVE,
   'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
   'quotes/acceptances.ts openAcceptances': TO_REMOVE,
 };
@@ -125,8 +118,6 @@ const WIDE_SQL: Exceptions = {
   'http/queries.ts': TO_REMOVE,
   'ledger/queries.ts': TO_REMOVE,
   'partners/queries.ts': TO_REMOVE,
-  'payments/lines.ts': TO_REMOVE,
-  'payments/queries.ts': TO_REMOVE,
   'payments/refund.ts': TO_REMOVE,
   'payments/remind.ts': TO_REMOVE,
   'quotes/queries.ts': TO_REMOVE,

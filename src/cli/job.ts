@@ -8,7 +8,7 @@ import { deliverPending } from '../delivery/deliver.ts';
 import { countNotices } from '../delivery/notice.ts';
 import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
-import { processEvents } from '../payments/inbox.ts';
+import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { mailSeals } from '../reports/seal-letter.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';

@@ -8,19 +8,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { insertApplications, insertAssignments, insertUnapplications, type NewApplication } from './insert.sql.ts';
 import type { Evidence } from './match.ts';
-import {
-  insertApplications,
-  insertAssignments,
-  insertUnapplications,
-  type NewApplication,
-  type PayableRow,
-  type PaymentState,
-  readLiveApplications,
-  readPayable,
-  readPayments,
-  readStates,
-} from './queries.ts';
+import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { type PaymentState, readLiveApplications, readPayments, readStates } from './queries.ts';
 
 export interface ApplyRequest {
   readonly paymentId: number;

@@ -1,11 +1,328 @@
 /**
- * Whether two sightings are the same money. The same payment may come by webhook, by bank file and by hand; what they
- * have in common is a reference with a number in it, the amount, and for a document's number as reference the document.
- * Words alone ("wire transfer") come with any payment. What is less than that a person judges. Pure.
+ * Duplicate detection: whether a reported payment is known already. The bank, the processor and finance may all report
+ * the same money; `identify` compares a report with the payments it may be, by the table of rules below. Pure.
  */
-import { type BankLine, reference, squeezed } from './bank/statement.ts';
-import type { Candidate } from './queries.ts';
+import { Amount } from '../money.ts';
+import { daysApart } from '../month.ts';
+import { meaningful, normalizeReference } from './bank/statement.ts';
+import type { Method, Source } from './enums.ts';
+import { leftOn, type TakenBack } from './payout.ts';
 import { findReferences } from './reference.ts';
+
+/** A payment as a hand entry, a bank line or a processor event reports it. */
+export interface ReportedPayment {
+  readonly source: Source;
+  readonly amount: Amount;
+  /** `YYYY-MM-DD`: received on, or booked by the bank on. */
+  readonly on: string;
+  /** Everything it is known by: references, remittance texts, the processor's ids. */
+  readonly references: readonly string[];
+  /** The numbers of the documents that it certainly names. */
+  readonly documents: readonly string[];
+  /** The partners that it certainly comes from, by document or account. */
+  readonly partners: readonly string[];
+  /** The partners whose names it mentions; they count where no partner is certain. */
+  readonly partnersByName: readonly string[];
+}
+
+/** A recorded payment that a report is compared with. */
+export interface Candidate {
+  readonly payment_id: number;
+  readonly method: Method;
+  readonly currency: string;
+  readonly amount: string;
+  readonly reversed: string;
+  readonly taken_back: readonly TakenBack[];
+  readonly partner_id: string | null;
+  readonly received_on: string;
+  /** The references of all its payment source records. */
+  readonly references: readonly string[];
+  /** The numbers of the documents that it pays, or paid. */
+  readonly documents: readonly string[];
+  /** In a bank line: its own, or that of a payment that was reversed as its duplicate. */
+  readonly reported_by_bank: boolean;
+  readonly reported_by_processor: boolean;
+  readonly reported_by_hand: boolean;
+  /** A settled payout brought it to the bank. */
+  readonly paid_out: boolean;
+}
+
+export type RuleName =
+  | 'link_payment_paid_out'
+  | 'processor_id'
+  | 'same_words_same_day'
+  | 'document_number'
+  | 'reference'
+  | 'known_processor_id'
+  | 'reference_but_other_partner'
+  | 'same_amount_in_bank_line'
+  | 'same_amount_by_hand';
+
+interface Rule {
+  readonly name: RuleName;
+  readonly verdict: 'same' | 'possible_duplicate';
+  readonly reportedBy: readonly Source[];
+  readonly applies: (comparison: Comparison) => boolean;
+  /** What both have in common, as a clause. */
+  readonly evidence: (comparison: Comparison) => string;
+}
+
+/** Banks and payers reuse references after about a month; older look-alikes are other payments. */
+const REFERENCE_DAYS = 30;
+/** A document number comes again with every partial payment of the document. */
+const DOCUMENT_NUMBER_DAYS = 7;
+
+/**
+ * The rules, strongest first. The first rule of verdict `same` that any candidate meets decides, for the oldest such
+ * candidate. Otherwise every candidate that meets a rule of verdict `possible_duplicate` is one. Otherwise the payment
+ * is new.
+ */
+export const RULES: readonly Rule[] = [
+  {
+    // Whatever its amount: a payout brings a link payment less the processor's fee.
+    name: 'link_payment_paid_out',
+    verdict: 'same',
+    reportedBy: ['bank'],
+    applies: (c) => c.processorId !== undefined && c.isLink && !c.reachedBank,
+    evidence: (c) => `both have ${c.processorId}`,
+  },
+  {
+    name: 'processor_id',
+    verdict: 'same',
+    reportedBy: ['hand', 'processor'],
+    applies: (c) => c.sameAmount && !c.otherPayment && c.processorId !== undefined,
+    evidence: (c) => `both have ${c.processorId}`,
+  },
+  {
+    // Words without a digit ("wire transfer") come with any payment: they count only on the same day.
+    name: 'same_words_same_day',
+    verdict: 'same',
+    reportedBy: ['hand'],
+    applies: (c) => c.sameAmount && !c.otherPayment && c.sameWords && c.days === 0 && (c.sameDocument || c.samePartner),
+    evidence: () => 'both have the same day and reference',
+  },
+  {
+    name: 'document_number',
+    verdict: 'same',
+    reportedBy: ['hand', 'bank'],
+    applies: (c) => c.sameAmount && !c.otherPayment && c.documentNumber !== undefined && c.days <= DOCUMENT_NUMBER_DAYS,
+    evidence: (c) => `both have ${c.documentNumber}`,
+  },
+  {
+    name: 'reference',
+    verdict: 'same',
+    reportedBy: ['hand', 'bank'],
+    applies: (c) => c.sameAmount && !c.otherPayment && c.reference !== undefined && c.days <= REFERENCE_DAYS,
+    evidence: (c) => `both have ${c.reference}`,
+  },
+  {
+    // Whatever else differs: a line that names the processor's id of a known payment brings no new one.
+    name: 'known_processor_id',
+    verdict: 'same',
+    reportedBy: ['bank'],
+    applies: (c) => c.processorId !== undefined && (c.isLink || !c.whollyReversed),
+    evidence: (c) => `both have ${c.processorId}`,
+  },
+  {
+    name: 'reference_but_other_partner',
+    verdict: 'possible_duplicate',
+    reportedBy: ['bank'],
+    applies: (c) => c.sameAmount && !c.isLink && !c.reachedBank && c.otherPartner && c.sharedReference !== undefined,
+    evidence: (c) => `both have ${c.sharedReference}, but the line names another partner`,
+  },
+  {
+    // Link money reaches the bank in a payout, never from the payer.
+    name: 'same_amount_in_bank_line',
+    verdict: 'possible_duplicate',
+    reportedBy: ['bank'],
+    applies: (c) =>
+      c.sameAmount && !c.isLink && !c.reachedBank && !c.otherPartnerOrDocument && c.days <= REFERENCE_DAYS,
+    evidence: (c) => `received on ${c.candidate.received_on} with the same amount, and in no bank line yet`,
+  },
+  {
+    name: 'same_amount_by_hand',
+    verdict: 'possible_duplicate',
+    reportedBy: ['hand'],
+    applies: (c) =>
+      c.sameAmount && !c.otherPartnerOrDocument && (c.days <= REFERENCE_DAYS || c.referenceInCandidate !== undefined),
+    evidence: ({ candidate, sameWords }) =>
+      `received on ${candidate.received_on} with the same amount${candidate.partner_id === null ? '' : ' and payer'}, ` +
+      `and ${sameWords ? 'the same' : 'another'} reference`,
+  },
+];
+
+export interface Finding<Known extends Candidate> {
+  readonly payment: Known;
+  readonly rule: RuleName;
+  readonly evidence: string;
+}
+
+export type Identity<Known extends Candidate> =
+  | { readonly verdict: 'same'; readonly of: Finding<Known> }
+  | { readonly verdict: 'possible_duplicate'; readonly of: readonly Finding<Known>[] }
+  | { readonly verdict: 'new' };
+
+/** Compares a report with the candidates, the oldest first. */
+export function identify<Known extends Candidate>(
+  reported: ReportedPayment,
+  candidates: readonly Known[],
+): Identity<Known> {
+  const compared = candidates.map((payment) => ({ payment, comparison: new Comparison(reported, payment) }));
+  const finding = (rule: Rule, { payment, comparison }: (typeof compared)[number]): Finding<Known> => ({
+    payment,
+    rule: rule.name,
+    evidence: rule.evidence(comparison),
+  });
+  const rules = (verdict: Rule['verdict']) =>
+    RULES.filter((rule) => rule.verdict === verdict && rule.reportedBy.includes(reported.source));
+  for (const rule of rules('same')) {
+    const same = compared.find(({ comparison }) => rule.applies(comparison));
+    if (same !== undefined) return { verdict: 'same', of: finding(rule, same) };
+  }
+  const possible = compared.flatMap((each) => {
+    const rule = rules('possible_duplicate').find(({ applies }) => applies(each.comparison));
+    return rule === undefined ? [] : [finding(rule, each)];
+  });
+  return possible.length > 0 ? { verdict: 'possible_duplicate', of: possible } : { verdict: 'new' };
+}
+
+/** What a report and a candidate have in common, and what sets them apart. Each fact is worked out when a rule asks for it. */
+class Comparison {
+  readonly reported: ReportedPayment;
+  readonly candidate: Candidate;
+  /** For a bank line, a link payment is what was left of it on that day after refunds and disputes. */
+  readonly sameAmount: boolean;
+
+  constructor(reported: ReportedPayment, candidate: Candidate) {
+    this.reported = reported;
+    this.candidate = candidate;
+    this.sameAmount = candidate.currency === reported.amount.currency && this.isAmountEqual();
+  }
+
+  private isAmountEqual(): boolean {
+    const { candidate, reported } = this;
+    const amount =
+      this.byBank && this.isLink ? leftOn(candidate, reported.on) : Amount.of(candidate.amount, candidate.currency);
+    return amount.equals(reported.amount) && !this.whollyReversed;
+  }
+
+  get isLink(): boolean {
+    return this.candidate.method === 'link';
+  }
+
+  get whollyReversed(): boolean {
+    const { reversed, amount, currency } = this.candidate;
+    return Amount.of(reversed, currency).equals(Amount.of(amount, currency));
+  }
+
+  get days(): number {
+    return daysApart(this.reported.on, this.candidate.received_on);
+  }
+
+  /** A bank line is money of its own: what another line, or a payout, has brought to the bank is not in this one. */
+  get reachedBank(): boolean {
+    return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
+  }
+
+  get samePartner(): boolean {
+    const { partner_id } = this.candidate;
+    return partner_id !== null && this.reported.partners.includes(partner_id);
+  }
+
+  get otherPartner(): boolean {
+    const { partner_id } = this.candidate;
+    const { partners, partnersByName } = this.reported;
+    if (partner_id === null) return false;
+    if (partners.length > 0) return partners.some((each) => each !== partner_id);
+    return partnersByName.length > 0 && !partnersByName.includes(partner_id);
+  }
+
+  get sameDocument(): boolean {
+    return this.candidate.documents.some((number) => this.reported.documents.includes(number));
+  }
+
+  get otherPartnerOrDocument(): boolean {
+    const bothName = this.reported.documents.length > 0 && this.candidate.documents.length > 0;
+    return this.otherPartner || (bothName && !this.sameDocument);
+  }
+
+  /** Another payment, even with the same reference. */
+  get otherPayment(): boolean {
+    if (this.byBank) return this.otherPartner || this.reachedBank;
+    if (this.reported.source === 'hand') return this.otherPartnerOrDocument;
+    // The processor has reported the candidate under other ids.
+    return this.candidate.reported_by_processor;
+  }
+
+  /** The same reference, but for case and punctuation. */
+  get sameWords(): boolean {
+    return this.candidate.references.some((known) =>
+      this.reported.references.some((given) => normalizeReference(known) === normalizeReference(given)),
+    );
+  }
+
+  /** The reported reference that stands in a reference of the candidate. */
+  get referenceInCandidate(): string | undefined {
+    return this.reported.references.find((given) => containsReference(this.candidate.references, given));
+  }
+
+  get processorId(): string | undefined {
+    const { candidate, reported } = this;
+    const given = this.referenceInCandidate;
+    if (reported.source === 'processor') return given;
+    if (reported.source === 'hand') {
+      return given !== undefined && processorIds([given]).length > 0 ? given : undefined;
+    }
+    if (candidate.currency !== reported.amount.currency) return undefined;
+    return processorIds(reported.references).find((id) => candidate.references.includes(id));
+  }
+
+  /** The document number that is the reference of both, which are for that document. */
+  get documentNumber(): string | undefined {
+    if (this.byBank) {
+      return this.candidate.references.find(
+        (known) =>
+          isDocumentNumber(known) &&
+          [this.candidate.documents, this.reported.documents].every((numbers) =>
+            numbers.some((number) => normalizeReference(number) === normalizeReference(known)),
+          ),
+      );
+    }
+    const given = this.referenceInCandidate;
+    return given !== undefined && isDocumentNumber(given) && this.sameDocument ? given : undefined;
+  }
+
+  /**
+   * The reference of both that tells payments apart: it has a digit and is no document number. A reference that only
+   * people gave may come again with another payment of the partner: it counts for the same document.
+   */
+  get reference(): string | undefined {
+    const { candidate, reported } = this;
+    if (this.byBank) {
+      return candidate.references.find(
+        (known) => !isDocumentNumber(known) && containsReference(reported.references, known),
+      );
+    }
+    const onlyByHand = candidate.reported_by_hand && !candidate.reported_by_bank && !candidate.reported_by_processor;
+    return reported.references.find((given) => {
+      if (!isDistinctive(given) || isDocumentNumber(given)) return false;
+      const contained = containsReference(candidate.references, given);
+      return this.sameDocument ? contained || this.sameWords : contained && !onlyByHand;
+    });
+  }
+
+  /** A reference that would make both the same payment. */
+  get sharedReference(): string | undefined {
+    const number = this.days <= DOCUMENT_NUMBER_DAYS ? this.documentNumber : undefined;
+    return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
+  }
+
+  private get byBank(): boolean {
+    return this.reported.source === 'bank';
+  }
+}
+
+// --- References -------------------------------------------------------------------------------------------------------
 
 /** Ids of the processor: a payment intent, charge, ACH payment or checkout session. */
 const PROCESSOR_ID = /\b(?:pi|ch|py|cs)_(?:test_|live_)?[A-Za-z0-9]{6,}\b/g;
@@ -14,54 +331,25 @@ export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => text.match(PROCESSOR_ID) ?? [])),
 ];
 
-/** Searched for, references shorter than this are found by chance. */
-const SHORTEST = 4;
-/** Inside a longer text only what is as long as this counts. */
-const SHORTEST_INSIDE = 8;
-/** A reference may come again with another payment after so many days, and a likeness further apart is no hint. */
-export const DAYS = 30;
-/** A document's number as reference comes again with every part that is paid of it. */
-export const DAYS_OF_A_NUMBER = 7;
+/** Shorter references are found in other texts by chance. */
+const LEAST_CHARACTERS = 4;
+/** Inside a longer text only a reference of this length counts. */
+const LEAST_CHARACTERS_INSIDE = 8;
 
-export function daysBetween(one: string, other: string): number {
-  return Math.abs(Date.parse(one) - Date.parse(other)) / 86_400_000;
-}
+/** Whether a reference tells payments apart: one without a digit ("wire transfer") comes with any payment. */
+const isDistinctive = (text: string): boolean => /\d/.test(text) && meaningful(text) !== undefined;
 
-/** Everything that a line says it is known by. */
-export const referencesOf = (line: BankLine): string[] => [
-  ...(line.bank_reference === undefined ? [] : [line.bank_reference]),
-  ...line.references.map((each) => each.text),
-];
-
-/** The reference that a line of the bank shares with a payment of the same amount; undefined: it is another payment. */
-export function sharedReference(line: BankLine, candidate: Candidate): string | undefined {
-  const texts = referencesOf(line);
-  const days = daysBetween(line.booked_on, candidate.received_on);
-  return candidate.references.find((known) => {
-    if (isDocumentNumber(known)) {
-      const numbers = findReferences(line.references).references.filter((each) => each.guess === undefined);
-      return (
-        days <= DAYS_OF_A_NUMBER &&
-        candidate.documents.some((number) => squeezed(number) === squeezed(known)) &&
-        numbers.some((each) => squeezed(each.number) === squeezed(known))
-      );
-    }
-    return days <= DAYS && sameReference(known, texts);
-  });
-}
-
-/** Whether a reference tells its payment from others: one without a digit comes with any. */
-export const isTelling = (text: string): boolean => /\d/.test(text) && reference(text) !== undefined;
-
-/** Whether a telling reference stands in one of these texts, whole. */
-export function sameReference(known: string, texts: readonly string[]): boolean {
-  const wanted = squeezed(known);
-  if (wanted.length < SHORTEST || !isTelling(known)) return false;
+/** Whether one of these texts is a distinctive reference, or contains it. */
+export function containsReference(texts: readonly string[], reference: string): boolean {
+  const wanted = normalizeReference(reference);
+  if (wanted.length < LEAST_CHARACTERS || !isDistinctive(reference)) return false;
   return texts.some((text) => {
-    const found = squeezed(text);
-    return found === wanted || (wanted.length >= SHORTEST_INSIDE && found.includes(wanted));
+    const found = normalizeReference(text);
+    return found === wanted || (wanted.length >= LEAST_CHARACTERS_INSIDE && found.includes(wanted));
   });
 }
 
-export const isDocumentNumber = (text: string): boolean =>
-  findReferences([{ field: 'reference', text }]).references.some((each) => squeezed(each.number) === squeezed(text));
+const isDocumentNumber = (text: string): boolean =>
+  findReferences([{ field: 'reference', text }]).references.some(
+    (each) => normalizeReference(each.number) === normalizeReference(text),
+  );

@@ -1,46 +1,27 @@
 /**
- * Matching what arrived to what is owed, with evidence. Pure arithmetic: what is known is given, what follows is
- * answered. A payment posts by itself only on a certain reference together with a plausible payer, or on an exact amount
- * that one document alone has, from an account that this payer has paid from before. All else is a suggestion.
+ * Matching a payment to open items, with evidence. A payment is applied by itself only on a certain document number
+ * together with a plausible payer, or on an exact amount that only one open document of a known account has. Everything
+ * else is suggested, by the five rules at the end. Pure.
  */
-
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { type CutReference, type FoundReference, findReferences } from './reference.ts';
-
-/** A live or void invoice that a payment may be for. */
-export interface Payable {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: Amount;
-  readonly due_on: string;
-  /** The number of the document that replaces a void one. */
-  readonly replaced_by: string | null;
-}
-
-export interface KnownPayer {
-  readonly partner_id: string;
-  readonly name: string;
-}
+import { byDueDate, type OpenItems, type Payable } from './open-items.ts';
+import { namePlausible } from './payer-names.ts';
+import { type FoundReference, findReferences, type PartialReference } from './reference.ts';
 
 /** What arrived. */
-export interface Incoming {
+export interface Receipt {
   readonly amount: Amount;
   readonly references: readonly ReferenceField[];
   readonly payer_name: string | undefined;
   readonly payer_account: string | undefined;
-  /** Everything that the bank wrote: payers' names hide in it. */
+  /** Everything that the bank wrote: it may contain the payer's name. */
   readonly text: string;
 }
 
-export type Rule = 'reference_and_payer' | 'amount_and_account';
-
 /** Why: what was found where, who paid and how that is known, how the amounts compare. */
 export interface Evidence {
-  readonly rule: Rule | 'person' | 'processor' | 'suggestion' | 'given_back';
+  readonly rule: 'reference_and_payer' | 'amount_and_account' | 'person' | 'processor' | 'suggestion' | 'given_back';
   readonly reference?: {
     readonly number: string;
     readonly field: string;
@@ -49,14 +30,14 @@ export interface Evidence {
   };
   readonly payer?: { readonly partner_id: string; readonly by: 'account' | 'name'; readonly found: string };
   readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
-  /** For people, one sentence. */
+  /** One sentence for finance. */
   readonly why: string;
 }
 
 export interface Applied {
   readonly document: Payable;
   readonly amount: Amount;
-  /** What is left of the document and small enough to be written to bank charges. */
+  /** What stays of the document and is small enough to be written off to bank charges. */
   readonly small_difference: Amount | undefined;
   readonly confidence: string;
   readonly evidence: Evidence;
@@ -70,172 +51,34 @@ export interface Suggested {
 }
 
 export interface Match {
-  /** Whose money it is, as far as that is certain. */
+  /** The partner that paid, where that is certain. */
   readonly partner_id: string | undefined;
   readonly applied: readonly Applied[];
   readonly suggested: readonly Suggested[];
-  /** One sentence on what became of it. */
+  /** One sentence on the outcome. */
   readonly why: string;
 }
 
-/** How sure each kind of match is, from 0 to 1. A person confirms what is below the first three. */
+/** How sure each kind of match is, from 0 to 1. Only the first three are applied; finance confirms the others. */
 export const CONFIDENCE = {
   reference_and_account: '0.99',
   reference_and_name: '0.95',
   amount_and_account: '0.90',
   reference_alone: '0.80',
-  reference_of_another: '0.40',
   guessed_reference: '0.60',
-  cut_reference: '0.60',
+  partial_number: '0.60',
   amounts_add_up: '0.60',
-  amount_and_name: '0.60',
+  amount_and_payer: '0.60',
+  possible_duplicate: '0.50',
+  reference_of_another: '0.40',
   amount_alone: '0.20',
-  /** That it is no new payment at all. */
-  same_payment: '0.50',
 } as const;
 
-/** Of a sum of several documents, so many documents are tried, and so many at once: 60,459 sums at most. */
-const SUMMED_DOCUMENTS = 20;
-const SUMMED_AT_ONCE = 6;
-const SUGGESTED_AT_MOST = 5;
-
-/** What a payment is judged against; kept up to date while the lines of a file are matched one after the other. */
-export class Book {
-  private readonly byNumber = new Map<string, Payable>();
-  private readonly byPartner = new Map<string, Set<string>>();
-  private readonly payers: ReadonlyMap<string, KnownPayer>;
-  private readonly accounts: ReadonlyMap<string, string>;
-  private readonly smallDifference: Readonly<Record<string, string>>;
-  private readonly nameWords = new Map<string, Set<string>>();
-
-  /** `accounts` leads from an account that payments have come from to its partner; one shared by two is left out. */
-  constructor(
-    payables: readonly Payable[],
-    payers: readonly KnownPayer[],
-    accounts: ReadonlyMap<string, string>,
-    smallDifference: Readonly<Record<string, string>>,
-  ) {
-    this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
-    this.accounts = accounts;
-    this.smallDifference = smallDifference;
-    for (const payable of payables) this.put(payable);
-    for (const payer of payers) {
-      for (const word of distinctiveWords(payer.name)) {
-        this.nameWords.set(word, (this.nameWords.get(word) ?? new Set()).add(payer.partner_id));
-      }
-    }
-  }
-
-  put(payable: Payable): void {
-    this.byNumber.set(payable.number, payable);
-    this.byPartner.set(payable.partner_id, (this.byPartner.get(payable.partner_id) ?? new Set()).add(payable.number));
-  }
-
-  numbered(number: string): Payable | undefined {
-    return this.byNumber.get(number);
-  }
-
-  /** The document that stands for this one now: itself, or what replaced it. */
-  standingFor(payable: Payable): Payable | undefined {
-    let at: Payable | undefined = payable;
-    while (at?.status === 'void') at = at.replaced_by === null ? undefined : this.byNumber.get(at.replaced_by);
-    return at;
-  }
-
-  /** A partner's open documents in a currency, the one that is due first before the others. */
-  open(partnerId: string, currency: string): Payable[] {
-    return [...(this.byPartner.get(partnerId) ?? [])]
-      .map((number) => this.byNumber.get(number) as Payable)
-      .filter((each) => each.status === 'open' && each.currency === currency)
-      .sort(byDueDate);
-  }
-
-  withBalance(amount: Amount): Payable[] {
-    return [...this.byNumber.values()].filter(
-      (each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount),
-    );
-  }
-
-  beginningWith(cut: string): Payable[] {
-    return [...this.byNumber.values()].filter((each) => each.number.replaceAll('-', '').startsWith(cut));
-  }
-
-  partnerOfAccount(account: string | undefined): string | undefined {
-    return account === undefined ? undefined : this.accounts.get(account);
-  }
-
-  nameOf(partnerId: string): string {
-    return this.payers.get(partnerId)?.name ?? '';
-  }
-
-  /** Partners whose names may stand in a text: those that share a word with it. */
-  namedIn(text: string): string[] {
-    const found = new Set(words(text).flatMap((word) => [...(this.nameWords.get(word) ?? [])]));
-    return [...found].filter((partnerId) => namePlausible(this.nameOf(partnerId), text)).sort();
-  }
-
-  tolerance(currency: string): Amount {
-    return Amount.of(this.smallDifference[currency] ?? '0', currency);
-  }
-
-  /** Takes what was applied off the documents' balances, for the lines that follow. */
-  apply(applied: readonly Applied[]): void {
-    for (const { document, amount, small_difference } of applied) {
-      const left = document.balance.minus(amount).minus(small_difference ?? Amount.zero(amount.currency));
-      this.put({ ...document, balance: left, status: left.isZero() ? 'paid' : 'open' });
-    }
-  }
+/** A document that the remittance names, certainly or by a guess. */
+interface NamedDocument {
+  readonly reference: FoundReference;
+  readonly document: Payable;
 }
-
-const byDueDate = (one: Payable, other: Payable): number =>
-  one.due_on < other.due_on || (one.due_on === other.due_on && one.number < other.number) ? -1 : 1;
-
-// --- Names ------------------------------------------------------------------------------------------------------------
-
-/** Forms of companies, and words too common to tell two payers apart. */
-const COMMON = new Set(
-  'INC INCORPORATED LLC LTD LIMITED CORP CORPORATION CO COMPANY GMBH AG KG SE SA SAS SARL BV NV PLC PTY OY AB AS SRL SPA LP LLP THE AND OF FOR DE LA DES DER DIE UND'.split(
-    ' ',
-  ),
-);
-
-/** Words in capitals and without accents; an umlaut is the same with two letters as with dots: Müller, Mueller. */
-const words = (text: string): string[] =>
-  text
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .toUpperCase()
-    .replace(/([AOU])E/g, '$1')
-    .split(/[^A-Z0-9\p{L}]+/u)
-    .filter((word) => word !== '');
-
-const distinctiveWords = (name: string): string[] => {
-  const own = words(name).filter((word) => !COMMON.has(word));
-  return own.length > 0 ? own : words(name);
-};
-
-/**
- * Whether a partner's name stands in what the bank wrote. Two of its words must, one behind the other, or its only one;
- * the last may be cut, because ACH has sixteen characters for a company's name.
- */
-export function namePlausible(name: string, written: string): boolean {
-  const own = distinctiveWords(name);
-  const text = words(written).filter((word) => !COMMON.has(word));
-  const first = own[0];
-  if (first === undefined) return false;
-  const needed = own.slice(0, 2);
-  if (needed.length === 1 && first.length < 4) return false;
-  return text.some((_, at) =>
-    needed.every((word, offset) => {
-      const found = text[at + offset];
-      if (found === undefined) return false;
-      const isLast = offset === needed.length - 1 && offset > 0;
-      return found === word || (isLast && found.length >= 3 && word.startsWith(found));
-    }),
-  );
-}
-
-// --- Matching ---------------------------------------------------------------------------------------------------------
 
 interface Payer {
   readonly partner_id: string;
@@ -243,131 +86,120 @@ interface Payer {
   readonly found: string;
 }
 
-export function match(incoming: Incoming, book: Book): Match {
-  const { references, cut } = findReferences(incoming.references);
-  const { currency } = incoming.amount;
-  const named = references.flatMap((reference): Seen[] => {
-    const document = book.numbered(reference.number);
+export function match(receipt: Receipt, items: OpenItems): Match {
+  const { references, partial } = findReferences(receipt.references);
+  const { currency } = receipt.amount;
+  const named = references.flatMap((reference): NamedDocument[] => {
+    const document = items.byNumber(reference.number);
     return document === undefined ? [] : [{ reference, document }];
   });
-  const seen = named.filter(({ document }) => document.currency === currency);
-  const certain = seen.filter(({ reference }) => reference.guess === undefined);
+  const inCurrency = named.filter(({ document }) => document.currency === currency);
+  const certain = inCurrency.filter(({ reference }) => reference.guess === undefined);
   const partners = new Set(certain.map(({ document }) => document.partner_id));
   const partnerId = partners.size === 1 ? ([...partners][0] as string) : undefined;
-  const known = book.partnerOfAccount(incoming.payer_account);
-  const payer = partnerId === undefined ? undefined : plausiblePayer(incoming, partnerId, book);
+  const known = items.partnerOfAccount(receipt.payer_account);
+  const payer = partnerId === undefined ? undefined : plausiblePayer(receipt, partnerId, items);
 
-  if (partnerId !== undefined && payer !== undefined) return byReference(incoming, certain, payer, book);
-  // A reference that is not certain may still speak against the only document of that amount.
+  if (payer !== undefined) return applyByReference(receipt, certain, payer, items);
+  // A number that is not certain may still contradict the only document of that amount.
   if (known !== undefined && certain.length === 0) {
-    const exact = book.open(known, currency).filter((each) => each.balance.equals(incoming.amount));
+    const exact = items.openOf(known, currency).filter((each) => each.balance.equals(receipt.amount));
     const only = exact[0];
-    const doubted = seen.some(({ document }) => document.number !== only?.number) || cut.length > 0;
-    if (only !== undefined && exact.length === 1 && !doubted) return byAmount(incoming, only, known);
+    const contradicted = inCurrency.some(({ document }) => document.number !== only?.number) || partial.length > 0;
+    if (only !== undefined && exact.length === 1 && !contradicted) return applyByAmount(receipt, only, known);
   }
-  const suggested = suggestions(incoming, seen, cut, book);
+  const suggested = suggest(receipt, { named: inCurrency, partial }, items);
   return {
     partner_id: known,
     applied: [],
     suggested,
-    why: whyNot(incoming, { named, certain, partners, known, suggested }, book),
+    why: whyNotApplied(receipt, { named, certain, partners, known, suggested }, items),
   };
 }
 
-/** An account known to be another's speaks against the reference; the partner's own, or its name, for it. */
-function plausiblePayer(incoming: Incoming, partnerId: string, book: Book): Payer | undefined {
-  const known = book.partnerOfAccount(incoming.payer_account);
-  if (known === partnerId) return { partner_id: partnerId, by: 'account', found: incoming.payer_account as string };
+/** The account of another partner speaks against the reference; the partner's own account, or its name, for it. */
+function plausiblePayer(receipt: Receipt, partnerId: string, items: OpenItems): Payer | undefined {
+  const known = items.partnerOfAccount(receipt.payer_account);
+  if (known === partnerId) return { partner_id: partnerId, by: 'account', found: receipt.payer_account as string };
   if (known !== undefined) return undefined;
-  const name = book.nameOf(partnerId);
-  const found = [incoming.payer_name, incoming.text].find((text) => text !== undefined && namePlausible(name, text));
+  const name = items.nameOf(partnerId);
+  const found = [receipt.payer_name, receipt.text].find((text) => text !== undefined && namePlausible(name, text));
   return found === undefined ? undefined : { partner_id: partnerId, by: 'name', found: found.slice(0, 140) };
 }
 
-interface Seen {
-  readonly reference: FoundReference;
-  readonly document: Payable;
-}
-
-function byReference(incoming: Incoming, certain: readonly Seen[], payer: Payer, book: Book): Match {
-  const { amount } = incoming;
-  const zero = Amount.zero(amount.currency);
-  const confidence = payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name;
+/** Applies a payment to the open documents that it names, as far as that leaves no choice. */
+function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], payer: Payer, items: OpenItems): Match {
+  const { amount } = receipt;
+  const { partner_id } = payer;
   const open = certain
     .filter(({ document }) => document.status === 'open')
     .sort((a, b) => byDueDate(a.document, b.document));
-  const total = open.reduce((sum, { document }) => sum.plus(document.balance), zero);
-  const short = total.minus(amount);
-  const small = !short.isNegative() && !short.minus(book.tolerance(amount.currency)).isPositive();
-  const apply = ({ reference, document }: Seen, part: Amount, difference?: Amount): Applied => ({
-    document,
-    amount: part,
-    small_difference: difference,
-    confidence,
-    evidence: {
-      rule: 'reference_and_payer',
-      reference: { number: reference.number, field: reference.field, found: reference.found },
-      payer,
-      amount: comparison(amount, document.balance, open.length),
-      why: `${reference.found} stands in ${reference.field}, and the payer is known by ${payer.by === 'account' ? 'its account' : 'its name'}`,
-    },
-  });
-
   if (open.length === 0) {
-    const named = certain.map(({ document }) => document);
-    const suggested = suggestions(incoming, certain, [], book);
-    const state = named.map((each) => `${each.number} is ${each.status}`).join(', ');
-    return { partner_id: payer.partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
+    const state = certain.map(({ document }) => `${document.number} is ${document.status}`).join(', ');
+    const suggested = suggest(receipt, { named: certain, partial: [] }, items);
+    return { partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
   }
+  const apply = (named: NamedDocument, part: Amount, small_difference?: Amount): Applied => ({
+    document: named.document,
+    amount: part,
+    small_difference,
+    confidence: payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name,
+    evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
+  });
+  const whole = ({ applied, why }: { applied: readonly Applied[]; why: string }): Match => ({
+    partner_id,
+    applied,
+    suggested: [],
+    why,
+  });
+  const total = open.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
+  const short = total.minus(amount);
   if (!short.isPositive()) {
-    const applied = open.map((each) => apply(each, each.document.balance));
-    const why = `pays ${applied.map((each) => each.document.number).join(', ')}${short.isNegative() ? `; ${short.negated().forPeople()} more than owed is unapplied cash` : ''}`;
-    return { partner_id: payer.partner_id, applied, suggested: [], why };
+    const numbers = open.map(({ document }) => document.number).join(', ');
+    const over = short.isNegative() ? `; ${short.negated().forPeople()} more than owed is unapplied cash` : '';
+    return whole({ applied: open.map((each) => apply(each, each.document.balance)), why: `pays ${numbers}${over}` });
   }
-  const last = open.at(-1) as Seen;
+  const last = open.at(-1) as NamedDocument;
   const lastPart = last.document.balance.minus(short);
-  if (small && lastPart.isPositive()) {
-    const applied = [
-      ...open.slice(0, -1).map((each) => apply(each, each.document.balance)),
-      apply(last, lastPart, short),
-    ];
+  const isSmall = !short.minus(items.smallDifference(amount.currency)).isPositive();
+  if (isSmall && lastPart.isPositive()) {
+    const others = open.slice(0, -1).map((each) => apply(each, each.document.balance));
+    const applied = [...others, apply(last, lastPart, short)];
     const numbers = applied.map((each) => each.document.number).join(', ');
-    return {
-      partner_id: payer.partner_id,
-      applied,
-      suggested: [],
-      why: `pays ${numbers} but for ${short.forPeople()}, written to bank charges`,
-    };
+    return whole({ applied, why: `pays ${numbers} but for ${short.forPeople()}, written to bank charges` });
   }
   if (open.length === 1) {
-    const applied = [apply(last, amount)];
-    return {
-      partner_id: payer.partner_id,
-      applied,
-      suggested: [],
-      why: `pays a part of ${last.document.number}; ${short.forPeople()} stays open`,
-    };
+    const why = `pays a part of ${last.document.number}; ${short.forPeople()} stays open`;
+    return whole({ applied: [apply(last, amount)], why });
   }
-  // Which of them is to stay open only a person knows.
-  const suggested = fill(amount, open).map(
-    ({ each, part }): Suggested => ({
-      document: each.document,
+  // Only finance knows which of them is to stay open.
+  const suggested = distribute(amount, open).map(
+    ({ named, part }): Suggested => ({
+      document: named.document,
       amount: part,
       confidence: CONFIDENCE.reference_alone,
       evidence: {
-        ...apply(each, part).evidence,
+        ...apply(named, part).evidence,
         rule: 'suggestion',
-        why: `${each.reference.found} stands in ${each.reference.field}, but the documents named there are ${short.forPeople()} more than arrived`,
+        why: `${named.reference.found} stands in ${named.reference.field}, but the documents named there are ${short.forPeople()} more than arrived`,
       },
     }),
   );
-  return {
-    partner_id: payer.partner_id,
-    applied: [],
-    suggested,
-    why: `${open.length} documents are named, and ${short.forPeople()} is missing to pay them`,
-  };
+  const why = `${open.length} documents are named, and ${short.forPeople()} is missing to pay them`;
+  return { partner_id, applied: [], suggested, why };
 }
+
+const referenceEvidence = (
+  { reference: { number, field, found } }: NamedDocument,
+  payer: Payer,
+  amount: NonNullable<Evidence['amount']>,
+): Evidence => ({
+  rule: 'reference_and_payer',
+  reference: { number, field, found },
+  payer,
+  amount,
+  why: `${found} stands in ${field}, and the payer is known by ${payer.by === 'account' ? 'its account' : 'its name'}`,
+});
 
 function comparison(amount: Amount, balance: Amount, documents: number): NonNullable<Evidence['amount']> {
   if (documents > 1) return 'one of several';
@@ -375,133 +207,130 @@ function comparison(amount: Amount, balance: Amount, documents: number): NonNull
   return amount.minus(balance).isNegative() ? 'under' : 'over';
 }
 
-/** The amount over the documents in their order, until it is used up. */
-function fill<Each extends { document: Payable }>(
+/** Distributes an amount over the documents in their order, until it is used up. */
+function distribute(
   amount: Amount,
-  documents: readonly Each[],
-): { each: Each; part: Amount }[] {
+  documents: readonly NamedDocument[],
+): { readonly named: NamedDocument; readonly part: Amount }[] {
   let left = amount;
-  return documents.flatMap((each) => {
-    const part = left.minus(each.document.balance).isNegative() ? left : each.document.balance;
+  return documents.flatMap((named) => {
+    const { balance } = named.document;
+    const part = left.minus(balance).isNegative() ? left : balance;
     left = left.minus(part);
-    return part.isPositive() ? [{ each, part }] : [];
+    return part.isPositive() ? [{ named, part }] : [];
   });
 }
 
-function byAmount(incoming: Incoming, document: Payable, partnerId: string): Match {
-  const evidence: Evidence = {
-    rule: 'amount_and_account',
-    payer: { partner_id: partnerId, by: 'account', found: incoming.payer_account as string },
-    amount: 'exact',
-    why: `no other open document of ${partnerId} is over ${incoming.amount.forPeople()}, and it has paid from this account before`,
-  };
+function applyByAmount({ amount, payer_account }: Receipt, document: Payable, partnerId: string): Match {
   const applied: Applied = {
     document,
-    amount: incoming.amount,
+    amount,
     small_difference: undefined,
     confidence: CONFIDENCE.amount_and_account,
-    evidence,
+    evidence: {
+      rule: 'amount_and_account',
+      payer: { partner_id: partnerId, by: 'account', found: payer_account as string },
+      amount: 'exact',
+      why: `${document.number} is the only open document of ${partnerId} over ${amount.forPeople()}, and the account has paid for ${partnerId} before`,
+    },
   };
-  return {
-    partner_id: partnerId,
-    applied: [applied],
-    suggested: [],
-    why: `pays ${document.number}: its exact amount, from a known account`,
-  };
+  const why = `pays ${document.number}: its exact amount, from a known account`;
+  return { partner_id: partnerId, applied: [applied], suggested: [], why };
 }
 
-function suggestions(incoming: Incoming, seen: readonly Seen[], cut: readonly CutReference[], book: Book): Suggested[] {
-  const { amount } = incoming;
-  const found = new Map<number, Suggested>();
-  const suggest = (
-    document: Payable | undefined,
-    confidence: string,
-    evidence: Omit<Evidence, 'rule'>,
-    part?: Amount,
-  ): void => {
-    if (document === undefined || document.status !== 'open' || document.currency !== amount.currency) return;
-    const known = found.get(document.document_id);
-    if (known !== undefined && known.confidence >= confidence) return;
-    const most = amount.minus(document.balance).isNegative() ? amount : document.balance;
-    found.set(document.document_id, {
-      document,
-      amount: part ?? most,
-      confidence,
-      evidence: { rule: 'suggestion', ...evidence },
-    });
-  };
-  const known = book.partnerOfAccount(incoming.payer_account);
-  const named = book.namedIn(`${incoming.payer_name ?? ''} ${incoming.text}`);
-  const payers = known === undefined ? named : [known];
+interface Undecided {
+  /** In any currency. */
+  readonly named: readonly NamedDocument[];
+  readonly certain: readonly NamedDocument[];
+  readonly partners: ReadonlySet<string>;
+  /** The partner of the account. */
+  readonly known: string | undefined;
+  readonly suggested: readonly Suggested[];
+}
 
-  for (const { reference, document } of seen) {
-    const standing = book.standingFor(document);
-    const { guess, field, number, found: written } = reference;
-    const evidence = {
-      reference: { number, field, found: written, ...(guess === undefined ? {} : { guess }) },
-      ...(standing === undefined ? {} : { amount: comparison(amount, standing.balance, 1) }),
-    };
-    const replaced = standing !== document ? `; ${number} was replaced by ${standing?.number}` : '';
-    if (guess !== undefined) {
-      const agreed = standing?.balance.equals(amount) || payers.includes(document.partner_id);
-      suggest(standing, agreed ? CONFIDENCE.guessed_reference : CONFIDENCE.reference_of_another, {
-        ...evidence,
-        why: `${written} stands in ${field}: ${guess}${replaced}`,
-      });
-    } else if (known !== undefined && known !== document.partner_id) {
-      suggest(standing, CONFIDENCE.reference_of_another, {
-        ...evidence,
-        why: `${written} stands in ${field}, but the account is ${known}'s${replaced}`,
-      });
-    } else {
-      suggest(standing, CONFIDENCE.reference_alone, {
-        ...evidence,
-        why: `${written} stands in ${field}${replaced || ', but who paid can not be told'}`,
-      });
-    }
+function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems): string {
+  const [best] = undecided.suggested;
+  const end = best === undefined ? '' : `; ${best.document.number} is suggested`;
+  return `${whatIsUncertain(receipt, undecided, items)}${end}`;
+}
+
+function whatIsUncertain(
+  { amount, payer_name }: Receipt,
+  { named, certain, partners, known }: Undecided,
+  items: OpenItems,
+): string {
+  if (partners.size > 1) return `documents of ${[...partners].sort().join(' and ')} are named`;
+  const document = certain[0]?.document;
+  if (document !== undefined && known !== undefined && known !== document.partner_id) {
+    return `${document.number} is named, but the account belongs to ${known}`;
   }
-  for (const { beginning, field, found: written } of cut) {
-    const possible = book
-      .beginningWith(beginning)
-      .filter((each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount));
-    if (possible.length !== 1) continue;
-    const document = possible[0] as Payable;
-    suggest(document, CONFIDENCE.cut_reference, {
-      reference: { number: document.number, field, found: written, guess: 'the number is cut off' },
-      amount: 'exact',
-      why: `${written} at the end of ${field} may be the beginning of it, and the amount is exact`,
-    });
+  if (document !== undefined) {
+    return `${document.number} is named, but nothing shows that ${items.nameOf(document.partner_id)} paid`;
   }
-  for (const partnerId of payers) {
-    const open = book.open(partnerId, amount.currency);
-    const by = known === undefined ? ('name' as const) : ('account' as const);
-    const payer = {
-      partner_id: partnerId,
-      by,
-      found: (by === 'account' ? incoming.payer_account : incoming.payer_name) ?? incoming.text.slice(0, 140),
-    };
-    for (const document of open.filter((each) => each.balance.equals(amount))) {
-      suggest(document, CONFIDENCE.amount_and_name, {
-        payer,
-        amount: 'exact',
-        why: `its exact amount, and the payer looks like ${partnerId}`,
-      });
-    }
-    const several = onlySum(amount, open.slice(0, SUMMED_DOCUMENTS));
-    for (const document of several ?? []) {
-      const numbers = several?.map((each) => each.number).join(' and ');
-      suggest(
+  const foreign = named.find(
+    ({ reference, document: { currency } }) => !reference.guess && currency !== amount.currency,
+  );
+  if (foreign !== undefined) {
+    const { number, currency } = foreign.document;
+    return `${number} is named, but it is in ${currency}, and the payment in ${amount.currency}`;
+  }
+  if (known !== undefined) return `from ${known}, without a certain reference`;
+  return `neither a certain reference nor a known payer${payer_name === undefined ? '' : ` (${payer_name.slice(0, 60)})`}`;
+}
+
+// --- Suggestions ------------------------------------------------------------------------------------------------------
+
+interface Question {
+  readonly receipt: Receipt;
+  readonly named: readonly NamedDocument[];
+  readonly partial: readonly PartialReference[];
+  readonly items: OpenItems;
+  /** The partner of the account that paid. */
+  readonly known: string | undefined;
+  /** That partner, or else those whose names the receipt mentions. */
+  readonly payers: readonly string[];
+}
+
+interface Proposal {
+  readonly document: Payable | undefined;
+  readonly confidence: string;
+  readonly evidence: Omit<Evidence, 'rule'>;
+  /** Left out: as much of the receipt as the document's balance takes. */
+  readonly amount?: Amount;
+}
+
+type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggested>) => readonly Proposal[];
+
+/** For sums of several documents: the first 20 open ones are tried, up to 6 together (60,459 sums at most). */
+const SUMMED_DOCUMENTS = 20;
+const SUMMED_AT_ONCE = 6;
+const SUGGESTED_AT_MOST = 5;
+
+/** Strongest first: of two rules with the same confidence the earlier one's evidence is kept. */
+const SUGGESTION_RULES: readonly SuggestionRule[] = [byReference, byPartOfNumber, byPayerAmount, bySum, byAmountAlone];
+
+function suggest(
+  receipt: Receipt,
+  { named, partial }: Pick<Question, 'named' | 'partial'>,
+  items: OpenItems,
+): Suggested[] {
+  const { amount } = receipt;
+  const known = items.partnerOfAccount(receipt.payer_account);
+  const payers = known === undefined ? items.partnersNamedIn(`${receipt.payer_name ?? ''} ${receipt.text}`) : [known];
+  const question: Question = { receipt, named, partial, items, known, payers };
+  const found = new Map<number, Suggested>();
+  for (const rule of SUGGESTION_RULES) {
+    for (const { document, confidence, evidence, amount: part } of rule(question, found)) {
+      if (document === undefined || document.status !== 'open' || document.currency !== amount.currency) continue;
+      const earlier = found.get(document.document_id);
+      if (earlier !== undefined && earlier.confidence >= confidence) continue;
+      const most = amount.minus(document.balance).isNegative() ? amount : document.balance;
+      found.set(document.document_id, {
         document,
-        CONFIDENCE.amounts_add_up,
-        { payer, amount: 'one of several', why: `${numbers} add up to exactly what arrived` },
-        document.balance,
-      );
-    }
-  }
-  if (found.size === 0) {
-    const equal = book.withBalance(amount);
-    for (const document of equal.length <= SUGGESTED_AT_MOST ? equal : []) {
-      suggest(document, CONFIDENCE.amount_alone, { amount: 'exact', why: 'nothing but its amount speaks for it' });
+        amount: part ?? most,
+        confidence,
+        evidence: { rule: 'suggestion', ...evidence },
+      });
     }
   }
   return [...found.values()]
@@ -511,7 +340,113 @@ function suggestions(incoming: Incoming, seen: readonly Seen[], cut: readonly Cu
     .slice(0, Math.max(SUGGESTED_AT_MOST, SUMMED_AT_ONCE));
 }
 
-/** The documents that add up to an amount, at least two, if there is exactly one such choice. */
+/** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
+function byReference({ receipt: { amount }, named, items, known, payers }: Question): Proposal[] {
+  return named.map(({ reference: { guess, field, number, found }, document }) => {
+    const current = items.current(document);
+    const where = `${found} stands in ${field}`;
+    const replaced = current === document ? '' : `; ${number} was replaced by ${current?.number}`;
+    const proposal = (confidence: string, why: string): Proposal => ({
+      document: current,
+      confidence,
+      evidence: {
+        reference: { number, field, found, ...(guess === undefined ? {} : { guess }) },
+        ...(current === undefined ? {} : { amount: comparison(amount, current.balance, 1) }),
+        why,
+      },
+    });
+    if (guess !== undefined) {
+      const agreed = current?.balance.equals(amount) || payers.includes(document.partner_id);
+      const confidence = agreed ? CONFIDENCE.guessed_reference : CONFIDENCE.reference_of_another;
+      return proposal(confidence, `${where}: ${guess}${replaced}`);
+    }
+    if (known !== undefined && known !== document.partner_id) {
+      return proposal(CONFIDENCE.reference_of_another, `${where}, but the account belongs to ${known}${replaced}`);
+    }
+    return proposal(CONFIDENCE.reference_alone, `${where}${replaced || ', but the payer is not certain'}`);
+  });
+}
+
+/** The only open document of that amount whose number begins with what stands truncated at the end of a field. */
+function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
+  return partial.flatMap(({ beginning, field, found }): Proposal[] => {
+    const possible = items
+      .startingWith(beginning)
+      .filter((each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount));
+    const [document] = possible;
+    if (document === undefined || possible.length > 1) return [];
+    return [
+      {
+        document,
+        confidence: CONFIDENCE.partial_number,
+        evidence: {
+          reference: { number: document.number, field, found, guess: 'the number is cut off' },
+          amount: 'exact',
+          why: `${found} at the end of ${field} may be the beginning of its number, and the amount is exact`,
+        },
+      },
+    ];
+  });
+}
+
+/** Open documents of the likely payers with exactly that amount. */
+function byPayerAmount(question: Question): Proposal[] {
+  const { receipt, items, payers } = question;
+  return payers.flatMap((partnerId) =>
+    items
+      .openOf(partnerId, receipt.amount.currency)
+      .filter((document) => document.balance.equals(receipt.amount))
+      .map((document) => ({
+        document,
+        confidence: CONFIDENCE.amount_and_payer,
+        evidence: {
+          payer: payerEvidence(question, partnerId),
+          amount: 'exact',
+          why: `its exact amount, and the payer looks like ${partnerId}`,
+        },
+      })),
+  );
+}
+
+/** Open documents of a likely payer of which only one choice adds up to that amount. */
+function bySum(question: Question): Proposal[] {
+  const { receipt, items, payers } = question;
+  return payers.flatMap((partnerId) => {
+    const open = items.openOf(partnerId, receipt.amount.currency).slice(0, SUMMED_DOCUMENTS);
+    const several = onlySum(receipt.amount, open) ?? [];
+    const numbers = several.map((each) => each.number).join(' and ');
+    return several.map((document) => ({
+      document,
+      confidence: CONFIDENCE.amounts_add_up,
+      evidence: {
+        payer: payerEvidence(question, partnerId),
+        amount: 'one of several',
+        why: `${numbers} add up to exactly what arrived`,
+      },
+      amount: document.balance,
+    }));
+  });
+}
+
+/** Where nothing else is suggested: the few open documents of exactly that amount. */
+function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
+  if (found.size > 0) return [];
+  const equal = items.withBalance(receipt.amount);
+  if (equal.length > SUGGESTED_AT_MOST) return [];
+  return equal.map((document) => ({
+    document,
+    confidence: CONFIDENCE.amount_alone,
+    evidence: { amount: 'exact', why: 'only its amount speaks for it' },
+  }));
+}
+
+function payerEvidence({ receipt, known }: Question, partnerId: string): NonNullable<Evidence['payer']> {
+  const by = known === undefined ? 'name' : 'account';
+  const found = (by === 'account' ? receipt.payer_account : receipt.payer_name) ?? receipt.text.slice(0, 140);
+  return { partner_id: partnerId, by, found };
+}
+
+/** The documents, at least two, that add up to an amount, if there is exactly one such choice. */
 export function onlySum(amount: Amount, documents: readonly Payable[]): Payable[] | undefined {
   const found: Payable[][] = [];
   const search = (from: number, left: Amount, chosen: Payable[]): void => {
@@ -529,40 +464,4 @@ export function onlySum(amount: Amount, documents: readonly Payable[]): Payable[
   };
   search(0, amount, []);
   return found.length === 1 ? found[0] : undefined;
-}
-
-function whyNot(
-  incoming: Incoming,
-  {
-    named: all,
-    certain,
-    partners,
-    known,
-    suggested,
-  }: {
-    /** In whatever currency. */
-    named: readonly Seen[];
-    certain: readonly Seen[];
-    partners: ReadonlySet<string>;
-    known: string | undefined;
-    suggested: readonly Suggested[];
-  },
-  book: Book,
-): string {
-  const best = suggested[0];
-  const end = best === undefined ? '' : `; ${best.document.number} is suggested`;
-  if (partners.size > 1) return `documents of ${[...partners].sort().join(' and ')} are named${end}`;
-  const [named] = certain;
-  if (named !== undefined && known !== undefined && known !== named.document.partner_id) {
-    return `${named.document.number} is named, but the account is ${known}'s${end}`;
-  }
-  if (named !== undefined)
-    return `${named.document.number} is named, but the payer can't be told to be ${book.nameOf(named.document.partner_id)}${end}`;
-  const foreign = all.find(
-    ({ reference, document }) => reference.guess === undefined && document.currency !== incoming.amount.currency,
-  )?.document;
-  if (foreign !== undefined)
-    return `${foreign.number} is named, but it is in ${foreign.currency}, and this in ${incoming.amount.currency}${end}`;
-  if (known !== undefined) return `from ${known}, without a reference that is certain${end}`;
-  return `neither a certain reference nor a known payer${incoming.payer_name === undefined ? '' : ` (${incoming.payer_name.slice(0, 60)})`}${end}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Finding document numbers in what a payer wrote. Only a number that stands there whole, in whatever dress (spaces,
- * dashes left out, small letters, inside other text), is found for certain; what would have to be guessed (a letter O for
- * a zero, a number cut off, another year) is found as a hint for a person.
+ * Finding document numbers in remittance texts. A complete number is certain, however it is written: with spaces, without
+ * dashes, in small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a
+ * missing series) is found with its guess, for finance to confirm. Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
@@ -11,13 +11,13 @@ export interface FoundReference {
   readonly field: string;
   /** What stood there. */
   readonly found: string;
-  /** Undefined where it is certain; else what had to be guessed. */
+  /** What had to be guessed; undefined where the number is certain. */
   readonly guess: string | undefined;
 }
 
-/** A number of which only the beginning stood there, at the end of a field. */
-export interface CutReference {
-  /** `INV2026000`: series and sequence, without dashes, as far as they go. */
+/** The beginning of a number, truncated at the end of a field. */
+export interface PartialReference {
+  /** `INV2026000`: what there is of series, year and sequence, without dashes. */
   readonly beginning: string;
   readonly field: string;
   readonly found: string;
@@ -25,27 +25,27 @@ export interface CutReference {
 
 export interface FoundReferences {
   readonly references: readonly FoundReference[];
-  readonly cut: readonly CutReference[];
+  readonly partial: readonly PartialReference[];
 }
 
 /** `INV` and what follows it: digits, each after at most three characters that are neither digit nor letter. */
 const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3}\d)+)/g;
-/** The same with the letters that are taken for digits. */
+/** The same with letters that are mistaken for digits. */
 const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
-/** Year and sequence without the series: any of our documents, or none of them. */
+/** Year and sequence without the series: perhaps a document of ours. */
 const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
 
-/** Sequences have at least so many digits. */
+/** The least number of digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
 
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
   const references = new Map<string, FoundReference>();
-  const cut: CutReference[] = [];
+  const partial: PartialReference[] = [];
   const keep = (found: FoundReference): void => {
     const known = references.get(found.number);
-    // What one field says for certain another needn't guess.
+    // A certain number replaces a guessed one.
     if (known === undefined || (known.guess !== undefined && found.guess === undefined))
       references.set(found.number, found);
   };
@@ -57,7 +57,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       const plain = digits.replace(/\D/g, '');
       const atEnd = match.index + match[0].length === written.trimEnd().length;
       if (atEnd && plain.length < YEAR_DIGITS + SEQUENCE_DIGITS)
-        cut.push({ beginning: `INV${plain}`, field, found: match[0].trim() });
+        partial.push({ beginning: `INV${plain}`, field, found: match[0].trim() });
     }
     for (const match of written.matchAll(MISREAD)) {
       const tail = match[1] as string;
@@ -72,7 +72,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       keep({ number, field, found: match[0].trim(), guess: 'the letters before the number are missing' });
     }
   }
-  return { references: [...references.values()], cut };
+  return { references: [...references.values()], partial };
 }
 
 interface Reading {
@@ -81,8 +81,8 @@ interface Reading {
 }
 
 /**
- * What a run of digits and separators can mean. Four digits are the year; the sequence ends where a separator or the end
- * stands after at least six more. Without one it may end after the sixth, but whether it does has to be guessed.
+ * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence ends at a
+ * separator, or at the end, after at least six more digits. Where more digits follow the sixth, ending there is a guess.
  */
 function readings(run: string): Reading[] {
   const digits: { digit: string; ends: boolean }[] = [];
@@ -108,7 +108,7 @@ function readings(run: string): Reading[] {
   const found: Reading[] = [];
   for (let length = whole; length <= text.length; length += 1) {
     const sequence = text.slice(YEAR_DIGITS, length);
-    // Zeros are only put before a sequence to make it six digits long.
+    // Zeros only pad a sequence to six digits.
     const ours = length === whole || !sequence.startsWith('0');
     if (ours && digits[length - 1]?.ends) found.push({ number: numbered(year, sequence), guess: undefined });
   }
@@ -118,7 +118,7 @@ function readings(run: string): Reading[] {
   return found;
 }
 
-/** As documents are numbered: six digits, more where there are more. */
+/** As documents are numbered: at least six digits. */
 function numbered(year: string, sequence: string): string {
   const digits = sequence.replace(/^0+/, '');
   return `INV-${year}-${digits.padStart(SEQUENCE_DIGITS, '0')}`;

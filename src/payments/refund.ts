@@ -8,7 +8,7 @@ import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { todayOf } from '../today.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
-import { type PayableRow, readPayable } from './queries.ts';
+import { type PayableRow, readPayable } from './open-items.sql.ts';
 
 export interface RefundRequest {
   readonly number: string;

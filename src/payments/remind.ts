@@ -15,10 +15,9 @@ import { localeOf } from '../documents/locale.ts';
 import { PRESENT_HOLD } from '../documents/queries.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { daysApart, monthName } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { todayOf } from '../today.ts';
-import { daysBetween } from './duplicates.ts';
 
 export interface Reminding {
   readonly environment: Environment;
@@ -149,7 +148,7 @@ export async function composeReminder(
           number: row.number,
           month: monthName(row.month),
           dueOn: locale.date(row.due_on),
-          standing: standing(daysBetween(row.due_on, day), row.due_on < day),
+          standing: standing(daysApart(row.due_on, day), row.due_on < day),
           overdue: row.due_on < day,
           amount: locale.amount(Amount.of(row.balance, currency)),
           paymentLink: oneLine(row.payment_link ?? ''),

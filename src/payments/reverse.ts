@@ -16,13 +16,10 @@ import {
   insertReinstatement,
   insertReversals,
   insertUnapplications,
-  type LiveApplication,
   type NewReversal,
-  type PaymentState,
-  readLiveApplications,
-  readPayable,
-  readStates,
-} from './queries.ts';
+} from './insert.sql.ts';
+import { readPayable } from './open-items.sql.ts';
+import { type LiveApplication, type PaymentState, readLiveApplications, readStates } from './queries.ts';
 
 /** Why a debit came back: NACHA's codes, and the reasons of ISO 20022 that say the same. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {

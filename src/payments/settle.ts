@@ -14,7 +14,7 @@ import {
   readAccountPayouts,
   readPayouts,
   readWithProcessor,
-} from './lines.ts';
+} from './payouts.sql.ts';
 
 export interface SettleRequest {
   readonly payoutId: number;
@@ -104,7 +104,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
  * Settles what certainly is a payout of a connected account, and gives all that the bank's payouts may be: what is not
  * certain is left for a person, and is no money of payment links.
  */
-export async function settleToldPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
+export async function settleReportedPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
   const told = await readAccountPayouts(context.tx, context.now);
   await settleAs(
     context,
@@ -116,12 +116,12 @@ export async function settleToldPayouts(context: PaymentContext): Promise<readon
 }
 
 /** The same for an act that takes in what moved at the processor. */
-export async function settleWhatWasTold(tx: Transaction, caller: Caller): Promise<void> {
+export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;
   await lockPayments(tx);
   const details = { by: 'the payouts that connected accounts told of' };
-  await settleToldPayouts(
+  await settleReportedPayouts(
     await openPaymentContext(tx, caller, { action: 'payment.settle', subject: 'payouts', details }),
   );
 }

@@ -4,6 +4,7 @@
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
+import { daysBetween } from '../month.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
 
@@ -46,11 +47,6 @@ export interface Tie {
     readonly open_items: string;
     readonly journal: string;
   }[];
-}
-
-/** `2026-08-31` less `2026-08-01` is 30. */
-export function daysBetween(from: string, to: string): number {
-  return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
 }
 
 export function bucketOf(dueOn: string, asOf: string): Bucket {

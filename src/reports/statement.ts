@@ -6,8 +6,9 @@ import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
+import { daysBetween } from '../month.ts';
 import type { ReversalKind } from '../payments/enums.ts';
-import { BUCKETS, type Bucket, bucketOf, daysBetween } from './aging.ts';
+import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
 import { readPresentDay, TIED_ACCOUNTS } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
 

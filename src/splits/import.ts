@@ -13,7 +13,7 @@ import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
 import { readPartners } from '../partners/queries.ts';
-import { settleWhatWasTold } from '../payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
 import {
@@ -79,7 +79,7 @@ export async function importBalanceTransactions(
   const recorded = await recordBalanceTransactions(tx, { account, source: file.name }, balance_transactions, recording);
   failpoint('processor.recorded');
   const matched = await allocateShares(tx, acting, recording);
-  await settleWhatWasTold(tx, acting);
+  await settlePayoutsOfAccounts(tx, acting);
   return { read: balance_transactions.length, recorded, duplicates: balance_transactions.length - recorded, matched };
 }
 

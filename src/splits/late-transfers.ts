@@ -9,14 +9,14 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';
-import { processorIdentity } from '../payments/import.ts';
+import { processorIdentity } from '../payments/identities.ts';
 import {
   insertApplications,
   insertPaymentSources,
   insertPayments,
   type NewApplication,
-  readPayables,
-} from '../payments/queries.ts';
+} from '../payments/insert.sql.ts';
+import { readPayables } from '../payments/open-items.sql.ts';
 import { reinstate, reverseAll } from '../payments/reverse.ts';
 import type { Recording } from './accounts.sql.ts';
 import {

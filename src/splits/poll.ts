@@ -13,7 +13,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
-import { settleWhatWasTold } from '../payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
 import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
@@ -75,7 +75,7 @@ export async function readAccount(
         await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, recording);
       }
       const matched = await allocateShares(tx, acting, recording);
-      if (last) await settleWhatWasTold(tx, acting);
+      if (last) await settlePayoutsOfAccounts(tx, acting);
       return { recorded, matched };
     });
     sum.recorded += kept.recorded;
@@ -133,7 +133,7 @@ async function readContents(
       await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids }, recording);
       failpoint('processor.paid_out');
       const matched = await allocateShares(tx, acting, recording);
-      await settleWhatWasTold(tx, acting);
+      await settlePayoutsOfAccounts(tx, acting);
       return { recorded, matched };
     });
     sum.recorded += kept.recorded;

@@ -77,7 +77,7 @@ test('money for a paid invoice is kept, and what may be the same money is told',
   expect(imported).toMatchObject({ status: 4 });
   expect(imported.stdout).toMatch(/= 2\?/);
   const again = await record('3', 'FT-5', '--invoice', INVOICE);
-  expect(again.stdout).toMatch(/perhaps {6}the same as payment 3: of 2026-08-09, of the same amount and/);
+  expect(again.stdout).toMatch(/perhaps {6}the same as payment 3: received on 2026-08-09 with the same/);
   for (const { stdout } of [kept, imported, again]) expect(widest(stdout)).toBeLessThanOrEqual(80);
 });
 

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
-import { storeEvents } from '../../src/payments/inbox.ts';
+import { storeEvents } from '../../src/payments/processor-events/store.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/balance-transactions.ts';
 import { compiled, job, reckoner } from '../support/program.ts';

@@ -1,7 +1,7 @@
 /** What of payments waits for a person is listed with what ends it, `status` counts it, and it ends by that alone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
-import { processEvents } from '../../src/payments/inbox.ts';
+import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';

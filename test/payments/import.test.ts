@@ -1,6 +1,6 @@
 /** Bank files of each kind, as banks write them: what is certain posts, the rest is suggested, and nothing is lost. */
 import { afterEach, describe, expect, test } from 'vitest';
-import type { BankImport } from '../../src/payments/import.ts';
+import type { BankImport } from '../../src/payments/bank-import/import.ts';
 import { type Books, bankFile, CSV_MAPS, inv, openBooks, refusalOf } from './books.ts';
 
 let books: Books;

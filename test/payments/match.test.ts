@@ -1,7 +1,9 @@
 /** Where a document's number hides, whose name it is, what adds up: the arithmetic of matching, without a database. */
 import { describe, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
-import { Book, match, namePlausible, onlySum, type Payable } from '../../src/payments/match.ts';
+import { match, onlySum } from '../../src/payments/match.ts';
+import { OpenItems, type Payable } from '../../src/payments/open-items.ts';
+import { namePlausible } from '../../src/payments/payer-names.ts';
 import { feesPlausible, settle } from '../../src/payments/payout.ts';
 import { findReferences } from '../../src/payments/reference.ts';
 import { planUnapplying } from '../../src/payments/reverse.ts';
@@ -40,7 +42,7 @@ describe('references', () => {
   }
 
   test('a number that ends with its field may be cut off', () => {
-    expect(findReferences([{ field: 'text', text: 'PAYMENT FOR SEPTEMBER INV-2026-0001' }]).cut).toMatchObject([
+    expect(findReferences([{ field: 'text', text: 'PAYMENT FOR SEPTEMBER INV-2026-0001' }]).partial).toMatchObject([
       { beginning: 'INV20260001' },
     ]);
   });
@@ -87,7 +89,7 @@ const bookOf = (
   payables: readonly Payable[],
   accounts: Record<string, string> = {},
   small: Record<string, string> = {},
-) => new Book(payables, PAYERS, new Map(Object.entries(accounts)), small);
+) => new OpenItems(payables, PAYERS, new Map(Object.entries(accounts)), small);
 
 const pay = (amount: string, text: string, payer: { name?: string; account?: string } = {}) => ({
   amount: usd(amount),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
 import { readExceptions } from '../../src/payments/exceptions.ts';
-import { readPayouts } from '../../src/payments/lines.ts';
+import { readPayouts } from '../../src/payments/payouts.sql.ts';
 import { settlePayout } from '../../src/payments/settle.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';

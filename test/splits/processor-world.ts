@@ -1,6 +1,6 @@
 /** A partner whose shares the processor routes, with one of each fact that comes of it, for tests of all that is kept. */
 import type { Month } from '../../src/month.ts';
-import { settleWhatWasTold } from '../../src/payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { beginRecording, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { readBalanceTransactions } from '../../src/splits/match.sql.ts';
@@ -26,7 +26,7 @@ export async function payOut(world: World, account: string, out: Told, ids: read
       { account, payoutTransactionId: known?.balance_transaction_id as number, ids },
       recording,
     );
-    await settleWhatWasTold(tx, world);
+    await settlePayoutsOfAccounts(tx, world);
   });
 }
 

@@ -6,7 +6,14 @@
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
-import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  type ReferenceField,
+  Totals,
+} from './statement.ts';
 
 /** A logical record: its code, its fields, and the texts of a 16 record's end, one for each physical record. */
 interface Record_ {
@@ -299,7 +306,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
   const text = record.pieces.join(' ').trim();
   const references: ReferenceField[] = [];
   const add = (field: string, content: string | undefined): void => {
-    const found = reference(content);
+    const found = meaningful(content);
     if (found !== undefined) references.push({ field, text: found });
   };
   add('customer reference', transaction.customerReference);
@@ -314,7 +321,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     value_on: transaction.valueOn,
     direction: way,
     amount,
-    bank_reference: reference(transaction.bankReference),
+    bank_reference: meaningful(transaction.bankReference),
     references,
     text,
     payer_name: labelled(text, PAYER_NAME),
@@ -337,7 +344,7 @@ function labelled(text: string, label: RegExp): string | undefined {
   const found = label.exec(text);
   if (found === null) return undefined;
   const rest = text.slice(found.index + found[0].length);
-  return reference((rest.split(NEXT_LABEL)[0] ?? '').trim());
+  return meaningful((rest.split(NEXT_LABEL)[0] ?? '').trim());
 }
 
 /** A BAI2 amount has no decimal point: its last digits are the currency's minor ones. */

@@ -6,7 +6,14 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
-import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  type ReferenceField,
+  Totals,
+} from './statement.ts';
 
 type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
 
@@ -265,7 +272,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
   const references: ReferenceField[] = [];
   const seen = new Set<string>();
   const add = (field: string, text: string): void => {
-    const found = reference(text);
+    const found = meaningful(text);
     if (found === undefined || seen.has(`${field} ${found}`)) return;
     seen.add(`${field} ${found}`);
     references.push({ field, text: found });
@@ -301,11 +308,11 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     value_on: date(child(entry, 'ValDt')) || undefined,
     direction,
     amount,
-    bank_reference: reference(textAt(only, 'Refs', 'AcctSvcrRef')) ?? reference(textAt(entry, 'AcctSvcrRef')),
+    bank_reference: meaningful(textAt(only, 'Refs', 'AcctSvcrRef')) ?? meaningful(textAt(entry, 'AcctSvcrRef')),
     references,
     text: [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' '),
-    payer_name: reference(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
-    payer_account: reference((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
+    payer_name: meaningful(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
+    payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type: code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd'),
     // xs:boolean has two words for it.
     reversal:

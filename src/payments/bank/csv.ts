@@ -7,7 +7,14 @@ import { DateTime } from 'luxon';
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
-import { type BankLine, type BankStatement, invalidFile, type ReferenceField, reference, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  type ReferenceField,
+  Totals,
+} from './statement.ts';
 
 interface Row {
   readonly line: number;
@@ -120,7 +127,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
 
   const references: ReferenceField[] = [];
   const add = (field: string, content: string): void => {
-    const found = reference(content);
+    const found = meaningful(content);
     if (found !== undefined) references.push({ field, text: found });
   };
   if (columns.customer_reference !== undefined) add(columns.customer_reference, cell(columns.customer_reference));
@@ -138,11 +145,11 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
     value_on: day(cell(columns.value_date), map.date_format),
     direction,
     amount: signed.isNegative() ? signed.negated() : signed,
-    bank_reference: reference(cell(columns.bank_reference)),
+    bank_reference: meaningful(cell(columns.bank_reference)),
     references,
     text,
-    payer_name: reference(cell(columns.payer)),
-    payer_account: reference(cell(columns.payer_account).replace(/\s/g, '')),
+    payer_name: meaningful(cell(columns.payer)),
+    payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
     type: cell(columns.type),
     reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
     return_code: code || undefined,

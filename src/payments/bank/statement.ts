@@ -75,15 +75,15 @@ export class Totals {
 const LETTERS_AND_DIGITS = /[^A-Z0-9]/g;
 
 /** A reference as it is compared: capitals and digits alone. */
-export const squeezed = (text: string): string => text.toUpperCase().replace(LETTERS_AND_DIGITS, '');
+export const normalizeReference = (text: string): string => text.toUpperCase().replace(LETTERS_AND_DIGITS, '');
 
 /** References that banks write where there is none. */
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
 /** The reference, or undefined where what stands there is none: empty, NOTPROVIDED, zeros. */
-export function reference(text: string | undefined): string | undefined {
+export function meaningful(text: string | undefined): string | undefined {
   const trimmed = (text ?? '').trim();
-  const plain = squeezed(trimmed);
+  const plain = normalizeReference(trimmed);
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
 }
 

@@ -1,7 +1,8 @@
 /** `reckoner payment events`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
-import { type InboxReport, processEvents, storeEvents } from '../../../payments/inbox.ts';
+import { type EventsReport, processEvents } from '../../../payments/processor-events/process.ts';
+import { storeEvents } from '../../../payments/processor-events/store.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
@@ -31,7 +32,7 @@ export async function paymentEvents(output: Output, name: string | undefined): P
   });
 }
 
-function describeInbox(stored: { stored: number; known: number }, report: InboxReport): string {
+function describeInbox(stored: { stored: number; known: number }, report: EventsReport): string {
   const lines = [
     `${stored.stored} event(s) stored, ${stored.known} known already; ${report.effects} changed something, ${report.without_effect} did not.`,
   ];

@@ -2,9 +2,10 @@
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
+import { type BankImport, importBankFile } from '../../../payments/bank-import/import.ts';
+import type { LineReport } from '../../../payments/bank-import/report.ts';
 import type { BankFormat } from '../../../payments/enums.ts';
 import { BANK_FORMATS } from '../../../payments/enums.ts';
-import { type BankImport, importBankFile, type LineReport } from '../../../payments/import.ts';
 import { choiceArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';

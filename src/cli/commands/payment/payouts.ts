@@ -1,7 +1,7 @@
 /** `reckoner payment payouts` and `reckoner payment settle`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
-import { type PayoutRow, readPayouts } from '../../../payments/lines.ts';
+import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
 import { settlePayout } from '../../../payments/settle.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';

@@ -39,13 +39,13 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
     throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
   }
   return acting(output, async (context) => {
-    const { paymentId, duplicate, alike, kept } = await context.database.transaction((tx) =>
+    const { paymentId, duplicate, possibleDuplicates, kept } = await context.database.transaction((tx) =>
       recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
     );
     const payment = await onePayment(context, paymentId);
     // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
-    const untold = alike.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
-    output.print({ ...payment, duplicate, alike, kept: kept ?? null }, () =>
+    const untold = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    output.print({ ...payment, duplicate, alike: possibleDuplicates, kept: kept ?? null }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is the same payment and was known: nothing is recorded twice.`
@@ -54,7 +54,7 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
         ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
       ].join('\n'),
     );
-    const forPerson = payment.suggestions.length > 0 || alike.length > 0 || kept !== undefined;
+    const forPerson = payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined;
     return forPerson ? EXIT.attention : EXIT.done;
   });
 }

@@ -40,7 +40,7 @@ describe('a payment by hand and a line of the bank', () => {
   test("what a stranger paid in August is not October's payment, for the words that both have", async () => {
     await bank('2026-08-20,321.00,USD,0001,B-2,wire transfer august,Somebody Unknown,');
     const recorded = await books.record({ amount: '321', number: inv(5), reference: 'Wire transfer' });
-    expect(recorded).toMatchObject({ duplicate: false, alike: [] });
+    expect(recorded).toMatchObject({ duplicate: false, possibleDuplicates: [] });
     expect(await books.balance(inv(5))).toMatchObject({ amount_paid: '321.00' });
     expect((await books.payments()).find((each) => each.payer.name === 'Somebody Unknown')).toMatchObject({
       partner_id: null,
@@ -160,21 +160,21 @@ describe('a payment recorded by hand twice', () => {
     expect(await books.record(part)).toMatchObject({ duplicate: true });
     expect(await books.record({ ...part, receivedOn: '2026-10-07' })).toMatchObject({
       duplicate: false,
-      alike: [first.paymentId],
+      possibleDuplicates: [first.paymentId],
     });
   });
 
   test('after thirty days the same reference is another payment, and a person is told', async () => {
     const old = await books.record({ amount: '13', number: inv(9), reference: 'CHK 4711', receivedOn: '2026-09-01' });
     const again = await books.record({ amount: '13', number: inv(9), reference: 'CHK 4711' });
-    expect(again).toMatchObject({ duplicate: false, alike: [old.paymentId] });
+    expect(again).toMatchObject({ duplicate: false, possibleDuplicates: [old.paymentId] });
   });
 
   test('money of nobody yet, which the bank told of, is not counted again in silence', async () => {
     const report = await bank('2026-10-13,14.00,USD,0001,B-30,deposit,Somebody Unknown,');
     const recorded = await books.record({ amount: '14', number: inv(11), reference: 'Cheque 99' });
     const line = report.new_lines[0]?.payment_id;
-    expect(recorded).toMatchObject({ duplicate: false, alike: [line] });
+    expect(recorded).toMatchObject({ duplicate: false, possibleDuplicates: [line] });
     // It pays, so the suggestion is of what the other has unapplied.
     expect(await books.payment(recorded.paymentId)).toMatchObject({
       unapplied: '0.00',

@@ -1,0 +1,178 @@
+/** SQL over bank files and their lines. */
+import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { Amount } from '../../money.ts';
+import type { BankLine, BankStatement } from '../bank/statement.ts';
+import type { PaymentContext } from '../context.ts';
+
+export async function readKnownFile(
+  tx: Transaction,
+  sha256: string,
+): Promise<{ bank_file_id: number; name: string; recorded_at: string } | undefined> {
+  const rows = await query<{ bank_file_id: number; name: string; recorded_at: string }>(
+    tx,
+    `SELECT bank_file_id, name, recorded_at FROM bank_files WHERE sha256 = :sha256`,
+    { sha256 },
+  );
+  return rows[0];
+}
+
+export interface NewBankFile {
+  readonly sha256: string;
+  readonly name: string;
+  readonly format: string;
+  readonly bytes: number;
+  readonly statements: readonly {
+    readonly statement: BankStatement;
+    /** Of its lines, in their order. */
+    readonly identities: readonly string[];
+  }[];
+}
+
+/**
+ * Records a file with its statements and all of their lines. Gives the ids of the new lines by account and identity
+ * (`lineKey`). A line that another file brought is the same line, on one more statement.
+ */
+export async function insertBankFile(context: PaymentContext, file: NewBankFile): Promise<Map<string, number>> {
+  const { tx, now, eventId } = context;
+  const { sha256, name, format, bytes } = file;
+  await execute(
+    tx,
+    `INSERT INTO bank_files (sha256, name, format, bytes, recorded_at, event_id)
+     VALUES (:sha256, :name, :format, :bytes, :now::timestamptz, :eventId::bigint)`,
+    { sha256, name, format, bytes, now, eventId },
+  );
+  await insertStatements(tx, file);
+  const rows = JSON.stringify(lineRows(file));
+  const inserted = await query<{ bank_line_id: number; account: string; identity: string }>(
+    tx,
+    `INSERT INTO bank_lines (
+       account, identity, currency, direction, amount, bank_booked_on, value_on, bank_reference, "references", text,
+       payer_name, payer_account, type, is_reversal, return_code, raw)
+     SELECT account, identity, currency, direction, amount, bank_booked_on, value_on, bank_reference, "references",
+            text, payer_name, payer_account, type, is_reversal, return_code, raw
+     FROM json_populate_recordset(NULL::bank_lines, :rows::json) WITH ORDINALITY
+     ORDER BY ordinality
+     ON CONFLICT ON CONSTRAINT bank_line_once DO NOTHING
+     RETURNING bank_line_id, account, identity`,
+    { rows },
+  );
+  await execute(
+    tx,
+    `INSERT INTO bank_statement_lines (bank_statement_id, position, bank_line_id, account, currency)
+     SELECT s.bank_statement_id, r.place, l.bank_line_id, l.account, l.currency
+     FROM json_to_recordset(:rows::json) AS r (statement integer, place integer, account text, identity text)
+     JOIN bank_files f ON f.sha256 = :sha256
+     JOIN bank_statements s ON s.bank_file_id = f.bank_file_id AND s.position = r.statement
+     JOIN bank_lines l ON l.account = r.account AND l.identity = r.identity`,
+    { rows, sha256 },
+  );
+  return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
+}
+
+async function insertStatements(tx: Transaction, { sha256, statements }: NewBankFile): Promise<void> {
+  const rows = statements.map(({ statement }, index) => ({
+    position: index + 1,
+    account: statement.account,
+    currency: statement.currency,
+    reference: statement.reference,
+    opening: statement.opening?.toString() ?? null,
+    closing: statement.closing?.toString() ?? null,
+    credits: total(statement, 'credit'),
+    debits: total(statement, 'debit'),
+    lines: statement.lines.length,
+  }));
+  await execute(
+    tx,
+    `INSERT INTO bank_statements (
+       bank_file_id, position, account, currency, reference, opening, closing, credits, debits, lines)
+     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.credits, r.debits,
+            r.lines
+     FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
+     ORDER BY r.position`,
+    { rows: JSON.stringify(rows), sha256 },
+  );
+}
+
+const total = ({ lines, currency }: BankStatement, direction: BankLine['direction']): string =>
+  lines
+    .filter((line) => line.direction === direction)
+    .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
+    .toString();
+
+const lineRows = ({ statements }: NewBankFile) =>
+  statements.flatMap(({ statement, identities }, index) =>
+    statement.lines.map((line, place) => ({
+      statement: index + 1,
+      place: place + 1,
+      account: statement.account,
+      identity: identities[place],
+      currency: line.amount.currency,
+      direction: line.direction,
+      amount: line.amount.toString(),
+      bank_booked_on: line.booked_on,
+      value_on: line.value_on ?? null,
+      bank_reference: line.bank_reference ?? null,
+      references: line.references,
+      text: line.text,
+      payer_name: line.payer_name ?? null,
+      payer_account: line.payer_account ?? null,
+      type: line.type,
+      is_reversal: line.reversal,
+      return_code: line.return_code ?? null,
+      raw: line.raw,
+    })),
+  );
+
+export interface EqualLineRow {
+  readonly bank_line_id: number;
+  /** The earlier line, and its account. */
+  readonly equal_line_id: number;
+  readonly account: string;
+  /** Null: it came in the same file, and has no outcome yet. */
+  readonly outcome: NewOutcome['outcome'] | null;
+  readonly payment_id: number | null;
+}
+
+/**
+ * Those of these lines that equal an earlier line of another account in reference (or text), day, direction, amount and
+ * currency. A line whose payment was wholly reversed does not count.
+ */
+export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
+  return query(
+    tx,
+    `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, o.outcome, o.payment_id
+     FROM bank_lines l
+     JOIN bank_lines t ON (t.identity, t.currency) = (l.identity, l.currency)
+       AND t.account <> l.account AND t.bank_line_id < l.bank_line_id
+     LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
+     WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND b.status IS DISTINCT FROM 'reversed'
+     ORDER BY l.bank_line_id, t.bank_line_id`,
+    { lineIds },
+  );
+}
+
+export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
+
+export interface NewOutcome {
+  readonly bank_line_id: number;
+  readonly outcome: 'payment' | 'payout' | 'return' | 'ignored';
+  readonly payment_id: number | null;
+  readonly payout_id: number | null;
+  readonly payment_reversal_id: number | null;
+  readonly needs_review: boolean;
+  readonly reason: string;
+}
+
+export async function insertOutcomes(context: PaymentContext, rows: readonly NewOutcome[]): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    context.tx,
+    `INSERT INTO bank_line_outcomes (
+       bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason, recorded_at, event_id)
+     SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason,
+            :now::timestamptz, :eventId::bigint
+     FROM json_populate_recordset(NULL::bank_line_outcomes, :rows::json)`,
+    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
+  );
+}

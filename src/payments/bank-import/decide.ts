@@ -1,0 +1,201 @@
+/**
+ * Decides for each credit of a bank file what it is: a payment, a payment that is recorded already, a payout of the
+ * processor, or no money of a partner. Duplicates are decided by duplicates.ts, applications by match.ts. Pure.
+ */
+import type { Amount } from '../../money.ts';
+import type { BankLine } from '../bank/statement.ts';
+import { type Candidate, type Finding, identify, processorIds, type ReportedPayment } from '../duplicates.ts';
+import { type Match, match } from '../match.ts';
+import type { OpenItems } from '../open-items.ts';
+import { namePlausible } from '../payer-names.ts';
+import { feesPlausible, leftOn } from '../payout.ts';
+import { findReferences } from '../reference.ts';
+import type { EqualLineRow } from './bank-lines.sql.ts';
+
+/** A line that no file has brought before, with its id. */
+export interface NewLine {
+  readonly id: number;
+  readonly account: string;
+  readonly identity: string;
+  readonly line: BankLine;
+}
+
+export type Decision =
+  | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
+  /** Link money that the bank reports first; the processor's event will come with this id. */
+  | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
+  | { readonly kind: 'duplicate'; readonly payment: Candidate; readonly evidence: string }
+  | PayoutDecision
+  | { readonly kind: 'ignored'; readonly why: string; readonly needsReview: boolean };
+
+export interface PayoutDecision {
+  readonly kind: 'payout';
+  /** The payment that the line names. */
+  readonly of: Candidate | undefined;
+  /** What of it the payout brings; undefined: finance settles it, or the oldest payments do. */
+  readonly gross: Amount | undefined;
+  /** The line names no payment: the payout is settled with the oldest. */
+  readonly namesNone?: true;
+  readonly why: string;
+}
+
+/** What a line may duplicate: a recorded payment, by its id, or the payment of an earlier line of the same file. */
+export interface PossibleDuplicate {
+  readonly of: number | NewLine;
+  readonly evidence: string;
+}
+
+export interface Known {
+  /** Payments of the lines' amounts, or with a processor id that a line names. */
+  readonly candidates: readonly Candidate[];
+  readonly equalLines: readonly EqualLineRow[];
+  /** The names under which the processor pays out. */
+  readonly payoutNames: readonly string[];
+}
+
+export const SETTLE_BY_HAND = "settle it with 'reckoner payment settle'";
+
+/** In the order of the lines: what one pays is no longer open for the next. */
+export function decideCredits(
+  credits: readonly NewLine[],
+  items: OpenItems,
+  { candidates, equalLines, payoutNames }: Known,
+): Map<NewLine, Decision> {
+  const current = new Map(candidates.map((each) => [each.payment_id, each]));
+  const reachBank = (payment: Candidate) => current.set(payment.payment_id, { ...payment, reported_by_bank: true });
+  /** Processor ids that earlier lines of this file reported first. */
+  const reportedIds = new Set<string>();
+  const decisions = new Map<NewLine, Decision>();
+  for (const each of credits) {
+    const decision =
+      decideEqualLine(each, { equalLines, decisions, items }) ??
+      decideCredit(each.line, { items, candidates: [...current.values()], reportedIds, payoutNames });
+    if (decision.kind === 'duplicate') reachBank(decision.payment);
+    if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
+    if (decision.kind === 'link_payment') reportedIds.add(decision.processorId);
+    if ('match' in decision) items.apply(decision.match.applied);
+    decisions.set(each, decision);
+  }
+  return decisions;
+}
+
+/**
+ * A line equal to an earlier one of another account: perhaps one account under two names. This comes before the rules for
+ * payments, because an equal line is stronger evidence. Undefined where there is none.
+ */
+function decideEqualLine(
+  { id, line }: NewLine,
+  {
+    equalLines,
+    decisions,
+    items,
+  }: { equalLines: readonly EqualLineRow[]; decisions: ReadonlyMap<NewLine, Decision>; items: OpenItems },
+): Decision | undefined {
+  const possible: PossibleDuplicate[] = [];
+  for (const equal of equalLines.filter((each) => each.bank_line_id === id)) {
+    const [earlier, decision] = [...decisions].find(([each]) => each.id === equal.equal_line_id) ?? [];
+    const evidence = `a line of account ${equal.account} has the same reference, day and amount`;
+    if (equal.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
+      return { kind: 'ignored', why: `possible duplicate of a payout: ${evidence}; not recorded`, needsReview: true };
+    }
+    if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence });
+    else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
+    else if (decision?.kind === 'payment') possible.push({ of: earlier as NewLine, evidence });
+  }
+  return possible.length === 0 ? undefined : heldPayment(matched(line, items), possible);
+}
+
+function decideCredit(
+  line: BankLine,
+  {
+    items,
+    candidates,
+    reportedIds,
+    payoutNames,
+  }: {
+    items: OpenItems;
+    candidates: readonly Candidate[];
+    reportedIds: ReadonlySet<string>;
+    payoutNames: readonly string[];
+  },
+): Decision {
+  if (line.reversal) return { kind: 'ignored', why: 'reverses an earlier debit: no payment', needsReview: false };
+  const reported = reportedBy(line, items);
+  const identity = identify(reported, candidates);
+  if (identity.verdict === 'same') return decideKnown(line, identity.of);
+  const ids = processorIds(reported.references);
+  if (ids.some((id) => reportedIds.has(id))) return unexpectedPayout(undefined, 'the payment of an earlier line');
+  const processor = payoutNames.find((name) => namePlausible(name, `${line.payer_name ?? ''} ${line.text}`));
+  if (processor !== undefined && ids.length === 0 && items.partnerOfAccount(line.payer_account) === undefined) {
+    const why = `a payout of the processor: the line names ${processor}`;
+    return { kind: 'payout', of: undefined, gross: undefined, namesNone: true, why };
+  }
+  const [processorId] = ids;
+  if (processorId !== undefined) return { kind: 'link_payment', match: matched(line, items), processorId };
+  const possible = identity.verdict === 'new' ? [] : identity.of;
+  return heldPayment(
+    matched(line, items),
+    possible.map(({ payment, evidence }) => ({ of: payment.payment_id, evidence })),
+  );
+}
+
+/** A line that reports a payment that is recorded already: directly, or in a payout. */
+function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candidate>): Decision {
+  const name = `payment ${payment.payment_id}`;
+  if (rule === 'known_processor_id') return unexpectedPayout(payment, name);
+  if (rule === 'link_payment_paid_out') return payoutOf(payment, line, `brings ${name} from the processor`);
+  if (payment.method === 'link') return payoutOf(payment, line, `brings ${name} from the processor: ${evidence}`);
+  return { kind: 'duplicate', payment, evidence };
+}
+
+/** A payout brings what was left of a payment on that day, less a plausible fee. */
+function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
+  const left = leftOn(payment, line.booked_on);
+  if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
+  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left on ${line.booked_on}: ${SETTLE_BY_HAND}`;
+  return { kind: 'payout', of: payment, gross: undefined, why: unsettled };
+}
+
+const unexpectedPayout = (of: Candidate | undefined, name: string): Decision => ({
+  kind: 'payout',
+  of,
+  gross: undefined,
+  why: `names ${name}, which is no link payment that waits for its payout: ${SETTLE_BY_HAND}`,
+});
+
+/** Nothing is applied of a possible duplicate; what it would have paid is suggested. */
+function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicate[]): Decision {
+  if (possibleDuplicates.length === 0) return { kind: 'payment', match: found, possibleDuplicates };
+  const of = (each: PossibleDuplicate) =>
+    typeof each.of === 'number' ? `payment ${each.of}` : `the payment of line ${each.of.line.position}`;
+  const why = possibleDuplicates.map((each) => `possible duplicate of ${of(each)}: ${each.evidence}`).join('; ');
+  const rest = found.applied.length > 0 ? 'nothing is applied' : found.why;
+  const held = { ...found, applied: [], suggested: [...found.applied, ...found.suggested], why: `${why}; ${rest}` };
+  return { kind: 'payment', match: held, possibleDuplicates };
+}
+
+const matched = ({ amount, references, payer_name, payer_account, text }: BankLine, items: OpenItems): Match =>
+  match({ amount, references, payer_name, payer_account, text }, items);
+
+/** What a line reports, for duplicate detection. */
+function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
+  const documents = findReferences(line.references)
+    .references.filter((each) => each.guess === undefined)
+    .flatMap((each) => items.byNumber(each.number) ?? []);
+  const account = items.partnerOfAccount(line.payer_account);
+  return {
+    source: 'bank',
+    amount: line.amount,
+    on: line.booked_on,
+    references: referencesOf(line),
+    documents: documents.map((each) => each.number),
+    partners: [...documents.map((each) => each.partner_id), ...(account === undefined ? [] : [account])],
+    partnersByName: items.partnersNamedIn(`${line.payer_name ?? ''} ${line.text}`),
+  };
+}
+
+/** Everything that a line is known by. */
+export const referencesOf = (line: BankLine): string[] => [
+  ...(line.bank_reference === undefined ? [] : [line.bank_reference]),
+  ...line.references.map((each) => each.text),
+];

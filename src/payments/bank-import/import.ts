@@ -1,0 +1,174 @@
+/**
+ * Imports a bank file: whole or not at all, once. Every new line becomes exactly one thing, with its reason: a payment,
+ * another source record of a payment, a payout of the processor, a return, or nothing of ours.
+ * Refusals: those of the readers (bank/read.ts).
+ */
+import { createHash } from 'node:crypto';
+import { DateTime } from 'luxon';
+import type { Transaction } from '../../database/transaction.ts';
+import { failpoint } from '../../failpoint.ts';
+import { Amount } from '../../money.ts';
+import { todayOf } from '../../today.ts';
+import { type BankFile, readBankFile } from '../bank/read.ts';
+import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
+import { readCandidates } from '../duplicates.sql.ts';
+import { type Candidate, processorIds } from '../duplicates.ts';
+import { readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
+import { OpenItems, type Payable } from '../open-items.ts';
+import { findReferences } from '../reference.ts';
+import { insertBankFile, lineKey, readEqualLines, readKnownFile } from './bank-lines.sql.ts';
+import { decideCredits, type NewLine, referencesOf } from './decide.ts';
+import { recordCredits } from './record.ts';
+import { countOutcomes, type LineReport } from './report.ts';
+import { isReturn, recordDebits } from './returns.ts';
+
+export interface BankImport {
+  readonly file: string;
+  readonly sha256: string;
+  readonly format: string;
+  /** When the same file was imported before; then nothing is done. */
+  readonly already_imported: string | null;
+  readonly statements: readonly {
+    account: string;
+    currency: string;
+    opening: string | null;
+    closing: string | null;
+    lines: number;
+    pending: number;
+  }[];
+  readonly lines: { total: number; new: number; known: number };
+  readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
+  readonly new_lines: readonly LineReport[];
+}
+
+export async function importBankFile(tx: Transaction, caller: Caller, file: BankFile): Promise<BankImport> {
+  const { format, statements } = readBankFile(file, caller.settings.bank_csv);
+  refuseFuture(file, statements, todayOf(caller));
+  const sha256 = createHash('sha256').update(file.bytes).digest('hex');
+  const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
+  const head = { file: file.name, sha256, format, statements: statements.map(statementReport) };
+  failpoint('payments.read');
+  await lockPayments(tx);
+  failpoint('payments.locked');
+  const known = await readKnownFile(tx, sha256);
+  if (known !== undefined) {
+    const lines = { total, new: 0, known: total };
+    return { ...head, already_imported: known.recorded_at, lines, outcomes: countOutcomes([]), new_lines: [] };
+  }
+  const context = await openPaymentContext(tx, caller, {
+    action: 'payment.import',
+    subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
+    details: { sha256, format, lines: total },
+  });
+  const newLines = await recordFile(context, { sha256, name: file.name, format, bytes: file.bytes.length }, statements);
+  const reports = await recordLines(context, caller, newLines);
+  failpoint('payments.recorded');
+  return {
+    ...head,
+    already_imported: null,
+    lines: { total, new: newLines.length, known: total - newLines.length },
+    outcomes: countOutcomes(reports),
+    new_lines: reports,
+  };
+}
+
+const statementReport = ({ account, currency, opening, closing, lines, pending }: BankStatement) => ({
+  account,
+  currency,
+  opening: opening?.toString() ?? null,
+  closing: closing?.toString() ?? null,
+  lines: lines.length,
+  pending,
+});
+
+/** A line may be dated tomorrow: at the bank's place it may be tomorrow already. */
+function refuseFuture(file: BankFile, statements: readonly BankStatement[], today: string): void {
+  const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+  const problems = statements.flatMap(({ account, lines }) =>
+    lines
+      .filter((line) => line.booked_on > tomorrow)
+      .map(({ position, booked_on }) => ({
+        path: `${account}, line ${position}`,
+        reason: `is booked on ${booked_on}, in the future: today is ${today}`,
+      })),
+  );
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+}
+
+/** Records the file with all its lines, and gives the new ones. */
+async function recordFile(
+  context: PaymentContext,
+  file: { sha256: string; name: string; format: string; bytes: number },
+  statements: readonly BankStatement[],
+): Promise<NewLine[]> {
+  // Equal lines are counted for each account over the whole file: a BAI2 file may have several days of one account.
+  const identities = new Map<BankLine, string>();
+  for (const account of new Set(statements.map((each) => each.account))) {
+    const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
+    for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
+  }
+  const newIds = await insertBankFile(context, {
+    ...file,
+    statements: statements.map((statement) => ({
+      statement,
+      identities: statement.lines.map((line) => identities.get(line) as string),
+    })),
+  });
+  return statements.flatMap(({ account, lines }) =>
+    lines.flatMap((line): NewLine[] => {
+      const identity = identities.get(line) as string;
+      const id = newIds.get(lineKey(account, identity));
+      return id === undefined ? [] : [{ id, account, identity, line }];
+    }),
+  );
+}
+
+async function recordLines(
+  context: PaymentContext,
+  caller: Caller,
+  newLines: readonly NewLine[],
+): Promise<LineReport[]> {
+  const { tx } = context;
+  const credits = newLines.filter(({ line }) => line.direction === 'credit');
+  const debits = newLines.filter(({ line }) => line.direction === 'debit');
+  const equalLines = await readEqualLines(
+    tx,
+    newLines.map((each) => each.id),
+  );
+  const decisions = decideCredits(credits, await readOpenItems(tx, caller, credits), {
+    candidates: await readLineCandidates(tx, credits),
+    equalLines,
+    payoutNames: caller.settings.payout_names,
+  });
+  const creditReports = await recordCredits(context, decisions);
+  const ownLines = new Map(
+    [...creditReports].flatMap(([each, { outcome, payment_id }]) =>
+      outcome === 'payment' ? [[payment_id as number, each] as const] : [],
+    ),
+  );
+  // After the credits: a return may be of a payment of the same file.
+  const candidates = await readLineCandidates(tx, debits.filter(isReturn));
+  const debitReports = await recordDebits(context, debits, { candidates, equalLines, ownLines });
+  return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
+}
+
+/** Payments that these lines may report again, or return. */
+function readLineCandidates(tx: Transaction, lines: readonly NewLine[]): Promise<Candidate[]> {
+  return readCandidates(tx, {
+    money: lines.map(({ line }) => ({ currency: line.amount.currency, amount: line.amount.toString() })),
+    references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),
+  });
+}
+
+async function readOpenItems(tx: Transaction, caller: Caller, credits: readonly NewLine[]): Promise<OpenItems> {
+  const numbers = credits.flatMap(({ line }) => findReferences(line.references).references.map((each) => each.number));
+  const payables = (await readPayables(tx, [...new Set(numbers)])).map(
+    ({ document: _, ...row }): Payable => ({
+      ...row,
+      balance: Amount.of(row.balance, row.currency),
+      due_on: row.due_on ?? '',
+    }),
+  );
+  return new OpenItems(payables, await readPayers(tx), await readPayerAccounts(tx), caller.settings.small_difference);
+}

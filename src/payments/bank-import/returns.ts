@@ -1,0 +1,131 @@
+/** The debits of a bank file: returned payments are reversed, other debits are no money of partners. */
+import { Amount } from '../../money.ts';
+import { daysApart } from '../../month.ts';
+import type { BankLine } from '../bank/statement.ts';
+import type { PaymentContext } from '../context.ts';
+import { type Candidate, containsReference } from '../duplicates.ts';
+import { bankIdentity } from '../identities.ts';
+import type { NewReversal } from '../insert.sql.ts';
+import { findReferences } from '../reference.ts';
+import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
+import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
+import { type NewLine, referencesOf } from './decide.ts';
+import { newOutcome } from './record.ts';
+import { type LineReport, plainReport } from './report.ts';
+
+/** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
+const RETURNED_WITHIN_DAYS = 90;
+
+export const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
+
+export interface KnownPayments {
+  /** Payments of the returns' amounts. */
+  readonly candidates: readonly Candidate[];
+  readonly equalLines: readonly EqualLineRow[];
+  /** The lines of the same file that reported payments first, by payment. */
+  readonly ownLines: ReadonlyMap<number, NewLine>;
+}
+
+export async function recordDebits(
+  context: PaymentContext,
+  debits: readonly NewLine[],
+  { candidates, equalLines, ownLines }: KnownPayments,
+): Promise<Map<NewLine, LineReport>> {
+  const decisions = decideDebits(debits, { candidates, equalLines });
+  const reversals = [...decisions].flatMap(([each, decision]) =>
+    'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
+  );
+  const reversed = await reverseAll(context, reversals);
+  const outcomes: NewOutcome[] = [];
+  const reports = new Map<NewLine, LineReport>();
+  for (const [each, decision] of decisions) {
+    if ('why' in decision) {
+      const { why, needsReview: needs_review } = decision;
+      outcomes.push(newOutcome(each, 'ignored', why, { needs_review }));
+      reports.set(each, plainReport(each, 'ignored', why, { needs_review }));
+      continue;
+    }
+    const { payment_id } = decision.reverses;
+    const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as Reversed;
+    // A payment of the same file is named by its line: a preview would show another id than the import.
+    const own = ownLines.get(payment_id);
+    const payment = own === undefined ? `payment ${payment_id}` : `the payment of line ${own.line.position}`;
+    const why = `${payment} is ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
+    outcomes.push(newOutcome(each, 'return', why, { payment_reversal_id }));
+    // A paid invoice is open again: finance should know.
+    reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
+  }
+  await insertOutcomes(context, outcomes);
+  return reports;
+}
+
+type DebitDecision =
+  | { readonly reverses: Candidate }
+  /** Ignored, and why. */
+  | { readonly why: string; readonly needsReview: boolean };
+
+/** Each payment is returned at most once. Pure. */
+function decideDebits(
+  debits: readonly NewLine[],
+  { candidates, equalLines }: Pick<KnownPayments, 'candidates' | 'equalLines'>,
+): Map<NewLine, DebitDecision> {
+  const left = new Map(candidates.map((each) => [each.payment_id, each]));
+  const returns = new Set<number>();
+  const decide = (each: NewLine): DebitDecision => {
+    if (!isReturn(each)) return { why: 'an outgoing payment, not from a partner', needsReview: false };
+    const equal = equalLines.find(
+      (one) => one.bank_line_id === each.id && (one.outcome === 'return' || returns.has(one.equal_line_id)),
+    );
+    if (equal !== undefined) {
+      const why = `possible duplicate of a return: a line of account ${equal.account} has the same reference, day and amount; nothing is reversed`;
+      return { why, needsReview: true };
+    }
+    const payment = returnedPayment(each.line, [...left.values()]);
+    if (payment !== undefined) return { reverses: payment };
+    const why = `looks like a return (${returnReason(each.line.return_code)}), but its payment is not certain: reverse it with 'reckoner payment reverse'`;
+    return { why, needsReview: true };
+  };
+  return new Map(
+    debits.map((each) => {
+      const decision = decide(each);
+      if ('reverses' in decision) {
+        left.delete(decision.reverses.payment_id);
+        returns.add(each.id);
+      }
+      return [each, decision];
+    }),
+  );
+}
+
+const reasonOf = (line: BankLine): string => `returned by the bank: ${returnReason(line.return_code)}`;
+
+const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidate): NewReversal => ({
+  identity: bankIdentity(account, identity),
+  payment_id: payment.payment_id,
+  amount: line.amount.toString(),
+  kind: 'returned',
+  code: line.return_code ?? null,
+  reason: reasonOf(line),
+  bank_line_id: id,
+  duplicate_of: null,
+  reversed_on: line.booked_on,
+});
+
+/** The only payment that a return can be of: of its amount, and with one of its references or a document that it names. */
+function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
+  const texts = referencesOf(line);
+  const numbers = findReferences(line.references)
+    .references.filter((each) => each.guess === undefined)
+    .map((each) => each.number);
+  const found = candidates.filter(
+    (each) =>
+      each.currency === line.amount.currency &&
+      Amount.of(each.amount, each.currency).equals(line.amount) &&
+      Number(each.reversed) === 0 &&
+      each.received_on <= line.booked_on &&
+      daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS &&
+      (each.documents.some((number) => numbers.includes(number)) ||
+        each.references.some((known) => containsReference(texts, known))),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}

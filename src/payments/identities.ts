@@ -1,0 +1,36 @@
+/**
+ * Identities of payments and of their source records. The same identity is the same record: it is stored once, however
+ * often it is reported.
+ */
+import { normalizeReference } from './bank/statement.ts';
+
+/** `line` is the identity of the line within its account. */
+export const bankIdentity = (account: string, line: string): string => `bank|${account}|${line}`;
+
+/** `account` is the connected account; empty for the processor account of our own. */
+export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
+
+export interface HandEntry {
+  readonly partnerId: string;
+  /** The document that it pays, where one is named. */
+  readonly number: string | undefined;
+  readonly currency: string;
+  readonly amount: string;
+  readonly reference: string;
+  readonly receivedOn: string;
+}
+
+/** A hand entry is known by what it is for, its money and its reference; without a document, by its day too. */
+export const handIdentity = ({ partnerId, number, currency, amount, reference, receivedOn }: HandEntry): string =>
+  [
+    'hand',
+    number ?? partnerId,
+    currency,
+    amount,
+    normalizeReference(reference),
+    number === undefined ? receivedOn : '',
+  ].join('|');
+
+/** A hand entry of a payment that is recorded already. */
+export const handDuplicateIdentity = (partnerId: string, paymentId: number, reference: string): string =>
+  ['hand', partnerId, paymentId, normalizeReference(reference)].join('|');

@@ -1,0 +1,227 @@
+/** SQL that records facts about payments, each in one statement however many there are. */
+import { execute, query } from '../database/transaction.ts';
+import { invoiceReopenedOn } from '../documents/queries.ts';
+import type { PaymentContext } from './context.ts';
+import type { Method, ReversalKind, Source } from './enums.ts';
+import type { Evidence } from './match.ts';
+
+const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, earliest });
+
+/** The date of the journal entry: the true date, but never in a closed month. */
+const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
+
+/** The last days on which part of a payment became unapplied cash again: see `invoiceReopenedOn`. */
+const reopenedOn = (payment: string) => `
+  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+   WHERE a.payment_id = ${payment}),
+  (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+   WHERE r.payment_id = ${payment}),
+  (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = ${payment})`;
+
+const RECORDED = `:now::timestamptz, :eventId::bigint`;
+
+export interface NewPayment {
+  readonly identity: string;
+  readonly source: Source;
+  readonly partner_id: string | null;
+  readonly currency: string;
+  readonly amount: string;
+  readonly method: Method;
+  readonly account: string;
+  readonly received_on: string;
+  readonly reference: string;
+  readonly payer_name: string | null;
+  readonly payer_account: string | null;
+}
+
+/** Gives the ids by identity. */
+export async function insertPayments(
+  context: PaymentContext,
+  rows: readonly NewPayment[],
+): Promise<Map<string, number>> {
+  const inserted = await query<{ payment_id: number; identity: string }>(
+    context.tx,
+    `INSERT INTO payments (
+       identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, payer_name,
+       payer_account, recorded_at, event_id)
+     SELECT identity, source, partner_id, currency, amount, method, account, received_on, ${entryOn('received_on')},
+            reference, payer_name, payer_account, ${RECORDED}
+     FROM json_populate_recordset(NULL::payments, :rows::json) WITH ORDINALITY ORDER BY ordinality
+     RETURNING payment_id, identity`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+  return new Map(inserted.map((row) => [row.identity, row.payment_id]));
+}
+
+export interface NewPaymentSource {
+  readonly identity: string;
+  readonly payment_id: number;
+  readonly source: Source;
+  readonly reference: string;
+  readonly bank_line_id: number | null;
+}
+
+/** A source record that is stored already is left as it is. */
+export async function insertPaymentSources(context: PaymentContext, rows: readonly NewPaymentSource[]): Promise<void> {
+  await execute(
+    context.tx,
+    `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
+     SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_sources, :rows::json)
+     ON CONFLICT (identity) DO NOTHING`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+}
+
+export interface NewAssignment {
+  readonly payment_id: number;
+  readonly from_partner_id: string | null;
+  readonly partner_id: string;
+  readonly amount: string;
+}
+
+export async function insertAssignments(context: PaymentContext, rows: readonly NewAssignment[]): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    context.tx,
+    `INSERT INTO payment_assignments (
+       payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
+     SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
+            ${entryOn('p.received_on', reopenedOn('p.payment_id'))}, ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+}
+
+export interface NewApplication {
+  readonly payment_id: number;
+  readonly document_id: number;
+  readonly amount: string;
+  /** Moved to the day on which the document was issued, or the payment received, where that is later. */
+  readonly applied_on: string;
+  readonly confidence: string;
+  readonly evidence: Evidence;
+  readonly small_difference: string | null;
+}
+
+export async function insertApplications(context: PaymentContext, rows: readonly NewApplication[]): Promise<void> {
+  if (rows.length === 0) return;
+  const bindings = { rows: JSON.stringify(rows), ...common(context) };
+  await execute(
+    context.tx,
+    `INSERT INTO payment_applications (
+       payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
+       event_id)
+     SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
+            ${entryOn('day.applied_on', reopenedOn('r.payment_id'), invoiceReopenedOn('r.document_id'))},
+            r.confidence, r.evidence, ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
+     JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
+     CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day
+     ORDER BY r.ordinality`,
+    bindings,
+  );
+  await execute(
+    context.tx,
+    `INSERT INTO small_differences (
+       payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id)
+     SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
+     FROM json_to_recordset(:rows::json) AS r (payment_id bigint, document_id bigint, small_difference numeric)
+     JOIN payment_applications a
+       ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = :eventId::bigint
+     LEFT JOIN payment_unapplications u USING (payment_application_id)
+     WHERE r.small_difference IS NOT NULL AND u.payment_application_id IS NULL`,
+    bindings,
+  );
+}
+
+export interface NewSuggestion {
+  readonly payment_id: number;
+  readonly document_id: number | null;
+  readonly same_as: number | null;
+  readonly amount: string;
+  readonly confidence: string;
+  readonly evidence: { readonly why: string };
+}
+
+export async function insertSuggestions(context: PaymentContext, rows: readonly NewSuggestion[]): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    context.tx,
+    `INSERT INTO payment_suggestions (
+       payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
+     SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_suggestions, :rows::json)
+     ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+}
+
+export interface NewReversal {
+  readonly identity: string;
+  readonly payment_id: number;
+  readonly amount: string;
+  readonly kind: ReversalKind;
+  readonly code: string | null;
+  readonly reason: string;
+  readonly bank_line_id: number | null;
+  readonly duplicate_of: number | null;
+  readonly reversed_on: string;
+}
+
+/** Gives the ids by identity. What a reversal takes from applications is unapplied by the caller. */
+export async function insertReversals(
+  context: PaymentContext,
+  rows: readonly NewReversal[],
+): Promise<Map<string, number>> {
+  const inserted = await query<{ payment_reversal_id: number; identity: string }>(
+    context.tx,
+    `INSERT INTO payment_reversals (
+       identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, reversed_on,
+       entry_on, recorded_at, event_id)
+     SELECT r.identity, r.payment_id, b.partner_id, b.currency, r.amount, r.kind, r.code, r.reason, r.bank_line_id,
+            r.duplicate_of, greatest(r.reversed_on, p.received_on),
+            ${entryOn('r.reversed_on', 'p.received_on', reopenedOn('r.payment_id'))},
+            ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_reversals, :rows::json) AS r
+     JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+     RETURNING payment_reversal_id, identity`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+  return new Map(inserted.map((row) => [row.identity, row.payment_reversal_id]));
+}
+
+/** Undoes applications, on a day that is not before they were made. */
+export async function insertUnapplications(
+  context: PaymentContext,
+  rows: readonly { payment_application_id: number; payment_reversal_id: number | null; unapplied_on: string }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    context.tx,
+    `INSERT INTO payment_unapplications (
+       payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
+     SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
+            greatest(r.unapplied_on, a.entry_on, :earliest::date), ${RECORDED}
+     FROM json_populate_recordset(NULL::payment_unapplications, :rows::json) AS r
+     JOIN payment_applications a USING (payment_application_id)`,
+    { rows: JSON.stringify(rows), ...common(context) },
+  );
+}
+
+export async function insertReinstatement(
+  context: PaymentContext,
+  reversalId: number,
+  reinstatedOn: string,
+): Promise<void> {
+  await execute(
+    context.tx,
+    `INSERT INTO payment_reinstatements (
+       payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
+     SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
+            greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
+     FROM payment_reversals r JOIN payment_balances b USING (payment_id)
+     WHERE r.payment_reversal_id = :reversalId`,
+    { reversalId, reinstatedOn, ...common(context) },
+  );
+}

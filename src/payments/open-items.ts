@@ -1,0 +1,122 @@
+/** The open items that cash can be applied to, and how their payers are known. */
+import { Amount } from '../money.ts';
+import { distinctiveWords, namePlausible, words } from './payer-names.ts';
+
+/** An invoice that a payment may be for: open, or named by the payment. */
+export interface Payable {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly status: 'open' | 'paid' | 'void';
+  readonly balance: Amount;
+  readonly due_on: string;
+  /** The number of the document that replaces a void one. */
+  readonly replaced_by: string | null;
+}
+
+export interface KnownPayer {
+  readonly partner_id: string;
+  readonly name: string;
+}
+
+/** What a payment is matched against; kept current while the lines of a file are matched one after another. */
+export class OpenItems {
+  private readonly payables = new Map<string, Payable>();
+  private readonly numbersOfPartner = new Map<string, Set<string>>();
+  private readonly payers: ReadonlyMap<string, KnownPayer>;
+  private readonly accounts: ReadonlyMap<string, string>;
+  private readonly smallDifferences: Readonly<Record<string, string>>;
+  private readonly partnersByWord = new Map<string, Set<string>>();
+
+  /** `accounts` maps an account that payments have come from to its partner; an account of two partners is left out. */
+  constructor(
+    payables: readonly Payable[],
+    payers: readonly KnownPayer[],
+    accounts: ReadonlyMap<string, string>,
+    smallDifferences: Readonly<Record<string, string>>,
+  ) {
+    this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
+    this.accounts = accounts;
+    this.smallDifferences = smallDifferences;
+    for (const payable of payables) this.put(payable);
+    for (const payer of payers) {
+      for (const word of distinctiveWords(payer.name)) {
+        this.partnersByWord.set(word, (this.partnersByWord.get(word) ?? new Set()).add(payer.partner_id));
+      }
+    }
+  }
+
+  private put(payable: Payable): void {
+    const { number, partner_id } = payable;
+    this.payables.set(number, payable);
+    this.numbersOfPartner.set(partner_id, (this.numbersOfPartner.get(partner_id) ?? new Set()).add(number));
+  }
+
+  byNumber(number: string): Payable | undefined {
+    return this.payables.get(number);
+  }
+
+  /** The document itself, or the live one that replaced it. */
+  current(payable: Payable): Payable | undefined {
+    let at: Payable | undefined = payable;
+    while (at?.status === 'void') at = at.replaced_by === null ? undefined : this.payables.get(at.replaced_by);
+    return at;
+  }
+
+  /** A partner's open documents in a currency, the earliest due first. */
+  openOf(partnerId: string, currency: string): Payable[] {
+    return [...(this.numbersOfPartner.get(partnerId) ?? [])]
+      .map((number) => this.payables.get(number) as Payable)
+      .filter((each) => each.status === 'open' && each.currency === currency)
+      .sort(byDueDate);
+  }
+
+  /** All open documents with exactly this balance. */
+  withBalance(amount: Amount): Payable[] {
+    return [...this.payables.values()].filter(
+      (each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount),
+    );
+  }
+
+  /** Documents whose number begins so, without its dashes. */
+  startingWith(beginning: string): Payable[] {
+    return [...this.payables.values()].filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
+  }
+
+  partnerOfAccount(account: string | undefined): string | undefined {
+    return account === undefined ? undefined : this.accounts.get(account);
+  }
+
+  nameOf(partnerId: string): string {
+    return this.payers.get(partnerId)?.name ?? '';
+  }
+
+  /** Partners whose names may stand in a text. */
+  partnersNamedIn(text: string): string[] {
+    const found = new Set(words(text).flatMap((word) => [...(this.partnersByWord.get(word) ?? [])]));
+    return [...found].filter((partnerId) => namePlausible(this.nameOf(partnerId), text)).sort();
+  }
+
+  /** The most that may be written off to bank charges. */
+  smallDifference(currency: string): Amount {
+    return Amount.of(this.smallDifferences[currency] ?? '0', currency);
+  }
+
+  /** Takes what was applied off the documents' balances. */
+  apply(
+    applied: readonly {
+      readonly document: Payable;
+      readonly amount: Amount;
+      readonly small_difference: Amount | undefined;
+    }[],
+  ): void {
+    for (const { document, amount, small_difference } of applied) {
+      const left = document.balance.minus(amount).minus(small_difference ?? Amount.zero(amount.currency));
+      this.put({ ...document, balance: left, status: left.isZero() ? 'paid' : 'open' });
+    }
+  }
+}
+
+export const byDueDate = (one: Payable, other: Payable): number =>
+  one.due_on < other.due_on || (one.due_on === other.due_on && one.number < other.number) ? -1 : 1;

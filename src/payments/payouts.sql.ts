@@ -1,0 +1,205 @@
+/** SQL over payouts: those that bank lines brought, what they were settled with, and what they may be. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { PaymentContext } from './context.ts';
+import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
+
+/** `taken_back` of the payment `p`: see TakenBack. */
+export const TAKEN_BACK = `coalesce((
+              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
+                       'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)
+              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+              WHERE r.payment_id = p.payment_id), '[]')`;
+
+/** Gives the ids of the payouts by the ids of their lines. */
+export async function insertPayouts(context: PaymentContext, lineIds: readonly number[]): Promise<Map<number, number>> {
+  if (lineIds.length === 0) return new Map();
+  const rows = await query<{ payout_id: number; bank_line_id: number }>(
+    context.tx,
+    `INSERT INTO payouts (
+       bank_line_id, account, currency, amount, direction, received_on, entry_on, recorded_at, event_id)
+     SELECT bank_line_id, account, currency, amount, direction, bank_booked_on,
+            greatest(bank_booked_on, :earliest::date), :now::timestamptz, :eventId::bigint
+     FROM bank_lines WHERE bank_line_id = ANY (:lineIds::bigint[]) ORDER BY bank_booked_on, bank_line_id
+     RETURNING payout_id, bank_line_id`,
+    { lineIds, earliest: context.earliest, now: context.now, eventId: context.eventId },
+  );
+  return new Map(rows.map((row) => [row.bank_line_id, row.payout_id]));
+}
+
+export interface NewSettlement {
+  readonly payout_id: number;
+  readonly gross: string;
+  readonly fees: string;
+  readonly why: string;
+  readonly payments: readonly { readonly payment_id: number; readonly amount: string }[];
+}
+
+export async function insertSettlements(context: PaymentContext, settlements: readonly NewSettlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  const bindings = {
+    rows: JSON.stringify(settlements),
+    earliest: context.earliest,
+    now: context.now,
+    eventId: context.eventId,
+  };
+  await execute(
+    context.tx,
+    `INSERT INTO payout_settlements (payout_id, gross, fees, entry_on, evidence, recorded_at, event_id)
+     SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, :earliest::date), jsonb_build_object('why', r.why),
+            :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS r (payout_id bigint, gross numeric, fees numeric, why text)
+     JOIN payouts o USING (payout_id)`,
+    bindings,
+  );
+  await execute(
+    context.tx,
+    `INSERT INTO payout_payments (payment_id, payout_id, amount)
+     SELECT p.payment_id, r.payout_id, p.amount
+     FROM json_to_recordset(:rows::json) AS r (payout_id bigint, payments json)
+     CROSS JOIN LATERAL json_to_recordset(r.payments) AS p (payment_id bigint, amount numeric)`,
+    bindings,
+  );
+}
+
+/** A payout of a connected account that a bank line may be. */
+export interface AccountPayout {
+  readonly payout_id: number;
+  readonly balance_transaction_id: number;
+  readonly account: string;
+  /** The processor's id of the payout, such as `po_…`. */
+  readonly payout: string | null;
+  readonly currency: string;
+  readonly amount: string;
+  /** What the processor kept besides of what it pays out; zero where that is unknown. */
+  readonly fees: string;
+  /** No other payout fits the line, no other line fits the payout, and everything it pays out is known. */
+  readonly certain: boolean;
+}
+
+/** A payout reaches the bank within a few days, longer over holidays. */
+const ARRIVES_WITHIN_DAYS = 10;
+/** The contents of a payout are requested when it is reported. After this time it is settled without them. */
+const CONTENTS_WITHIN_DAYS = 3;
+
+/** Fees and adjustments that the processor kept from the contents of a payout. They have no entry of their own. */
+export const FEES_OF_CONTENTS = `greatest(0, coalesce(
+           -sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type NOT LIKE 'payout%'), 0))`;
+
+/**
+ * Unsettled payouts in the bank with the payouts of connected accounts that they may be: of the same currency and amount,
+ * shortly before. A failed payout never arrives.
+ */
+export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
+  return query(
+    tx,
+    `WITH waiting AS MATERIALIZED (
+       SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
+     ), pairs AS (
+       SELECT o.payout_id, m.balance_transaction_id, m.account, m.payment, m.currency, o.amount, c.fees,
+              coalesce(c.has_unknown, false) AS has_unknown,
+              c.fees IS NOT NULL OR m.payload->'source'->>'automatic' = 'false'
+                OR m.moved_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
+              count(*) OVER (PARTITION BY o.payout_id) AS payouts,
+              count(*) OVER (PARTITION BY m.balance_transaction_id) AS lines
+       FROM waiting o
+       JOIN balance_transactions m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
+         AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${ARRIVES_WITHIN_DAYS}
+       LEFT JOIN LATERAL (
+         SELECT ${FEES_OF_CONTENTS} AS fees,
+                bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS has_unknown
+         FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
+         WHERE c.payout_transaction_id = m.balance_transaction_id HAVING count(*) > 0) AS c ON true
+       WHERE NOT EXISTS (SELECT FROM account_payouts a WHERE a.balance_transaction_id = m.balance_transaction_id)
+         AND NOT EXISTS (SELECT FROM balance_transactions f
+                         WHERE f.account = m.account AND f.payment = m.payment
+                           AND f.type IN ('payout_failure', 'payout_cancel'))
+     )
+     SELECT payout_id, balance_transaction_id, account, payment AS payout, currency, amount::text,
+            coalesce(fees, 0)::text AS fees,
+            payouts = 1 AND lines = 1 AND is_complete AND NOT has_unknown AS certain
+     FROM pairs ORDER BY payout_id, balance_transaction_id`,
+    { now },
+  );
+}
+
+/** Records for settled payouts which account they come from, and which of its payouts they are. */
+export async function insertAccountPayouts(
+  context: PaymentContext,
+  rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    context.tx,
+    `INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
+     SELECT payout_id, account, currency, balance_transaction_id, :now::timestamptz, :eventId::bigint
+     FROM json_populate_recordset(NULL::account_payouts, :rows::json)`,
+    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
+  );
+}
+
+/** Whether any partner has or had that connected account. */
+export async function isConnectedAccount(tx: Transaction, account: string): Promise<boolean> {
+  const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
+    account,
+  });
+  return found.length > 0;
+}
+
+export interface PayoutRow {
+  readonly payout_id: number;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly received_on: string;
+  readonly text: string;
+  readonly gross: string | null;
+  readonly fees: string | null;
+  readonly why: string | null;
+  readonly payments: readonly number[];
+  /** The connected account that it comes from; null: it brought link payments. */
+  readonly of_account: string | null;
+  /** The processor's id of the payout, where it is known. */
+  readonly of_payout: string | null;
+}
+
+export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutRow[]> {
+  return query(
+    tx,
+    `SELECT o.payout_id, o.account, o.currency, o.amount, o.received_on, l.text, s.gross, s.fees,
+            s.evidence->>'why' AS why,
+            ARRAY(SELECT p.payment_id::int FROM payout_payments p
+                  WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments,
+            a.account AS of_account, m.payment AS of_payout
+     FROM payouts o JOIN bank_lines l USING (bank_line_id) LEFT JOIN payout_settlements s USING (payout_id)
+     LEFT JOIN account_payouts a USING (payout_id)
+     LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
+     WHERE :payoutId::bigint IS NULL OR o.payout_id = :payoutId
+     ORDER BY o.received_on, o.payout_id`,
+    { payoutId: payoutId ?? null },
+  );
+}
+
+/**
+ * Link payments that a payout of this day could bring, the oldest first. Payments to a connected account are paid out from
+ * that account.
+ */
+export async function readWithProcessor(tx: Transaction, currency: string, day: string): Promise<WithProcessor[]> {
+  const rows = await query<{
+    payment_id: number;
+    currency: string;
+    amount: string;
+    received_on: string;
+    taken_back: TakenBack[];
+  }>(
+    tx,
+    `SELECT p.payment_id, p.currency, p.amount, p.received_on, ${TAKEN_BACK} AS taken_back
+     FROM payments p
+     WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency
+       AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)
+     ORDER BY p.received_on, p.payment_id`,
+    { currency },
+  );
+  return rows
+    .map((row) => ({ payment_id: row.payment_id, amount: leftOn(row, day) }))
+    .filter((each) => each.amount.isPositive());
+}

@@ -1,0 +1,66 @@
+/** What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded. */
+import type { Transaction } from '../../database/transaction.ts';
+import type { Caller, PaymentContext } from '../context.ts';
+import { processorIdentity } from '../identities.ts';
+import { type PaymentState, readStates } from '../queries.ts';
+import { findPayment } from './events.sql.ts';
+
+export interface StorableEvent {
+  /** The connected account; empty for our own. */
+  readonly account: string;
+  readonly id: string;
+  readonly type: string;
+  /** ISO instant. */
+  readonly created: string;
+  readonly livemode: boolean;
+  /** JSON. */
+  readonly payload: string;
+}
+
+export interface WaitingEvent {
+  readonly processor_event_id: number;
+  readonly account: string;
+  readonly id: string;
+  readonly type: string;
+  readonly created: string;
+  readonly payload: string;
+}
+
+/** `person`: it needs a manual review. */
+export interface EventOutcome {
+  readonly outcome: 'effect' | 'nothing' | 'person';
+  readonly payment_id: number | null;
+  readonly reason: string;
+}
+
+/** The event cannot be processed yet, and why. */
+export interface Waits {
+  readonly waits: string;
+}
+
+export interface EventContext {
+  readonly tx: Transaction;
+  readonly caller: Caller;
+  /** Opened by the first fact that changes anything, so that events that only wait leave no audit event. */
+  readonly open: () => Promise<PaymentContext>;
+  /** The account of the event. */
+  readonly account: string;
+  /** The day of the event in the issuer's zone, `YYYY-MM-DD`. */
+  readonly on: string;
+}
+
+/** The payment that one of the processor's ids stands for. */
+export async function paymentOf(
+  { tx, account }: EventContext,
+  ids: readonly string[],
+): Promise<PaymentState | undefined> {
+  const paymentId = await findPayment(
+    tx,
+    ids.map((id) => processorIdentity(account, id)),
+  );
+  return paymentId === undefined ? undefined : (await readStates(tx, [paymentId]))[0];
+}
+
+export const waitsForPayment = (id: string | undefined): Waits => ({
+  waits: `for the payment ${id}, which is not recorded yet`,
+});

@@ -1,0 +1,136 @@
+/** SQL over the processor's events and the disputes that they report. */
+import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import type { PaymentContext } from '../context.ts';
+import type { EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
+
+/** Gives the accounts of the events that are new, one for each. */
+export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
+  const stored = await query<{ account: string }>(
+    tx,
+    `INSERT INTO processor_events (account, id, type, livemode, created, payload, received_at)
+     SELECT account, id, type, livemode, created, payload::jsonb, :now::timestamptz
+     FROM json_to_recordset(:events::json) AS r (
+       account text, id text, type text, livemode boolean, created timestamptz, payload text, place bigint)
+     ORDER BY place
+     ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
+     RETURNING account`,
+    { events: JSON.stringify(events.map((event, place) => ({ ...event, place }))), now },
+  );
+  return stored.map(({ account }) => account);
+}
+
+/** Events without an outcome, in the order in which they were stored. */
+export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
+  return query(
+    tx,
+    `SELECT e.processor_event_id, e.account, e.id, e.type, e.created, e.payload::text AS payload
+     FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+     WHERE o.processor_event_id IS NULL ORDER BY e.processor_event_id`,
+  );
+}
+
+/** Events that need a review and were not closed as an exception. */
+export function readEventsForReview(tx: Transaction): Promise<{ id: string; type: string; reason: string }[]> {
+  return query(
+    tx,
+    `SELECT e.id, e.type, o.reason FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
+     WHERE o.outcome = 'person'
+       AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
+     ORDER BY e.processor_event_id`,
+  );
+}
+
+export async function insertEventOutcome(
+  { tx, now, eventId }: PaymentContext,
+  event: WaitingEvent,
+  outcome: EventOutcome,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
+     VALUES (:id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`,
+    { id: event.processor_event_id, ...outcome, now, eventId },
+  );
+}
+
+export async function readInstallation(tx: Transaction): Promise<string> {
+  return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
+}
+
+/** The payment with one of these payment source records. */
+export async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
+  const [row] = await query<{ payment_id: number }>(
+    tx,
+    `SELECT payment_id FROM payment_sources WHERE identity = ANY (:identities::text[]) ORDER BY payment_id LIMIT 1`,
+    { identities },
+  );
+  return row?.payment_id;
+}
+
+/** Whether a payment is applied to a document, or ever was. */
+export async function wasApplied(tx: Transaction, paymentId: number): Promise<boolean> {
+  const rows = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, { paymentId });
+  return rows.length > 0;
+}
+
+export async function readRefunded(tx: Transaction, paymentId: number): Promise<string> {
+  const { amount } = await queryOne<{ amount: string }>(
+    tx,
+    `SELECT coalesce(sum(amount), 0) AS amount FROM payment_reversals
+     WHERE payment_id = :paymentId AND kind = 'refunded'`,
+    { paymentId },
+  );
+  return amount;
+}
+
+export interface DisputeState {
+  readonly dispute_id: number;
+  readonly outcome: 'won' | 'lost' | 'closed' | null;
+  readonly payment_reversal_id: number | null;
+  readonly reinstated: boolean;
+}
+
+export async function readDispute(tx: Transaction, identity: string): Promise<DisputeState | undefined> {
+  const [row] = await query<DisputeState>(
+    tx,
+    `SELECT d.dispute_id, o.outcome, r.payment_reversal_id, i.payment_reversal_id IS NOT NULL AS reinstated
+     FROM disputes d LEFT JOIN dispute_outcomes o USING (dispute_id)
+     LEFT JOIN payment_reversals r ON r.identity = d.identity
+     LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
+     WHERE d.identity = :identity`,
+    { identity },
+  );
+  return row;
+}
+
+export interface NewDispute {
+  readonly identity: string;
+  readonly paymentId: number;
+  readonly amount: string;
+  readonly reason: string;
+  readonly on: string;
+}
+
+export async function insertDispute({ tx, now, eventId }: PaymentContext, dispute: NewDispute): Promise<number> {
+  const { dispute_id } = await queryOne<{ dispute_id: number }>(
+    tx,
+    `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, recorded_at, event_id)
+     VALUES (:identity, :paymentId, :amount::numeric, :reason, :on::date, :now::timestamptz, :eventId::bigint)
+     RETURNING dispute_id`,
+    { ...dispute, now, eventId },
+  );
+  return dispute_id;
+}
+
+export async function insertDisputeOutcome(
+  { tx, now, eventId }: PaymentContext,
+  { disputeId, outcome, on }: { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
+     SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
+     FROM disputes d WHERE d.dispute_id = :disputeId`,
+    { disputeId, outcome, on, now, eventId },
+  );
+}

@@ -1,0 +1,98 @@
+/**
+ * Processes stored events of the processor. Each is safe to repeat and to reorder: what it says is compared with what is
+ * recorded, states only move forward, and an event about an unknown payment waits for that payment.
+ */
+import { DateTime } from 'luxon';
+import type { Transaction } from '../../database/transaction.ts';
+import { parseExactJson } from '../../json.ts';
+import { type Fact, readEvent } from '../../processors/stripe/events.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
+import { recordDispute } from './dispute.ts';
+import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
+import { insertEventOutcome, readEventsForReview, readInstallation, readWaitingEvents } from './events.sql.ts';
+import { recordReceipt } from './receipt.ts';
+import { recordRefund } from './refund.ts';
+
+export interface EventsReport {
+  readonly effects: number;
+  readonly without_effect: number;
+  readonly waiting: readonly { id: string; type: string; reason: string }[];
+  readonly for_person: readonly { id: string; type: string; reason: string }[];
+}
+
+/** Processes the waiting events, in rounds, until no event makes another one possible. */
+export async function processEvents(tx: Transaction, caller: Caller): Promise<EventsReport> {
+  await lockPayments(tx);
+  let waiting: readonly WaitingEvent[] = await readWaitingEvents(tx);
+  const counts = { effects: 0, without_effect: 0 };
+  if (waiting.length === 0) return { ...counts, waiting: [], for_person: await readEventsForReview(tx) };
+  const details = { waiting: waiting.length };
+  let opened: Promise<PaymentContext> | undefined;
+  const open = () => {
+    opened ??= openPaymentContext(tx, caller, { action: 'payment.events', subject: 'inbox', details });
+    return opened;
+  };
+  const installation = await readInstallation(tx);
+  const reasons = new Map<WaitingEvent, string>();
+  for (let progress = true; progress && waiting.length > 0; ) {
+    const round = waiting;
+    reasons.clear();
+    // One after another: each is judged by what those before it recorded.
+    for (const event of round) {
+      const outcome = await processEvent({ tx, caller, open, installation }, event);
+      if ('waits' in outcome) {
+        reasons.set(event, outcome.waits);
+        continue;
+      }
+      if (outcome.outcome === 'effect') counts.effects += 1;
+      if (outcome.outcome === 'nothing') counts.without_effect += 1;
+      await insertEventOutcome(await open(), event, outcome);
+    }
+    waiting = round.filter((event) => reasons.has(event));
+    progress = waiting.length < round.length;
+  }
+  return {
+    ...counts,
+    waiting: waiting.map((event) => ({ id: event.id, type: event.type, reason: reasons.get(event) as string })),
+    for_person: await readEventsForReview(tx),
+  };
+}
+
+async function processEvent(
+  { installation, ...shared }: Pick<EventContext, 'tx' | 'caller' | 'open'> & { readonly installation: string },
+  event: WaitingEvent,
+): Promise<EventOutcome | Waits> {
+  const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id: null, reason });
+  if (event.account !== '') {
+    return nothing(`a hint to read connected account ${event.account}: its balance transactions say what happened`);
+  }
+  const payload = parseExactJson(event.payload) as { data: { object: unknown } };
+  const reading = readEvent(event.type, payload.data.object);
+  if ('nothing' in reading) return nothing(reading.nothing);
+  if ('person' in reading) return { outcome: 'person', payment_id: null, reason: reading.person };
+  const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
+  const context: EventContext = { ...shared, account: event.account, on };
+  let changed: EventOutcome | undefined;
+  let paymentId: number | null = null;
+  for (const fact of reading.facts) {
+    if (fact.kind === 'received' && fact.installation !== undefined && fact.installation !== installation) {
+      return nothing(`of another installation, ${fact.installation}`);
+    }
+    const outcome = await recordFact(context, fact);
+    if ('waits' in outcome) return outcome;
+    paymentId = outcome.payment_id ?? paymentId;
+    if (outcome.outcome !== 'nothing') changed = outcome;
+  }
+  return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
+}
+
+function recordFact(context: EventContext, fact: Fact): Promise<EventOutcome | Waits> {
+  switch (fact.kind) {
+    case 'received':
+      return recordReceipt(context, fact);
+    case 'refunded':
+      return recordRefund(context, fact);
+    case 'disputed':
+      return recordDispute(context, fact);
+  }
+}
