@@ -1062,7 +1062,6 @@ CREATE TABLE payment_link_intents (
   follows integer GENERATED ALWAYS AS (NULLIF((version - 1), 0)) STORED,
   CONSTRAINT payment_link_intents_pkey PRIMARY KEY (document_id, version),
   CONSTRAINT payment_link_version_positive CHECK (version > 0),
-  CONSTRAINT payment_link_provider_known CHECK (provider = 'stripe'),
   CONSTRAINT payment_link_amount_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_link_intents_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows) REFERENCES payment_link_closings(document_id, version) DEFERRABLE

@@ -12,6 +12,7 @@ const ROOT = join(import.meta.dirname, '..');
 /** A folder imports only from itself and from the folders above it. Files directly in src come before all of them. */
 const ORDER = [
   'errors',
+  'processors',
   'config',
   'database',
   'people',
@@ -22,7 +23,6 @@ const ORDER = [
   'documents',
   'close',
   'mail',
-  'processors',
   'delivery',
   'payments',
   'splits',

@@ -1,6 +1,7 @@
 /** What the settings need before production may issue documents. */
+
+import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
-import { printsOwnPage } from './payment-link.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
 /** A setting that production lacks: empty, or still the sandbox's fictitious one. */

@@ -6,11 +6,12 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 import { repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isTimeZone } from '../month.ts';
+import { paymentLinkSchema } from '../processors/links/providers.ts';
+import { PROCESSORS } from '../processors/processors.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import type { Environment } from './environment.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
-import { paymentLinkSchema } from './payment-link.ts';
 import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
 
 /** Up to how much of an invoice may be written to bank charges when a payment comes up short, by currency. */
@@ -77,7 +78,7 @@ export const settingsSchema = z.strictObject({
   bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
   small_difference: smallDifferenceSchema.default({}),
   /** Words in a bank line by which the processor's payouts are known: they are no payments. */
-  payout_names: z.array(z.string().min(3).max(60)).default(['STRIPE']),
+  payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
   /** Days after the due date (before it, where negative) on which a partner is reminded; none: never. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
   partner_id_header: z

@@ -54,8 +54,9 @@ export interface DeliveryOptions {
 
 /** What can be done about links here and now. */
 function linkWork({ settings, environment }: DeliveryOptions): LinkWork {
-  if (environment.stripeKey === undefined) return 'nothing';
-  return settings.payment_link.provider === 'stripe' ? 'make' : 'end';
+  const { wanted, processors } = linkProvider(settings, environment);
+  if (processors.size === 0) return 'nothing';
+  return wanted === undefined ? 'end' : 'make';
 }
 
 /** Delivers what can be delivered now and returns. */

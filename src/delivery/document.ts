@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
-import { printsOwnPage } from '../config/payment-link.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { sendWithin, type Transaction } from '../database/transaction.ts';
@@ -23,8 +22,8 @@ import { type Envelope, envelopeOf, type Mailbox, wrapMessage } from '../mail/me
 import { type SendOutcome, sandboxAllows, type Transport } from '../mail/transport.ts';
 import { Amount } from '../money.ts';
 import { drawnWith, type Studio } from './drawing.ts';
-import { type LinkFacts, type LinkProvider, newToken } from './link.ts';
-import { type Settler, settleLink } from './links/sync.ts';
+import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './link.ts';
+import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 import {
   type DrawingFacts,
   holdSending,
@@ -90,10 +89,9 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
   const delivery = await deliverer.steps.through((steps) =>
     deliverSending({ ...deliverer, steps }, documentId, worker),
   );
-  const { stripe, stripeLinks } = deliverer.links;
-  if (stripe === undefined && stripeLinks === undefined) return delivery;
-  const link = await settleLink(settlerOf(deliverer), documentId);
-  if (link.status === 'settled') return delivery;
+  if (!hasLinkWork(deliverer.links)) return delivery;
+  const link = await syncPaymentLink(deliverer, documentId);
+  if (link.status === 'in_sync') return delivery;
   return {
     ...delivery,
     link: `${link.kind === 'limit' ? 'has no payment link' : 'its payment link waits'}: ${link.reason}`,
@@ -101,25 +99,10 @@ export async function deliverDocument(deliverer: Deliverer, documentId: number, 
 }
 
 /** Brings the links behind documents in line with what is owed on them, and sends nothing. What waits is recorded. */
-export async function settleLinks(
-  deliverer: Pick<Deliverer, 'environment' | 'database' | 'links'>,
-  documentIds: readonly number[],
-): Promise<void> {
-  const { stripe, stripeLinks } = deliverer.links;
-  if (stripe === undefined && stripeLinks === undefined) return;
-  for (const id of documentIds) await settleLink(settlerOf(deliverer), id);
+export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
+  if (!hasLinkWork(context.links)) return;
+  for (const id of documentIds) await syncPaymentLink(context, id);
 }
-
-const settlerOf = ({
-  environment,
-  database,
-  links,
-}: Pick<Deliverer, 'environment' | 'database' | 'links'>): Settler => ({
-  environment,
-  database,
-  stripeLinks: links.stripeLinks,
-  wanted: links.stripe,
-});
 
 async function deliverSending(deliverer: Underway, documentId: number, worker: number): Promise<Delivery> {
   const { database, steps } = deliverer;
@@ -285,11 +268,10 @@ async function linkToPrint(deliverer: Underway, document: DocumentRow): Promise<
   const token = newToken();
   const printed = links.printed(token, linkFactsOf(document));
   if (printed.kind === 'nothing') return undefined;
-  if (printed.kind === 'lacks') throw new Held(printed.what);
+  if (printed.kind === 'missing') throw new Held(printed.what);
   const url = printed.kind === 'url' ? printed.url : await linkAtProcessor(deliverer, document);
   if (url === null) return undefined;
-  const provider = printsOwnPage(deliverer.settings.payment_link) ? 'page' : links.name;
-  return { documentId: document.document_id, provider, token, url, now: ISO(environment) };
+  return { documentId: document.document_id, provider: links.printedBy, token, url, now: ISO(environment) };
 }
 
 function instructionsOf({ settings, environment }: Underway, document: DocumentRow): InstructionUse {
@@ -323,8 +305,8 @@ export async function findOtherLinks(
 
 /** The link that is to be printed. Waits a little for a processor that is down; null where it can't have one. */
 async function linkAtProcessor(deliverer: Underway, document: DocumentRow): Promise<string | null> {
-  const link = await settleLink(settlerOf(deliverer), document.document_id);
-  if (link.status === 'settled') return link.url;
+  const link = await syncPaymentLink(deliverer, document.document_id);
+  if (link.status === 'in_sync') return link.url;
   if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {
     throw new NotYet(`waits for its payment link: ${link.reason}`);
   }

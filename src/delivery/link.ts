@@ -1,14 +1,16 @@
 /**
- * The port to payment link providers. A document prints one URL for good: that of our own page, which never goes stale,
- * or the provider's. What stands behind it may change with the balance; `links/sync.ts` sees to that.
+ * The payment link that a document prints. It prints one URL for good: that of our own page, which never goes stale, or
+ * the provider's. What stands behind it may change with the balance; `links/sync.ts` keeps that in step.
  */
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
-import { type PaymentLinkSettings, printsOwnPage } from '../config/payment-link.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Amount } from '../money.ts';
-import { signedUrl } from '../processors/links/template.ts';
-import { openStripeLinks, type StripeLinks } from '../processors/stripe/payment-links.ts';
+import type { LinkFacts } from '../processors/links/provider.ts';
+import { openProvider, printsOwnPage } from '../processors/links/providers.ts';
+import type { PaymentLinks } from '../processors/processor.ts';
+import { PROCESSORS } from '../processors/processors.ts';
+
+export type { LinkFacts };
 
 export interface PaymentLink {
   readonly provider: string;
@@ -17,84 +19,67 @@ export interface PaymentLink {
   readonly url: string;
 }
 
-/** What a link is for. */
-export interface LinkFacts {
-  readonly number: string;
-  readonly partnerId: string;
-  readonly amount: Amount;
-  readonly dueOn: string;
-}
-
-/** What a document prints: a URL at once, the URL of the link that Stripe makes, nothing, or not yet for a reason. */
+/** What a document prints: a URL at once, the URL of the link that the processor makes, nothing, or not yet for a reason. */
 export type PrintedUrl =
   | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'stripe' }
+  | { readonly kind: 'made' }
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'lacks'; readonly what: string };
+  | { readonly kind: 'missing'; readonly what: string };
 
 export interface LinkProvider {
-  readonly name: PaymentLinkSettings['provider'];
-  /** What a document would print under the present settings, its page named by that token. */
+  /** `page`, or the provider whose URL is printed. */
+  readonly printedBy: string;
+  /** What a document would print under the present settings; the token names its page. */
   readonly printed: (token: string, facts: LinkFacts) => PrintedUrl;
-  /** Whether a link that was printed would be printed alike today: else a new document is needed to change it. */
+  /** Whether a printed link would be printed alike today: if not, it takes a new document to change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
   /** The URL behind our page's button that needs no call to make; undefined where there is none. */
   readonly behindPage: (token: string, facts: LinkFacts) => string | undefined;
-  /** Links that Stripe is to make, by which methods; undefined where it is to make none. */
-  readonly stripe: { readonly methods: readonly string[] } | undefined;
-  /** Stripe, wherever a key is at hand: links that it made before must be switched off under any settings. */
-  readonly stripeLinks: StripeLinks | undefined;
+  /** The processor that is to make links, by which methods; undefined where none is to be made. */
+  readonly wanted: WantedLinks | undefined;
+  /** Processors with a key: links that they made before must be closed under any settings. */
+  readonly processors: ReadonlyMap<string, PaymentLinks>;
 }
 
-/** 192 random bits, as much as a session key. */
+export interface WantedLinks {
+  readonly provider: string;
+  readonly methods: readonly string[];
+}
+
+/** 192 random bits, as many as a session key has. */
 export const newToken = (): string => randomBytes(24).toString('base64url');
 
 export function linkProvider(settings: Settings, environment: Environment): LinkProvider {
-  const { payment_link: link } = settings;
-  const behindPage: LinkProvider['behindPage'] = (token, facts) => {
-    if (link.provider !== 'template' || environment.linkSecret === undefined) return undefined;
-    return signedUrl(
-      { template: link.template, signatureParameter: link.signature_parameter, secret: environment.linkSecret },
-      {
-        number: facts.number,
-        partner_id: facts.partnerId,
-        amount: facts.amount.toString(),
-        currency: facts.amount.currency,
-        due_on: facts.dueOn,
-        token,
-      },
-    );
-  };
+  const { payment_link: link, public_url: publicUrl } = settings;
+  const { processorKey: key, processorBase: base } = environment;
+  const provider = openProvider(link, environment);
+  const ownPage = printsOwnPage(link);
   const printed: LinkProvider['printed'] = (token, facts) => {
-    if (printsOwnPage(link)) {
-      return settings.public_url === ''
-        ? { kind: 'lacks', what: 'settings.json has no public_url for the payment link' }
-        : { kind: 'url', url: `${settings.public_url.replace(/\/+$/, '')}/pay/${token}` };
-    }
-    if (link.provider === 'stripe') {
-      return environment.stripeKey === undefined
-        ? { kind: 'lacks', what: 'settings.json prints the links of stripe, and STRIPE_SECRET_KEY is not set' }
-        : { kind: 'stripe' };
-    }
-    if (link.provider === 'template') {
-      const url = behindPage(token, facts);
-      return url === undefined
-        ? { kind: 'lacks', what: 'settings.json prints signed links, and PAYMENT_LINK_SECRET is not set' }
-        : { kind: 'url', url };
-    }
-    return { kind: 'nothing' };
+    if (!ownPage) return provider.url(token, facts);
+    return publicUrl === ''
+      ? { kind: 'missing', what: 'settings.json has no public_url for the payment link' }
+      : { kind: 'url', url: `${publicUrl.replace(/\/+$/, '')}/pay/${token}` };
   };
-  const { stripeKey: key, stripeBase: base } = environment;
   return {
-    name: link.provider,
+    printedBy: ownPage ? 'page' : link.provider,
     printed,
     matches(kept, facts) {
       const now = printed(kept?.token ?? '', facts);
       if (now.kind === 'url') return now.url === kept?.url;
-      return now.kind === 'stripe' ? kept?.provider === 'stripe' : kept === null;
+      return now.kind === 'made' ? kept?.provider === link.provider : kept === null;
     },
-    behindPage,
-    stripe: link.provider === 'stripe' ? { methods: link.methods } : undefined,
-    stripeLinks: key === undefined ? undefined : openStripeLinks({ key, base }),
+    behindPage(token, facts) {
+      const url = provider.url(token, facts);
+      return url.kind === 'url' ? url.url : undefined;
+    },
+    wanted: provider.methods === undefined ? undefined : { provider: link.provider, methods: provider.methods },
+    processors:
+      key === undefined
+        ? new Map()
+        : new Map(PROCESSORS.map(({ name, paymentLinks }) => [name, paymentLinks.open({ key, base })])),
   };
 }
+
+/** Whether links at a processor can be closed, or made, here and now. */
+export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>): boolean =>
+  wanted !== undefined || processors.size > 0;

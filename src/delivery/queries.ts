@@ -13,7 +13,7 @@ import {
   type Transaction,
 } from '../database/transaction.ts';
 import type { EmailStatus } from '../documents/queries.ts';
-import { type LinkWork, unsettledLinks } from './links/queries.ts';
+import { type LinkWork, linksOutOfSync } from './links/queries.ts';
 
 export interface SendingRow {
   readonly sending_id: number;
@@ -422,7 +422,7 @@ export async function enqueueUnfinished(
     tx,
     `SELECT count(*) AS documents, CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END
      FROM (SELECT DISTINCT document_id FROM sendings WHERE status = ANY (:statuses::text[])
-           ${links === 'nothing' ? '' : `UNION ${unsettledLinks(links)}`}) AS unfinished`,
+           ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished`,
     { statuses },
   );
   return documents;

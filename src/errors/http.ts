@@ -57,9 +57,9 @@ export const HTTP = {
     (f) =>
       `Something failed on our side. Send the request again; if it goes on, tell us the request id ${f.request_id}.`,
   ),
-  webhook_not_configured: answer<Record<string, never>>(
+  webhook_not_configured: answer<{ variable: string }>(
     404,
-    () => 'No webhook is expected here: STRIPE_WEBHOOK_SECRET is not set.',
+    (f) => `No webhook is expected here: ${f.variable} is not set.`,
   ),
   webhook_signature_invalid: answer<{ reason: string }>(400, (f) => `The webhook is not accepted: ${f.reason}.`),
 } as const;

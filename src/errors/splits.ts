@@ -45,10 +45,10 @@ export const SPLITS = {
       `The processor cannot be asked about account ${f.account}: ${f.reason}. What was read is kept. ` +
       'Check the key and the network, then run the command again.',
   ),
-  account_key_missing: entry<{ account: string }>(
+  account_key_missing: entry<{ account: string; variable: string }>(
     EXIT.refused,
     (f) =>
-      `No key is set to read account ${f.account}. Set STRIPE_SECRET_KEY_${f.account}, or import the partner's ` +
+      `No key is set to read account ${f.account}. Set ${f.variable}, or import the partner's ` +
       "settlement files ('reckoner processor import FILE --partner ID').",
   ),
   balance_transaction_unknown: entry<{ balance_transaction: string }>(

@@ -86,7 +86,7 @@ const requoteAnswer = z.object({
   requoted_at: instant,
 });
 
-/** As src/processors/stripe/split-plan.ts plans it, and `split plan` prints it. */
+/** The requests of a split plan, as `split plan` prints them. */
 const split = z
   .object({
     split: z.enum(['real_time', 'sequential']),
@@ -101,7 +101,7 @@ const split = z
           path: z.string(),
           headers: z
             .record(z.string(), z.string())
-            .meta({ description: 'Stripe-Account: on whose account; else yours' }),
+            .meta({ description: 'the account the request is made on; else yours' }),
           add: z.array(z.string()).optional().meta({ description: 'Parameters that only your checkout knows' }),
           params: z
             .record(z.string(), z.unknown())

@@ -1,13 +1,13 @@
 /**
- * The processor's webhooks: the signature is checked over the bytes that came, then the event is stored and nothing else
- * is done: what it means is worked out from there, however often and in whatever order it came.
+ * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing else
+ * happens here: stored events are processed later, however often and in whatever order they arrived.
  * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Environment } from '../config/environment.ts';
+import { type Environment, WEBHOOK_SECRET } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { PROCESSORS } from '../processors/processors.ts';
 import type { Shared } from './shared.ts';
 
 /** Stores an event once, by account and id, and refuses one that is none or of another environment. */
@@ -18,57 +18,39 @@ export type StoreEvents = (
 ) => Promise<{ readonly accounts: readonly string[] }>;
 
 const LARGEST_EVENT = 1024 * 1024;
-/** How old, or how far ahead, a signature may be. */
-const TOLERANCE_SECONDS = 300;
 
 export function addWebhooks(
   app: FastifyInstance,
   { database, environment, storeEvents, onEventsStored }: Shared,
 ): void {
-  app.post<{ Querystring: { account?: string } }>('/webhooks/stripe', { bodyLimit: LARGEST_EVENT }, async (request) => {
-    const secrets = environment.webhookSecrets;
-    if (secrets.length === 0 || storeEvents === undefined) throw refuse('webhook_not_configured', {});
-    const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-    const now = environment.now();
-    checkSignature(body, request.headers['stripe-signature'], secrets, now.toSeconds());
-    const file = { name: 'webhook', text: oneLine(body), account: accountOf(request.query.account) };
-    const { accounts } = await database.transaction((tx) => storeEvents(tx, { environment }, file));
-    onEventsStored?.(accounts);
-    return { received: true };
-  });
-}
-
-/**
- * `Stripe-Signature: t=…,v1=…[,v1=…]`: HMAC-SHA256 over `t.body`. One of the signatures must be made with one of our
- * secrets, and its time must lie near ours, before or after.
- */
-export function checkSignature(
-  body: Buffer,
-  header: string | string[] | undefined,
-  secrets: readonly string[],
-  nowSeconds: number,
-): void {
-  const invalid = (reason: string) => refuse('webhook_signature_invalid', { reason });
-  if (typeof header !== 'string') throw invalid('the header Stripe-Signature is missing');
-  const parts = header.split(',').map((part) => part.trim().split('='));
-  const values = (name: string) => parts.filter(([key]) => key === name).map(([, value = '']) => value);
-  const [time = ''] = values('t');
-  if (!/^\d{1,12}$/.test(time)) throw invalid('its signature has no time');
-  const given = values('v1')
-    .filter((value) => /^[0-9a-f]{64}$/.test(value))
-    .map((value) => Buffer.from(value, 'hex'));
-  const wanted = secrets.map((secret) => createHmac('sha256', secret.trim()).update(`${time}.`).update(body).digest());
-  if (!wanted.some((hash) => given.some((each) => timingSafeEqual(hash, each)))) {
-    throw invalid('its signature is not made with our secret over this body');
-  }
-  if (Math.abs(nowSeconds - Number(time)) > TOLERANCE_SECONDS) {
-    throw invalid(`its signature is more than ${TOLERANCE_SECONDS} seconds from our clock`);
+  for (const { name, webhooks } of PROCESSORS) {
+    app.post<{ Querystring: { account?: string } }>(
+      `/webhooks/${name}`,
+      { bodyLimit: LARGEST_EVENT },
+      async (request) => {
+        const secrets = environment.webhookSecrets;
+        if (secrets.length === 0 || storeEvents === undefined) {
+          throw refuse('webhook_not_configured', { variable: WEBHOOK_SECRET });
+        }
+        const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
+        // The signature is checked over the text, so bytes that are none are refused first.
+        const text = oneLine(body);
+        const given = request.headers[webhooks.header];
+        const signature = typeof given === 'string' ? given : undefined;
+        const reason = await webhooks.problem(body, signature, secrets, environment.now().toJSDate());
+        if (reason !== undefined) throw refuse('webhook_signature_invalid', { reason });
+        const file = { name: 'webhook', text, account: accountOf(request.query.account) };
+        const { accounts } = await database.transaction((tx) => storeEvents(tx, { environment }, file));
+        onEventsStored?.(accounts);
+        return { received: true };
+      },
+    );
   }
 }
 
 /**
- * `?account=acct_…` stands behind the address that a connected account of ours tells its own events to, which don't name
- * it. Signed for us, they are believed.
+ * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`. The
+ * signature vouches for the rest.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;
@@ -76,7 +58,7 @@ function accountOf(given: unknown): string | undefined {
   throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
-/** The event as one line, as the inbox takes it: line breaks stand only between the tokens of JSON. */
+/** The event as one line, as the import expects it: line breaks occur only between the tokens of JSON. */
 function oneLine(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body).replace(/[\r\n]+/g, ' ');

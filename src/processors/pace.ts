@@ -1,7 +1,6 @@
 /** How fast a processor is asked, and when it is left alone for a while. */
 
-/** The processor can't be asked at present; the same is tried again later. */
-export class Unavailable extends Error {}
+import { Unavailable } from './processor.ts';
 
 export class Pace {
   private readonly interval: number;

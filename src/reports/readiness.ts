@@ -1,6 +1,6 @@
 /** What production still lacks: by setting, by variable of the environment, by template, by partner and by currency. */
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
+import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import type { Settings } from '../config/settings.ts';
@@ -8,9 +8,9 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { loadTemplates } from '../mail/document-email.ts';
-import { Amount } from '../money.ts';
 import { packageRoot } from '../package.ts';
-import { methodsFor, stripeAmount, stripeLimits } from '../processors/stripe/amounts.ts';
+import type { OpenProvider } from '../processors/links/provider.ts';
+import { openProvider } from '../processors/links/providers.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
 
 export interface Gap {
@@ -24,7 +24,7 @@ export interface Gap {
 
 export interface Readiness {
   readonly missing: readonly Gap[];
-  /** For which amounts links are made, by currency; empty where Stripe makes none. */
+  /** For which amounts links are made, by currency; empty where no processor makes them. */
   readonly link_limits: Readonly<Record<string, string>>;
 }
 
@@ -53,13 +53,15 @@ export async function readReadiness(
     byCurrency.set(currency, [...(byCurrency.get(currency) ?? []), partner_id]);
   }
   const currencies = [...byCurrency].sort(([one], [other]) => (one < other ? -1 : 1));
+  const provider = openProvider(settings.payment_link, environment);
+  const { limits } = provider;
   return {
     missing: [
       ...settingsGaps(settings),
-      ...environmentGaps(environment, settings),
+      ...environmentGaps(environment, provider),
       ...templateGaps(environment, settings),
       ...currencies.flatMap(([currency, ids]) =>
-        currencyGaps(settings, currency).map(
+        currencyGaps(settings, provider, currency).map(
           (lacks): Gap => ({ scope: 'currency', id: currency, lacks, partners: ids }),
         ),
       ),
@@ -67,9 +69,7 @@ export async function readReadiness(
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],
     link_limits:
-      settings.payment_link.provider === 'stripe'
-        ? Object.fromEntries(currencies.map(([currency]) => [currency, stripeLimits(currency)]))
-        : {},
+      limits === undefined ? {} : Object.fromEntries(currencies.map(([currency]) => [currency, limits(currency)])),
   };
 }
 
@@ -88,16 +88,13 @@ function settingsGaps(settings: Settings): Gap[] {
   return gaps;
 }
 
-function environmentGaps({ smtpUrl, stripeKey, linkSecret }: Environment, { payment_link: link }: Settings): Gap[] {
-  const lacking: [variable: string, lacks: string][] = [];
-  if (smtpUrl === undefined) lacking.push(['SMTP_URL', 'a mail server: e-mails stay in outbox/']);
-  if (link.provider === 'stripe' && stripeKey === undefined) {
-    lacking.push(['STRIPE_SECRET_KEY', 'a key: no payment link can be made']);
+function environmentGaps({ smtpUrl }: Environment, { missing }: OpenProvider): Gap[] {
+  const gaps: Gap[] = [];
+  if (smtpUrl === undefined) {
+    gaps.push({ scope: 'environment', id: 'SMTP_URL', lacks: 'a mail server: e-mails stay in outbox/' });
   }
-  if (link.provider === 'template' && linkSecret === undefined) {
-    lacking.push(['PAYMENT_LINK_SECRET', 'a secret: no payment link can be signed']);
-  }
-  return lacking.map(([id, lacks]) => ({ scope: 'environment', id, lacks }));
+  if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, lacks: missing.what });
+  return gaps;
 }
 
 /** The first template that letters cannot be written by. */
@@ -116,23 +113,14 @@ function templateGaps({ home }: Environment, settings: Settings): Gap[] {
   }
 }
 
-/** An amount that every currency can write. */
-const NOMINAL = '10000';
-
-function currencyGaps(settings: Settings, currency: string): string[] {
+function currencyGaps(settings: Settings, provider: OpenProvider, currency: string): string[] {
   const lacks: string[] = [];
   const instructions = instructionsFor(settings, currency);
   if (instructions === undefined) lacks.push('payment instructions');
   else if (instructions.wire === undefined) lacks.push('wire instructions');
   else if (currency === 'USD' && instructions.ach === undefined) lacks.push('ACH instructions');
-  const { payment_link: link } = settings;
-  if (link.provider === 'stripe') {
-    const nominal = stripeAmount(Amount.of(NOMINAL, currency));
-    if ('reason' in nominal) lacks.push(`a payment link: ${nominal.reason}`);
-    else if (methodsFor(link.methods, currency).length === 0) {
-      lacks.push(`a payment method: none of ${link.methods.join(', ')} can pay in ${currency}`);
-    }
-  }
+  const problem = provider.currencyProblem?.(currency);
+  if (problem !== undefined) lacks.push(problem);
   return lacks;
 }
 
@@ -143,7 +131,7 @@ function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnTyp
     .flatMap(({ account, partners, read_to }): Gap[] => {
       if (!connectedKeys.has(account)) {
         const lacks = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
-        return [{ scope: 'environment', id: `STRIPE_SECRET_KEY_${account}`, lacks, partners }];
+        return [{ scope: 'environment', id: accountKeyVariable(account), lacks, partners }];
       }
       const lacks = "a first reading: 'reckoner processor poll' shows that its key is good";
       return read_to === null ? [{ scope: 'account', id: account, lacks, partners }] : [];

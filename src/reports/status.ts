@@ -2,6 +2,7 @@
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
+import { accountKeyVariable } from '../config/environment.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { countNotices } from '../delivery/notice.ts';
@@ -247,12 +248,12 @@ function attentionToConnected({ accounts, stale, open, unknown, payouts }: Accou
       if (followed) {
         return (
           `${account}, which ${partners.join(', ')} had before, ${last}: money may still move on it for ` +
-          `${WATCHED_DAYS} days. Run 'reckoner processor poll' with STRIPE_SECRET_KEY_${account}.`
+          `${WATCHED_DAYS} days. Run 'reckoner processor poll' with ${accountKeyVariable(account)}.`
         );
       }
       return (
         `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'; ` +
-        `without a key (STRIPE_SECRET_KEY_${account}) take in settlement files, and say so by balance_transactions_from.`
+        `without a key (${accountKeyVariable(account)}) take in settlement files, and say so by balance_transactions_from.`
       );
     }),
     ...Object.entries(open).map(

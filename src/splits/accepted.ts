@@ -12,7 +12,7 @@ import {
   type Routing,
   SplitImpossible,
   type SplitPlan,
-} from '../processors/stripe/split-plan.ts';
+} from '../processors/processors.ts';
 import type { Accepted as Acceptance } from '../quotes/accept.ts';
 import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 

@@ -1,7 +1,7 @@
 /** SQL that records balance transactions and the partners' settlement files. */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { BalanceTransaction } from '../processors/stripe/balance-transactions.ts';
+import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 import type { SettlementLine } from './settlement.ts';
 

@@ -15,7 +15,8 @@ import { parseExactJson } from '../json.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
+import type { BalanceTransaction, BalanceTransactionReading } from '../processors/processor.ts';
+import { PROCESSOR } from '../processors/processors.ts';
 import {
   type ConnectedPartner,
   lockProcessor,
@@ -83,11 +84,11 @@ export async function importBalanceTransactions(
   return { read: balance_transactions.length, recorded, duplicates: balance_transactions.length - recorded, matched };
 }
 
-function readLine(line: string, live: boolean): ReturnType<typeof readBalanceTransaction> {
+function readLine(line: string, live: boolean): BalanceTransactionReading {
   try {
-    return readBalanceTransaction(parseExactJson(line), line, live);
+    return PROCESSOR.balanceTransactions.read(parseExactJson(line), line, live);
   } catch (error) {
-    return { problem: `is not JSON: ${reasonOf(error)}` };
+    return { id: '', problem: `is not JSON: ${reasonOf(error)}` };
   }
 }
 

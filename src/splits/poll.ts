@@ -6,15 +6,19 @@
  * Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
-import type Stripe from 'stripe';
-import type { Environment } from '../config/environment.ts';
+import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { parseExactJson } from '../json.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle.ts';
-import { type BalanceTransaction, readBalanceTransaction } from '../processors/stripe/balance-transactions.ts';
+import {
+  type BalanceTransaction,
+  type BalanceTransactionSource,
+  type ProcessorAccess,
+  Unavailable,
+} from '../processors/processor.ts';
+import { PROCESSOR } from '../processors/processors.ts';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
 import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
 import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';
@@ -22,8 +26,6 @@ import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
 
-/** A page is the most that the processor gives at once. */
-const PAGE = 100;
 /** So many are kept in one transaction, and in memory at once. */
 const KEPT_AT_ONCE = 1000;
 
@@ -31,35 +33,30 @@ export interface AccountReading extends ImportReport {
   readonly account: string;
 }
 
-export interface AccountAccess {
+export interface AccountAccess extends ProcessorAccess {
   readonly account: string;
-  /** Of the account itself: it is ours, and is read with its own key. */
-  readonly key: string;
-  /** Another server in the processor's place, in sandbox only. */
-  readonly base?: string | undefined;
 }
 
-/** With which key an account is read. */
-export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
+/** The key with which an account is read: one of the account itself, which is ours. */
+export function accessTo({ connectedKeys, processorBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
-  if (key === undefined) throw refuse('account_key_missing', { account });
-  return { account, key, base: stripeBase };
+  if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
+  return { account, key, base: processorBase };
 }
 
 /** Reads one account whole from its cursor on. Cut off, it begins there again, and what was kept is known. */
 export async function readAccount(
   database: Database,
   acting: IssueContext,
-  { account, key, base }: AccountAccess,
+  access: AccountAccess,
 ): Promise<AccountReading> {
+  const { account } = access;
   if ((await database.reading((tx) => readAccountOwners(tx, account))).length === 0) {
     throw refuse('account_unknown', { account });
   }
   const to = acting.environment.now();
   const cursor = await database.reading((tx) => readCursor(tx, account));
   const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
-  const stripe = await openStripe(key, base);
-  const created = from === null ? {} : { created: { gte: Math.floor(from.toSeconds()) } };
   const sum = { read: 0, recorded: 0, matched: 0 };
   let batch: BalanceTransaction[] = [];
   const keep = async (last: boolean): Promise<void> => {
@@ -83,19 +80,13 @@ export async function readAccount(
     batch = [];
     failpoint('processor.read');
   };
-  for (let after: string | undefined; ; ) {
-    const page = await pageOf(stripe, account, {
-      ...created,
-      ...(after === undefined ? {} : { starting_after: after }),
-    });
-    for (const transaction of page.data) batch.push(balanceTransactionOf(transaction, account, acting));
-    sum.read += page.data.length;
-    after = page.data.at(-1)?.id;
-    if (!page.has_more || after === undefined) break;
+  for await (const page of pagesOf(access, { since: from?.toJSDate() ?? null }, acting)) {
     if (batch.length >= KEPT_AT_ONCE) await keep(false);
+    batch.push(...page);
+    sum.read += page.length;
   }
   await keep(true);
-  const paidOut = await readContents(database, acting, { account, stripe });
+  const paidOut = await readContents(database, acting, access);
   sum.read += paidOut.recorded;
   sum.recorded += paidOut.recorded;
   sum.matched += paidOut.matched;
@@ -109,20 +100,16 @@ export async function readAccount(
 async function readContents(
   database: Database,
   acting: IssueContext,
-  { account, stripe }: { account: string; stripe: Stripe },
+  access: AccountAccess,
 ): Promise<{ recorded: number; matched: number }> {
+  const { account } = access;
   const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
   const sum = { recorded: 0, matched: 0 };
   for (const { balance_transaction_id, payout } of await database.reading((tx) =>
     readPayoutsWithoutContents(tx, { account, since }),
   )) {
     const listed: BalanceTransaction[] = [];
-    for (let after: string | undefined; ; ) {
-      const page = await pageOf(stripe, account, { payout, ...(after === undefined ? {} : { starting_after: after }) });
-      for (const transaction of page.data) listed.push(balanceTransactionOf(transaction, account, acting));
-      after = page.data.at(-1)?.id;
-      if (!page.has_more || after === undefined) break;
-    }
+    for await (const page of pagesOf(access, { payout }, acting)) listed.push(...page);
     // The processor gives an empty list where it cannot tell, or not yet.
     if (listed.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
@@ -142,45 +129,22 @@ async function readContents(
   return sum;
 }
 
-async function pageOf(
-  stripe: Stripe,
-  account: string,
-  params: Stripe.BalanceTransactionListParams,
-): Promise<Stripe.ApiList<Stripe.BalanceTransaction>> {
-  try {
-    return await stripe.balanceTransactions.list({ ...params, limit: PAGE, expand: ['data.source'] });
-  } catch (error) {
-    // The processor repeats the key that it refuses; none of it goes into a log.
-    const reason = reasonOf(error).replace(/\b[sr]k_(test|live)_\S+/g, '(key)');
-    throw refuse('processor_unreachable', { account, reason }, error);
-  }
-}
-
-function balanceTransactionOf(
-  transaction: Stripe.BalanceTransaction,
-  account: string,
+async function* pagesOf(
+  access: AccountAccess,
+  which: Parameters<BalanceTransactionSource['list']>[1],
   { environment }: IssueContext,
-): BalanceTransaction {
-  // Its numbers are whole and small enough to be exact; from here on they are texts.
-  const payload = JSON.stringify(transaction);
-  const read = readBalanceTransaction(parseExactJson(payload), payload, environment.name === 'production');
-  if ('balance_transaction' in read) return read.balance_transaction;
-  throw refuse('balance_transactions_invalid', {
-    source: account,
-    problems: [{ path: transaction.id, reason: read.problem }],
-  });
-}
-
-async function openStripe(key: string, base: string | undefined): Promise<Stripe> {
-  // Loaded when it is needed: most commands never ask a processor.
-  const { default: StripeClient } = await import('stripe');
-  const url = base === undefined ? undefined : new URL(base);
-  return new StripeClient(key, {
-    maxNetworkRetries: 2,
-    timeout: 30_000,
-    telemetry: false,
-    ...(url === undefined
-      ? {}
-      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port || undefined }),
-  } as Stripe.StripeConfig);
+): AsyncGenerator<BalanceTransaction[]> {
+  const { account } = access;
+  try {
+    for await (const page of PROCESSOR.balanceTransactions.list(access, which, environment.name === 'production')) {
+      yield page.map((each) => {
+        if ('balance_transaction' in each) return each.balance_transaction;
+        const problems = [{ path: each.id, reason: each.problem }];
+        throw refuse('balance_transactions_invalid', { source: account, problems });
+      });
+    }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    throw refuse('processor_unreachable', { account, reason: error.message }, error);
+  }
 }

@@ -1,6 +1,6 @@
 /** `reckoner split plan`. */
 import { EXIT } from '../../errors/refusals.ts';
-import type { ProcessorRequest, SplitPlan } from '../../processors/stripe/split-plan.ts';
+import type { ProcessorRequest, SplitPlan } from '../../processors/processors.ts';
 import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';

@@ -15,6 +15,7 @@ export interface LinkFacts {
   readonly installation_id: string;
   /** Null where no link was ever intended. */
   readonly version: number | null;
+  readonly provider: string | null;
   readonly amount: string | null;
   readonly request: Readonly<Record<string, unknown>> | null;
   readonly intended_at: string | null;
@@ -41,7 +42,7 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
     `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, b.status, b.balance,
             d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
             (SELECT installation_id FROM installation) AS installation_id,
-            i.version, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed, o.provider_id, o.url,
+            i.version, i.provider, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed, o.provider_id, o.url,
             a.attempt, a.idempotency_key, a.attempted_at,
             CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
                  THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
@@ -64,7 +65,7 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
 export interface Intent {
   readonly documentId: number;
   readonly version: number;
-  readonly provider: 'stripe';
+  readonly provider: string;
   readonly amount: string;
   readonly currency: string;
   readonly request: object;
@@ -186,7 +187,7 @@ export type LinkWork = 'nothing' | 'end' | 'make';
  * Documents whose link is not as it should be: half made, still active for an amount that is no longer owed, or, where
  * links are to be made, missing. A refusal that stands is left alone.
  */
-export const unsettledLinks = (work: Exclude<LinkWork, 'nothing'>): string => `
+export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   SELECT i.document_id
   FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
   WHERE (i.provider_id IS NULL OR b.status <> 'open' OR b.balance <> i.amount)

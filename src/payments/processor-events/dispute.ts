@@ -1,5 +1,5 @@
 /** A payment that its payer disputed. */
-import type { Fact } from '../../processors/stripe/events.ts';
+import type { PaymentFact } from '../../processors/processor.ts';
 import { money } from '../apply.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
@@ -8,7 +8,7 @@ import { reinstate, reverseAll } from '../reverse.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
 import { insertDispute, insertDisputeOutcome, readDispute } from './events.sql.ts';
 
-type Dispute = Extract<Fact, { kind: 'disputed' }>;
+type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
 /** A dispute is opened, then decided. A late event never reopens it. */
 export async function recordDispute(context: EventContext, fact: Dispute): Promise<EventOutcome | Waits> {

@@ -5,7 +5,8 @@
 import { DateTime } from 'luxon';
 import type { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
-import { type Fact, readEvent } from '../../processors/stripe/events.ts';
+import type { PaymentFact } from '../../processors/processor.ts';
+import { PROCESSOR } from '../../processors/processors.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { recordDispute } from './dispute.ts';
 import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
@@ -67,7 +68,7 @@ async function processEvent(
     return nothing(`a hint to read connected account ${event.account}: its balance transactions say what happened`);
   }
   const payload = parseExactJson(event.payload) as { data: { object: unknown } };
-  const reading = readEvent(event.type, payload.data.object);
+  const reading = PROCESSOR.events.read(event.type, payload.data.object);
   if ('nothing' in reading) return nothing(reading.nothing);
   if ('person' in reading) return { outcome: 'person', payment_id: null, reason: reading.person };
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
@@ -86,7 +87,7 @@ async function processEvent(
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
 }
 
-function recordFact(context: EventContext, fact: Fact): Promise<EventOutcome | Waits> {
+function recordFact(context: EventContext, fact: PaymentFact): Promise<EventOutcome | Waits> {
   switch (fact.kind) {
     case 'received':
       return recordReceipt(context, fact);

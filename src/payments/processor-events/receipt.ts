@@ -1,5 +1,5 @@
 /** A payment that the processor received: recorded once, and applied to the document that its link was made for. */
-import type { Fact } from '../../processors/stripe/events.ts';
+import type { PaymentFact } from '../../processors/processor.ts';
 import { applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
 import { readCandidates } from '../duplicates.sql.ts';
@@ -11,7 +11,7 @@ import { type PaymentState, readStates } from '../queries.ts';
 import { type EventContext, type EventOutcome, paymentOf } from './event.ts';
 import { wasApplied } from './events.sql.ts';
 
-type Receipt = Extract<Fact, { kind: 'received' }>;
+type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
 export async function recordReceipt(context: EventContext, receipt: Receipt): Promise<EventOutcome> {
   const payments = await context.open();

@@ -1,6 +1,6 @@
 /** A payment that the processor refunded. */
 import { Amount } from '../../money.ts';
-import type { Fact } from '../../processors/stripe/events.ts';
+import type { PaymentFact } from '../../processors/processor.ts';
 import { money } from '../apply.ts';
 import { processorIdentity } from '../identities.ts';
 import { reverseAll } from '../reverse.ts';
@@ -10,7 +10,7 @@ import { readRefunded } from './events.sql.ts';
 /** Each event states the total refunded so far: what exceeds the recorded refunds is new, in whichever order events come. */
 export async function recordRefund(
   context: EventContext,
-  { ids, charge, total }: Extract<Fact, { kind: 'refunded' }>,
+  { ids, charge, total }: Extract<PaymentFact, { kind: 'refunded' }>,
 ): Promise<EventOutcome | Waits> {
   const { tx, account, on } = context;
   const state = await paymentOf(context, ids);

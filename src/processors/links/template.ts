@@ -1,11 +1,85 @@
 /**
- * Links by template: a URL of somebody else's payment page, filled in and signed, so that the page can trust what it
- * says. The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
+ * Links by template: the URL of another payment page, filled in and signed, so that the page can trust its parameters.
+ * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
  */
 import { createHmac } from 'node:crypto';
-import type { LinkField } from '../../config/payment-link.ts';
+import { z } from 'zod';
+import { printedUrl } from './printed-url.ts';
+import { provider } from './provider.ts';
 
-export type LinkValues = Readonly<Record<LinkField, string>>;
+/** The fields that a template may name, each percent-encoded where it stands. */
+const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'token'] as const;
+
+export type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
+
+const LINK_FIELD = /\{([^{}]*)\}/g;
+
+const schema = z
+  .strictObject({
+    provider: z.literal('template'),
+    printed_url: printedUrl,
+    template: z
+      .string()
+      .max(1000)
+      .regex(
+        /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u,
+        'must be one line without control characters',
+      ),
+    signature_parameter: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be the name of a query parameter')
+      .default('signature'),
+  })
+  .check((context) => {
+    const { template, signature_parameter } = context.value;
+    const reason = templateProblem(template, signature_parameter);
+    if (reason !== undefined) {
+      context.issues.push({ code: 'custom', path: ['template'], message: reason, input: template });
+    }
+  });
+
+export const template = provider('template', schema, (settings, { linkSecret: secret }) => ({
+  url(token, facts) {
+    if (secret === undefined) {
+      return { kind: 'missing', what: 'settings.json prints signed links, and PAYMENT_LINK_SECRET is not set' };
+    }
+    const values = {
+      number: facts.number,
+      partner_id: facts.partnerId,
+      amount: facts.amount.toString(),
+      currency: facts.amount.currency,
+      due_on: facts.dueOn,
+      token,
+    };
+    const signatureParameter = settings.signature_parameter;
+    return { kind: 'url', url: signedUrl({ template: settings.template, signatureParameter, secret }, values) };
+  },
+  missing:
+    secret === undefined
+      ? { variable: 'PAYMENT_LINK_SECRET', what: 'a secret: no payment link can be signed' }
+      : undefined,
+}));
+
+/** Why a text is not a link template, or undefined where it is one. */
+function templateProblem(text: string, signatureParameter: string): string | undefined {
+  const fields = [...text.matchAll(LINK_FIELD)].map((match) => match[1] as string);
+  const unknown = fields.filter((field) => !(LINK_FIELDS as readonly string[]).includes(field));
+  if (unknown.length > 0) {
+    return `names {${unknown[0]}}; it may name ${LINK_FIELDS.map((field) => `{${field}}`).join(', ')}`;
+  }
+  if (!fields.includes('number') && !fields.includes('token')) {
+    return 'must name {number} or {token}, so that each document has a URL of its own';
+  }
+  const filled = text.replace(LINK_FIELD, 'x');
+  if (/[{}#]/.test(filled)) return 'may not hold {, } or # outside of its fields: the signature goes at the end';
+  if (!URL.canParse(filled) || new URL(filled).protocol !== 'https:') return 'must be a URL that begins with https://';
+  const origin = /^https:\/\/[^/?]*/i.exec(text)?.[0] ?? '';
+  if (origin.includes('{')) return 'may name fields only after the host';
+  if (new URL(filled).searchParams.has(signatureParameter)) {
+    return `holds the parameter ${signatureParameter} already, where the signature goes`;
+  }
+  return undefined;
+}
 
 export interface SignedTemplate {
   readonly template: string;
@@ -15,7 +89,7 @@ export interface SignedTemplate {
 
 /** The same values give the same URL. */
 export function signedUrl({ template, signatureParameter, secret }: SignedTemplate, values: LinkValues): string {
-  const url = template.replace(/\{([^{}]*)\}/g, (_, field: string) => encodeURIComponent(values[field as LinkField]));
+  const url = template.replace(LINK_FIELD, (_, field: string) => encodeURIComponent(values[field as keyof LinkValues]));
   const signature = createHmac('sha256', secret).update(url).digest('hex');
   return `${url}${url.includes('?') ? '&' : '?'}${signatureParameter}=${signature}`;
 }

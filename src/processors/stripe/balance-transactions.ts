@@ -1,43 +1,52 @@
 /**
- * What moved on the service's account, as a balance transaction of the processor tells it. Pure. A balance transaction
- * says by how much; its source says what it was: the share of a payment, a reversal, a dispute, or something that has
- * nothing to do with quotes (a payout, a fee).
+ * Balance transactions of Stripe. The transaction has the amounts; its source says what it is: the share of a payment, a
+ * reversed transfer, a dispute, or something that has nothing to do with quotes (a payout, a fee).
  */
+import type Stripe from 'stripe';
 import { z } from 'zod';
+import { reasonOf } from '../../errors/refusals.ts';
+import { parseExactJson } from '../../json.ts';
+import {
+  type BalanceTransactionKind,
+  type BalanceTransactionReading,
+  type BalanceTransactionSource,
+  Unavailable,
+} from '../processor.ts';
+import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 
-/**
- * `share`: what a platform sent us. `misrouted`: a charge made on our own account, as 7.3.3 is documented, of which we
- * get what its fee to the platform leaves. `reversal`: a share pulled back. `dispute`: of a charge on our own account.
- * `other`: moves no share.
- */
-export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
+/** A page is the most that Stripe returns at once. */
+const PAGE = 100;
 
-export interface BalanceTransaction {
-  /** The processor's id, once per account: `txn_…`. */
-  readonly id: string;
-  /** As the processor calls it: `payment`, `payment_refund`, `payout`, … */
-  readonly type: string;
-  readonly kind: BalanceTransactionKind;
-  readonly currency: string;
-  /** In major units; net = amount − fee is what the balance changed by. */
-  readonly amount: string;
-  readonly fee: string;
-  readonly net: string;
-  /** ISO instant. */
-  readonly moved_at: string;
-  /** The payment, refund or dispute on our account that it is of: `py_…`, `pyr_…`. */
-  readonly payment: string | null;
-  /** The payment on our account that a reversal or dispute takes from. */
-  readonly of_payment: string | null;
-  /** The platform's transfer, or its reversal: `tr_…`, `trr_…`. */
-  readonly transfer: string | null;
-  /** As the metadata of our payment says. */
-  readonly quote_id: string | null;
-  readonly requote_id: string | null;
-  readonly enrollment_id: string | null;
-  /** As it came. */
-  readonly payload: string;
+export const listBalanceTransactions: BalanceTransactionSource['list'] = async function* (access, which, live) {
+  const stripe = await openStripe(access, { maxNetworkRetries: 2, timeout: 30_000 });
+  const filter = filterOf(which);
+  for (let after: string | undefined; ; ) {
+    const page = await pageOf(stripe, { ...filter, ...(after === undefined ? {} : { starting_after: after }) });
+    yield page.data.map((transaction) => {
+      // Its numbers are whole and small enough to be exact; from here on they are texts.
+      const payload = JSON.stringify(transaction);
+      return readBalanceTransaction(parseExactJson(payload), payload, live);
+    });
+    after = page.data.at(-1)?.id;
+    if (!page.has_more || after === undefined) return;
+  }
+};
+
+function filterOf(which: Parameters<BalanceTransactionSource['list']>[1]): Stripe.BalanceTransactionListParams {
+  if ('payout' in which) return { payout: which.payout };
+  return which.since === null ? {} : { created: { gte: Math.floor(which.since.getTime() / 1000) } };
+}
+
+async function pageOf(
+  stripe: Stripe,
+  params: Stripe.BalanceTransactionListParams,
+): Promise<Stripe.ApiList<Stripe.BalanceTransaction>> {
+  try {
+    return await stripe.balanceTransactions.list({ ...params, limit: PAGE, expand: ['data.source'] });
+  } catch (error) {
+    throw new Unavailable(withoutKey(reasonOf(error)), { cause: error });
+  }
 }
 
 // Numbers arrive as their source texts, see parseExactJson.
@@ -70,10 +79,6 @@ const sourceSchema = z.looseObject({
 });
 type Source = z.output<typeof sourceSchema>;
 
-export type BalanceTransactionReading =
-  | { readonly balance_transaction: BalanceTransaction }
-  | { readonly problem: string };
-
 /**
  * Reads one balance transaction, its numbers as texts; `payload` is kept beside it as it came. Test money is none of
  * production's, and real money none of a sandbox's: `live` says which is wanted.
@@ -82,7 +87,10 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   const parsed = transactionSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    return { problem: `is no balance transaction: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}` };
+    return {
+      id: idOfUnknown(value),
+      problem: `is no balance transaction: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`,
+    };
   }
   const { id: transaction, type, created } = parsed.data;
   const currency = parsed.data.currency.toUpperCase();
@@ -91,14 +99,17 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   );
   const [amount, fee, net] = amounts;
   if (amount === undefined || fee === undefined || net === undefined) {
-    return { problem: `is of ${currency}, in whose own units its amounts cannot be written` };
+    return { id: transaction, problem: `is of ${currency}, in whose own units its amounts cannot be written` };
   }
   if (Number(parsed.data.amount) - Number(parsed.data.fee) !== Number(parsed.data.net)) {
-    return { problem: `does not add up: ${amount} less ${fee} is not ${net}` };
+    return { id: transaction, problem: `does not add up: ${amount} less ${fee} is not ${net}` };
   }
   const source = sourceOf(parsed.data.source);
   if (typeof source?.livemode === 'boolean' && source.livemode !== live) {
-    return { problem: `is of the processor's ${source.livemode ? 'live' : 'test'} mode, which does not belong here` };
+    return {
+      id: transaction,
+      problem: `is of the processor's ${source.livemode ? 'live' : 'test'} mode, which does not belong here`,
+    };
   }
   const kind = kindOf(type, source);
   const metadata = source?.metadata ?? {};
@@ -156,6 +167,11 @@ function isOfQuote({ application_fee, metadata }: Source): boolean {
 
 const idOf = (value: z.output<typeof reference>): string | null =>
   typeof value === 'string' ? value : (value?.id ?? null);
+
+function idOfUnknown(value: unknown): string {
+  const given = (value as { id?: unknown } | null)?.id;
+  return typeof given === 'string' ? given : '';
+}
 
 /** Metadata is free text that partners write: an empty one says nothing. */
 const named = (text: string | undefined): string | null =>

@@ -4,38 +4,8 @@
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
+import type { EventReading, PaymentFact } from '../processor.ts';
 import { fromSmallestUnit } from './smallest-unit.ts';
-
-export type Fact =
-  | {
-      readonly kind: 'received';
-      /** The payment intent first, where there is one, then charge and session: whatever it is known by. */
-      readonly ids: readonly string[];
-      readonly amount: Amount;
-      /** The number of the document that the link was made for. */
-      readonly invoice: string | undefined;
-      /** Of the installation that made the link; undefined where nobody said. */
-      readonly installation: string | undefined;
-      readonly payer_name: string | undefined;
-    }
-  /** So much was refunded in all, up to this event. */
-  | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly charge: string; readonly total: Amount }
-  | {
-      readonly kind: 'disputed';
-      readonly ids: readonly string[];
-      readonly dispute: string;
-      readonly amount: Amount;
-      readonly reason: string;
-      /** `inquiry` asks, and takes nothing yet. */
-      readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
-    };
-
-export type Reading =
-  | { readonly facts: readonly Fact[] }
-  /** It tells of nothing that changes the books, and why. */
-  | { readonly nothing: string }
-  /** It should have told of something and could not be read. */
-  | { readonly person: string };
 
 const text = z.string().min(1);
 const id = z.union([text, z.object({ id: text }).transform((object) => object.id)]);
@@ -123,7 +93,7 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   lost: 'lost',
 };
 
-export function readEvent(type: string, object: unknown): Reading {
+export function readEvent(type: string, object: unknown): EventReading {
   const known = TOLD_ELSEWHERE[type];
   if (known !== undefined) return { nothing: known };
   if (type === 'checkout.session.completed' || type === 'checkout.session.async_payment_succeeded')
@@ -136,7 +106,7 @@ export function readEvent(type: string, object: unknown): Reading {
   return { nothing: `events of type ${type} are not used` };
 }
 
-function session(object: unknown): Reading {
+function session(object: unknown): EventReading {
   const parsed = sessionSchema.safeParse(object);
   if (!parsed.success) return { person: UNREADABLE };
   const { data } = parsed;
@@ -148,7 +118,7 @@ function session(object: unknown): Reading {
   return { facts: [received(ids, amount, data.metadata, data.customer_details?.name)] };
 }
 
-function intent(object: unknown): Reading {
+function intent(object: unknown): EventReading {
   const parsed = intentSchema.safeParse(object);
   if (!parsed.success || parsed.data.status !== 'succeeded') return { person: UNREADABLE };
   const { data } = parsed;
@@ -158,7 +128,7 @@ function intent(object: unknown): Reading {
   return { facts: [received(ids, amount, data.metadata, undefined)] };
 }
 
-function charge(object: unknown): Reading {
+function charge(object: unknown): EventReading {
   const parsed = chargeSchema.safeParse(object);
   if (!parsed.success) return { person: UNREADABLE };
   const { data } = parsed;
@@ -171,7 +141,7 @@ function charge(object: unknown): Reading {
   return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
 }
 
-function dispute(object: unknown): Reading {
+function dispute(object: unknown): EventReading {
   const parsed = disputeSchema.safeParse(object);
   if (!parsed.success) return { person: UNREADABLE };
   const { data } = parsed;
@@ -188,7 +158,7 @@ function received(
   amount: Amount,
   given: Readonly<Record<string, string>> | null | undefined,
   name: string | null | undefined,
-): Fact {
+): PaymentFact {
   return {
     kind: 'received',
     ids,

@@ -1,43 +1,20 @@
 /**
  * Payment Links at Stripe: make one, find those of a document, switch one off. Whatever Stripe answers becomes one of
- * three things: done, refused for good (`RefusedByStripe`), or to be tried again (`Unavailable`, `KeySpent`).
+ * three things: done, refused for good (`RefusedByProcessor`), or to be tried again (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
-import { Pace, Unavailable } from '../pace.ts';
-
-export interface MadeLink {
-  readonly providerId: string;
-  readonly url: string;
-}
-
-/** What names one version of one document's link, in the link's metadata. */
-export interface LinkMark {
-  readonly installation: string;
-  readonly invoice: string;
-  readonly version: number;
-}
-
-export interface LinkOrder extends LinkMark {
-  readonly partnerId: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly unitAmount: number;
-  readonly methods: readonly string[];
-}
-
-export interface StripeLinks {
-  readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
-  /** Active links with that mark, oldest first. `isOlder` says that a page reaches links made before those sought. */
-  readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
-  /** Switches a link off and expires the sessions that it opened; says how many. Safe to repeat. */
-  readonly close: (providerId: string) => Promise<number>;
-}
-
-/** Stripe understood and will not do it: the same request gets the same answer. */
-export class RefusedByStripe extends Error {}
-
-/** Stripe failed while it worked on this key, and would only say so again: look whether a link was made. */
-export class KeySpent extends Error {}
+import { Pace } from '../pace.ts';
+import {
+  KeySpent,
+  type LinkMark,
+  type LinkOrder,
+  type MadeLink,
+  type PaymentLinks,
+  type ProcessorAccess,
+  RefusedByProcessor,
+  Unavailable,
+} from '../processor.ts';
+import { openStripe, withoutKey } from './client.ts';
 
 /** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
 const CALLS_PER_SECOND = 12;
@@ -82,17 +59,12 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
 export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
-export interface StripeOptions {
-  readonly key: string;
-  /** Another server in Stripe's place. */
-  readonly base?: string | undefined;
-}
-
-export function openStripeLinks(options: StripeOptions): StripeLinks {
+export function openStripeLinks(access: ProcessorAccess): PaymentLinks {
   const pace = new Pace(CALLS_PER_SECOND, CALLS_AT_ONCE);
   let opened: Promise<Stripe> | undefined;
   const stripe = () => {
-    opened ??= openStripe(options);
+    // Retries are decided here, where it is known what a repetition may do.
+    opened ??= openStripe(access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
     return opened;
   };
 
@@ -109,7 +81,7 @@ export function openStripeLinks(options: StripeOptions): StripeLinks {
           pace.slowDown(failure.retryAfterMilliseconds ?? 500 * 2 ** attempt);
           continue;
         }
-        if (failure.kind === 'refused') throw new RefusedByStripe(failure.reason, { cause: error });
+        if (failure.kind === 'refused') throw new RefusedByProcessor(failure.reason, { cause: error });
         if (failure.kind === 'busy') throw new Unavailable(failure.reason, { cause: error });
         if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
         pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
@@ -140,7 +112,7 @@ export function openStripeLinks(options: StripeOptions): StripeLinks {
           expired += 1;
         } catch (error) {
           // It was paid or expired in between: what matters is that it is not open any more, and that is asked again.
-          if (!(error instanceof RefusedByStripe)) throw error;
+          if (!(error instanceof RefusedByProcessor)) throw error;
           const now = await ask((client) => client.checkout.sessions.retrieve(session.id));
           if (now.status === 'open') throw error;
         }
@@ -180,21 +152,6 @@ export function openStripeLinks(options: StripeOptions): StripeLinks {
   };
 }
 
-async function openStripe({ key, base }: StripeOptions): Promise<Stripe> {
-  // Loaded when it is needed: most commands never ask a processor.
-  const { default: StripeClient } = await import('stripe');
-  const url = base === undefined ? undefined : new URL(base);
-  return new StripeClient(key, {
-    // Retries are decided here, where it is known what a repetition may do.
-    maxNetworkRetries: 0,
-    timeout: TIMEOUT_MILLISECONDS,
-    telemetry: false,
-    ...(url === undefined
-      ? {}
-      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port || undefined }),
-  } as Stripe.StripeConfig);
-}
-
 type Failure =
   | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
   | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
@@ -228,6 +185,3 @@ function causeOf({ detail }: { readonly detail?: unknown }): string {
   const code = (detail as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? ` (${code})` : '';
 }
-
-/** Stripe repeats the key that it refuses, mostly starred; none of it goes into a log. */
-const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -114,7 +114,10 @@ test('a link matches while it would be printed alike', () => {
 
   const stripe = { ...kept, provider: 'stripe', url: 'https://buy.stripe.com/test_1' };
   const printsStripe: Links = { provider: 'stripe', printed_url: 'provider', methods: ['card'] };
-  const withKey = linkProvider({ ...settings, payment_link: printsStripe }, { ...environment, stripeKey: 'sk_test_1' });
+  const withKey = linkProvider(
+    { ...settings, payment_link: printsStripe },
+    { ...environment, processorKey: 'sk_test_1' },
+  );
   expect([withKey.matches(stripe, facts), withKey.matches(kept, facts)]).toEqual([true, false]);
 
   const byTemplate = { payment_link: template('provider') };
@@ -148,7 +151,7 @@ describe('secrets come from the environment, and of the right kind', () => {
 
   test('what fits is taken', () => {
     const read = readEnvironment({ STRIPE_SECRET_KEY: 'rk_test_abc', PAYMENT_LINK_SECRET: SECRET });
-    expect(read).toMatchObject({ stripeKey: 'rk_test_abc', linkSecret: SECRET, stripeBase: undefined });
-    expect(readEnvironment({ ...production, STRIPE_SECRET_KEY: 'sk_live_abc' }).stripeKey).toBe('sk_live_abc');
+    expect(read).toMatchObject({ processorKey: 'rk_test_abc', linkSecret: SECRET, processorBase: undefined });
+    expect(readEnvironment({ ...production, STRIPE_SECRET_KEY: 'sk_live_abc' }).processorKey).toBe('sk_live_abc');
   });
 });

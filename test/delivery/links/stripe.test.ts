@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Delivery } from '../../../src/delivery/document.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { readLinkVersions } from '../../../src/delivery/links/queries.ts';
-import { settleLink } from '../../../src/delivery/links/sync.ts';
+import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { readStatus } from '../../../src/reports/status.ts';
 import { startOver } from '../../close/start-over.ts';
@@ -158,7 +158,7 @@ describe('making a link', () => {
   test('without a key the document goes out, and its link is made once there is one', async () => {
     await owing();
     const { environment } = world;
-    world.environment = { ...environment, stripeKey: undefined };
+    world.environment = { ...environment, processorKey: undefined };
     expect(await delivered()).toMatchObject({
       status: 'sent',
       link: 'its payment link waits: STRIPE_SECRET_KEY is not set',
@@ -288,7 +288,7 @@ describe('when Stripe fails', () => {
 
   test('a key that Stripe refuses is told, and never repeated in the reason', async () => {
     const { environment } = world;
-    world.environment = { ...environment, stripeKey: 'sk_test_revoked' };
+    world.environment = { ...environment, processorKey: 'sk_test_revoked' };
     await owing();
     const { link } = await delivered();
     expect(link).toMatch(/refuses STRIPE_SECRET_KEY/);
@@ -444,11 +444,10 @@ test('many workers at one invoice make one link, and switch it off once', async 
   const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents');
   const worker = () => {
     const links = linkProvider(world.settings, world.environment);
-    const settler = { ...world, stripeLinks: links.stripeLinks, wanted: links.stripe };
-    return settleLink(settler, Number(row?.id));
+    return syncPaymentLink({ ...world, links }, Number(row?.id));
   };
   const together = () => Promise.all([1, 2, 3, 4].map(worker));
-  const urls = (await together()).map((state) => (state.status === 'settled' ? state.url : state.reason));
+  const urls = (await together()).map((state) => (state.status === 'in_sync' ? state.url : state.reason));
   expect(new Set(urls)).toEqual(new Set([made()[0]?.['url']]));
   await writeOff('2.00');
   await together();
@@ -492,7 +491,7 @@ describe("printing the provider's URL", () => {
   test('without a key the document is held: the settings ask for what cannot be', async () => {
     await owing();
     const { environment } = world;
-    world.environment = { ...environment, stripeKey: undefined };
+    world.environment = { ...environment, processorKey: undefined };
     expect(await delivered()).toMatchObject({ status: 'held', detail: expect.stringContaining('STRIPE_SECRET_KEY') });
     world.environment = environment;
     expect(await delivered()).toMatchObject({ status: 'sent' });

@@ -1,5 +1,5 @@
 /** What the commands that correct a document do afterwards: sync the payment link, read the document, choose the exit status. */
-import { settleLinks } from '../../../delivery/document.ts';
+import { syncPaymentLinks } from '../../../delivery/document.ts';
 import { linkProvider } from '../../../delivery/link.ts';
 import { readIdsOf } from '../../../delivery/queries.ts';
 import { type DocumentJson, documentJson } from '../../../documents/document.ts';
@@ -11,7 +11,7 @@ import { documentNumbered } from './show.ts';
 /** The link behind the page must not take more than is owed by now. */
 export async function followBalance({ environment, settings, database }: Context, number: string): Promise<void> {
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
-  await settleLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
+  await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
 
 export const read = ({ database }: Context, number: string): Promise<DocumentRow> =>

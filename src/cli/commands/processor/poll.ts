@@ -1,4 +1,5 @@
 /** `reckoner processor poll`. */
+import { accountKeyVariable } from '../../../config/environment.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
 import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
@@ -11,7 +12,7 @@ export const definePoll: Definition = (processor, act) => {
   processor
     .command('poll')
     .description('Read new balance transactions of our connected accounts from the processor')
-    .option('--account <id>', 'only this account (default: every account with a STRIPE_SECRET_KEY_<account>)')
+    .option('--account <id>', `only this account (default: every account with ${accountKeyVariable('<account>')} set)`)
     .action(act(processorPoll));
 };
 

@@ -1,0 +1,4 @@
+/** The setting `printed_url`: a document prints our own page, with the provider behind it, or the provider's URL. */
+import { z } from 'zod';
+
+export const printedUrl = z.enum(['page', 'provider']).default('page');

@@ -1,0 +1,57 @@
+/**
+ * The port to payment link providers: what a document prints as its link, and what stands behind our own payment page.
+ * A provider is one file and one line of the list in `providers.ts`.
+ */
+import type { z } from 'zod';
+import type { Amount } from '../../money.ts';
+
+/** What a link is for. */
+export interface LinkFacts {
+  readonly number: string;
+  readonly partnerId: string;
+  readonly amount: Amount;
+  readonly dueOn: string;
+}
+
+/** The provider's URL of a document's link. */
+export type ProviderUrl =
+  | { readonly kind: 'url'; readonly url: string }
+  /** The processor of that name makes the link; its URL is known then. */
+  | { readonly kind: 'made' }
+  | { readonly kind: 'nothing' }
+  /** What a setting or a variable of the environment must supply first. */
+  | { readonly kind: 'missing'; readonly what: string };
+
+/** The secrets of the environment that a provider may need. */
+export interface LinkSecrets {
+  /** PAYMENT_LINK_SECRET. */
+  readonly linkSecret: string | undefined;
+  /** The processor's key. */
+  readonly processorKey: string | undefined;
+}
+
+/** A provider under its settings. */
+export interface OpenProvider {
+  readonly url: (token: string, facts: LinkFacts) => ProviderUrl;
+  /** The payment methods of the links that a processor makes; undefined where the provider makes none by a call. */
+  readonly methods?: readonly string[];
+  /** A required variable of the environment that is missing, for `init --check`. */
+  readonly missing?: { readonly variable: string; readonly what: string } | undefined;
+  /** The amounts of a currency that a link can charge, for people. */
+  readonly limits?: (currency: string) => string;
+  /** What a currency lacks for links of an ordinary amount; undefined where nothing is missing. */
+  readonly currencyProblem?: (currency: string) => string | undefined;
+}
+
+export interface PaymentLinkProvider<Schema extends z.ZodType> {
+  readonly name: string;
+  /** Of settings.json's `payment_link`, with its own literal `provider`. */
+  readonly schema: Schema;
+  readonly open: (settings: z.output<Schema>, secrets: LinkSecrets) => OpenProvider;
+}
+
+export const provider = <Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+  open: PaymentLinkProvider<Schema>['open'],
+): PaymentLinkProvider<Schema> => ({ name, schema, open });

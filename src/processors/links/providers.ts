@@ -1,0 +1,31 @@
+/** The payment link providers, one line each. */
+import { z } from 'zod';
+import { stripePaymentLinks } from '../stripe/payment-link-provider.ts';
+import { none } from './none.ts';
+import { page } from './page.ts';
+import type { LinkSecrets, OpenProvider, PaymentLinkProvider } from './provider.ts';
+import { template } from './template.ts';
+
+const PROVIDERS = [page, stripePaymentLinks, template, none] as const;
+
+type SchemasOf<List extends readonly { readonly schema: unknown }[]> = {
+  -readonly [K in keyof List]: List[K]['schema'];
+};
+
+const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<typeof PROVIDERS>;
+
+/** Of settings.json's `payment_link`. */
+export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
+export type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
+
+/** The provider that the settings name. */
+export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets): OpenProvider {
+  const known = PROVIDERS as readonly unknown[] as readonly PaymentLinkProvider<z.ZodType<PaymentLinkSettings>>[];
+  const found = known.find(({ name }) => name === settings.provider);
+  if (found === undefined) throw new Error(`${settings.provider} is not a payment link provider`);
+  return found.open(settings, secrets);
+}
+
+/** Whether documents print the URL of our own page. */
+export const printsOwnPage = (link: PaymentLinkSettings): boolean =>
+  link.provider === 'page' || ('printed_url' in link && link.printed_url === 'page');

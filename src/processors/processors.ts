@@ -1,0 +1,16 @@
+/** The payment processors, one line each. */
+import type { PaymentProcessor } from './processor.ts';
+import { stripe } from './stripe/stripe.ts';
+
+export * from './stripe/split-plan.ts';
+
+export const PROCESSORS: readonly PaymentProcessor[] = [stripe];
+
+/** The processor of the connected accounts, of their split requests and of the payment events. */
+export const PROCESSOR: PaymentProcessor = stripe;
+
+export function processorOf(name: string): PaymentProcessor {
+  const found = PROCESSORS.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`${name} is not a payment processor`);
+  return found;
+}

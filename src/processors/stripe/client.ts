@@ -1,0 +1,23 @@
+/** The client of the `stripe` package. */
+import type Stripe from 'stripe';
+import type { ProcessorAccess } from '../processor.ts';
+
+/** Loads the package when it is needed: most commands never ask a processor. */
+export async function openStripe(
+  { key, base }: ProcessorAccess,
+  { maxNetworkRetries, timeout }: { maxNetworkRetries: number; timeout: number },
+): Promise<Stripe> {
+  const { default: StripeClient } = await import('stripe');
+  const url = base === undefined ? undefined : new URL(base);
+  return new StripeClient(key, {
+    maxNetworkRetries,
+    timeout,
+    telemetry: false,
+    ...(url === undefined
+      ? {}
+      : { protocol: url.protocol === 'http:' ? 'http' : 'https', host: url.hostname, port: url.port || undefined }),
+  } as Stripe.StripeConfig);
+}
+
+/** Stripe repeats the key that it rejects, mostly starred; none of it may reach a log. */
+export const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -1,0 +1,24 @@
+/** Stripe as a payment processor. */
+import type { PaymentProcessor } from '../processor.ts';
+import { methodsFor, stripeAmount } from './amounts.ts';
+import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
+import { readEvent } from './events.ts';
+import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
+import { webhooks } from './webhooks.ts';
+
+export const stripe: PaymentProcessor = {
+  name: 'stripe',
+  bankName: 'STRIPE',
+  paymentLinks: {
+    units: stripeAmount,
+    methodsFor,
+    request: linkRequest,
+    idempotencyKey,
+    // Stripe remembers a key for a day.
+    keyValidHours: 20,
+    open: openStripeLinks,
+  },
+  events: { read: readEvent },
+  balanceTransactions: { read: readBalanceTransaction, list: listBalanceTransactions },
+  webhooks,
+};

@@ -1,0 +1,39 @@
+/** Signatures of Stripe's webhooks, checked by the `stripe` package. */
+import type { WebhookVerifier } from '../processor.ts';
+
+/** How old, or how far in the future, a signature may be. */
+const TOLERANCE_SECONDS = 300;
+
+export const webhooks: WebhookVerifier = {
+  header: 'stripe-signature',
+  async problem(body, header, secrets, now) {
+    if (header === undefined) return 'the header Stripe-Signature is missing';
+    const { default: Stripe } = await import('stripe');
+    let reason = 'no webhook secret is set';
+    for (const secret of secrets) {
+      try {
+        Stripe.webhooks.constructEvent(body, header, secret.trim(), TOLERANCE_SECONDS, undefined, now.getTime());
+        return tooFarAhead(header, now);
+      } catch (error) {
+        // A body that is no JSON was signed all the same: the event's own check refuses it.
+        if (error instanceof SyntaxError) return tooFarAhead(header, now);
+        if (!(error instanceof Stripe.errors.StripeSignatureVerificationError)) throw error;
+        reason = error.message.split('\n', 1)[0] as string;
+      }
+    }
+    return reason;
+  },
+};
+
+/** The package accepts any time in the future. Of several times it takes the last. */
+function tooFarAhead(header: string, now: Date): string | undefined {
+  const seconds = Number.parseInt(
+    header
+      .match(/(?:^|,)t=(\d{1,12})(?=,|$)/g)
+      ?.at(-1)
+      ?.replace(/^,?t=/, '') ?? '',
+    10,
+  );
+  if (seconds - now.getTime() / 1000 <= TOLERANCE_SECONDS) return undefined;
+  return `its signature is more than ${TOLERANCE_SECONDS} seconds ahead of our clock`;
+}

@@ -1,0 +1,28 @@
+/** The processors' port: nothing outside a processor's folder, the lists and the environment's names knows Stripe. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../src/package.ts';
+
+/** By file, the lines that may name it. */
+const MAY: Readonly<Record<string, RegExp>> = {
+  'src/processors/processors.ts': /^(import|export)\b/,
+  'src/processors/links/providers.ts': /^import|^const PROVIDERS = /,
+  'src/config/environment.ts': /STRIPE_|key of Stripe/,
+};
+
+test('only its own folder names Stripe', () => {
+  const files = ['src', 'migrations']
+    .flatMap((folder) =>
+      readdirSync(join(packageRoot, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+    )
+    .filter((file) => /\.(ts|sql)$/.test(file) && !file.startsWith('src/processors/stripe/'));
+  const named = files.flatMap((file) =>
+    readFileSync(join(packageRoot, file), 'utf8')
+      .split('\n')
+      .filter((line) => /stripe/i.test(line) && !MAY[file]?.test(line))
+      .map((line) => `${file}: ${line}`),
+  );
+  expect(named).toEqual([]);
+  expect(files.length).toBeGreaterThan(100);
+});
