@@ -29,7 +29,7 @@ export async function emptyTables(world: World): Promise<void> {
       FOR name IN
         SELECT c.oid FROM pg_class c
         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
-          AND c.relname <> 'installation' AND c.relname NOT LIKE 'migrations%'
+          AND c.relname <> 'installation' AND c.relname NOT LIKE 'migrations%' AND pg_relation_size(c.oid) > 0
       LOOP
         EXECUTE format('DELETE FROM %s', name);
       END LOOP;

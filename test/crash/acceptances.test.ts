@@ -7,6 +7,7 @@ import { FAILPOINTS } from '../../src/failpoint.ts';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { compiled, reckoner } from '../support/program.ts';
 import { callerWith, PRICED } from '../support/service.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
@@ -36,10 +37,8 @@ async function serve(failpoint?: string) {
 }
 
 // The first passing may be that of one that set off before the others had arrived.
-for (const failpoint of FAILPOINTS.filter((each) => each.startsWith('accept.')).flatMap((each) => [
-  each,
-  `${each}:2`,
-])) {
+const PASSINGS = FAILPOINTS.filter((each) => each.startsWith('accept.')).flatMap((each) => [each, `${each}:2`]);
+for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSINGS.length }))) {
   test(`killed at ${failpoint} under twenty of them, and asked again, each is in the ledger once`, async () => {
     const doomed = await serve(failpoint);
     const ids: string[] = [];

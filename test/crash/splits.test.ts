@@ -7,6 +7,7 @@ import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { ndjson, payout, reversedTransfers, share } from '../splits/balance-transactions.ts';
 import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 
@@ -97,7 +98,8 @@ test('every failpoint of connected accounts is killed here', () => {
   expect(FAILPOINTS.filter((each) => /^(processor|shares)[.]/.test(each)).sort()).toEqual(Object.keys(KILLED).sort());
 });
 
-for (const failpoint of Object.keys(KILLED) as Failpoint[]) {
+const KILLS = Object.keys(KILLED) as Failpoint[];
+for (const failpoint of someOf(KILLS, times({ few: 2, short: 3, long: KILLS.length }))) {
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({

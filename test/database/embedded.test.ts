@@ -31,6 +31,7 @@ import {
   until,
   usedHome,
 } from '../support/embedded/commands.ts';
+import { SWEEPING } from '../support/sweep.ts';
 
 const asRoot = process.getuid?.() === 0;
 /** Numbers of ordinary users, which need no name: PostgreSQL's own tools alone would ask for that. */
@@ -201,7 +202,7 @@ describe('Commands at the same time', () => {
   });
 });
 
-describe('After a kill -9', () => {
+describe.runIf(SWEEPING)('After a kill -9', () => {
   it('of a command, the server stays; the next command uses it and shuts it down', { timeout: 30_000 }, async () => {
     const directory = await usedHome();
     const killed = new Command(directory);
@@ -446,7 +447,7 @@ describe('Refusals', () => {
   });
 });
 
-describe.runIf(asRoot)('Root', () => {
+describe.runIf(asRoot && SWEEPING)('Root', () => {
   it('runs it as the owner of the home', { timeout: 30_000 }, async () => {
     const directory = await makeHome();
     await chown(dirname(directory), NOBODY, NOBODY);

@@ -11,6 +11,7 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { CHROMIUM, has, needs } from '../support/tools.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -216,10 +217,11 @@ describe('in a browser without JavaScript', () => {
 
   test('axe finds nothing on any page, large or small', async () => {
     // axe is a script, which the pages' policy would not let run.
-    for (const viewport of [
+    const viewports = [
       { width: 360, height: 740 },
       { width: 1280, height: 900 },
-    ]) {
+    ];
+    for (const viewport of someOf(viewports, times({ few: 1, short: 2, long: 2 }))) {
       const looking = await browser.newContext({ viewport, bypassCSP: true });
       for (const path of [...Object.values(paths), '/pay/x', '/reference']) {
         const page = await looking.newPage();

@@ -1,6 +1,7 @@
 /** The processor's events: repeated, reordered, of the other mode, not understood; the books end the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
 
@@ -171,7 +172,9 @@ describe('in whatever order they come, at once or one by one, the books end the 
     test(name, { timeout: 240_000 }, async () => {
       const own = await openBooks();
       let expected: unknown;
-      const orders = permutations(events);
+      const all = permutations(events);
+      expect(all).toHaveLength(120);
+      const orders = someOf(all, times({ few: 20, short: 60, long: 120 }));
       for (const [index, order] of orders.entries()) {
         // Each order from the same beginning: what was recorded is taken away behind the program's back.
         await own.sql('SET session_replication_role = replica');
@@ -185,7 +188,6 @@ describe('in whatever order they come, at once or one by one, the books end the 
         expected ??= state;
         expect(state).toEqual(expected);
       }
-      expect(orders).toHaveLength(120);
       await own.verified();
       await own.end();
     });

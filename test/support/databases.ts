@@ -16,7 +16,9 @@ export async function makeDatabase(
   { template, owner }: { template?: string | undefined; owner?: string | undefined } = {},
 ): Promise<OwnDatabase> {
   const name = `${kind}_${randomBytes(6).toString('hex')}`;
-  await atServer(`CREATE DATABASE ${name}${template ? ` TEMPLATE ${template}` : ''}${owner ? ` OWNER ${owner}` : ''}`);
+  // Copying files takes less than half of what writing each block to the log takes.
+  const copy = template ? ` TEMPLATE ${template} STRATEGY file_copy` : '';
+  await atServer(`CREATE DATABASE ${name}${copy}${owner ? ` OWNER ${owner}` : ''}`);
   return {
     name,
     url: databaseUrl(inject('serverUrl'), name),

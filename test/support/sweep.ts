@@ -11,6 +11,9 @@ export const REACH: Reach = ((given = process.env['RECKONER_SWEEP'] || 'few'): R
   return reach;
 })();
 
+/** Whether this run does what is left out of `npm test`. */
+export const SWEEPING = REACH !== 'few';
+
 /** How often: by the reach of this run, or by a variable that repeats one failing case (`RECKONER_HISTORIES=1`). */
 export function times(counts: Readonly<Record<Reach, number>>, variable?: string): number {
   const given = variable && process.env[variable];
