@@ -8,7 +8,7 @@ CREATE TABLE bank_files (
   bank_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   sha256 text NOT NULL CONSTRAINT bank_file_once UNIQUE CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   name text NOT NULL,
-  format text NOT NULL CONSTRAINT bank_file_format_known CHECK (format IN ('csv', 'bai2', 'camt053')),
+  format text NOT NULL CONSTRAINT bank_file_has_format CHECK (format <> ''),
   bytes bigint NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events

@@ -1193,7 +1193,7 @@ CREATE TABLE bank_files (
   CONSTRAINT bank_files_pkey PRIMARY KEY (bank_file_id),
   CONSTRAINT bank_file_once UNIQUE (sha256),
   CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-  CONSTRAINT bank_file_format_known CHECK (format = ANY (ARRAY['csv', 'bai2', 'camt053'])),
+  CONSTRAINT bank_file_has_format CHECK (format <> ''),
   CONSTRAINT bank_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX bank_files_fact ON bank_files USING btree (fact_id);

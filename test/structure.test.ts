@@ -95,7 +95,6 @@ const LONG_FUNCTIONS: Exceptions = {
   'audit/pack.ts openPack': TO_REMOVE,
   'delivery/deliver.ts withCrew': TO_REMOVE,
   'documents/history.ts readHistory': TO_REMOVE,
-  'payments/bank/bai2.ts readBai2': TO_REMOVE,
   'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
   'quotes/acceptances.ts openAcceptances': TO_REMOVE,
 };

@@ -2,9 +2,9 @@
 import { bullets, EXIT, entry, type FieldProblem } from './definition.ts';
 
 export const PAYMENTS = {
-  bank_format_unknown: entry<{ file: string }>(
+  bank_format_unknown: entry<{ file: string; formats: readonly string[] }>(
     EXIT.badInput,
-    (f) => `${f.file} is neither BAI2 nor camt.053, and not named as CSV. Say --format csv, bai2 or camt053.`,
+    (f) => `The format of ${f.file} is not recognized. Name it with --format: ${f.formats.join(', ')}.`,
   ),
   bank_map_unknown: entry<{ file: string; map: string; maps: readonly string[] }>(
     EXIT.badInput,

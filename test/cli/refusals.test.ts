@@ -398,7 +398,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   bank_format_unknown: {
     when: "a bank's file is neither BAI2 nor XML, nor named as CSV",
     exit: 2,
-    says: /--format csv, bai2 or camt053/,
+    says: /--format: bai2, camt053, csv/,
     run: () => inWorld(['payment', 'import', written('bank.dat', 'Dear Sir')]),
   },
   bank_map_unknown: {

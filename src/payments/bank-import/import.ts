@@ -1,7 +1,7 @@
 /**
  * Imports a bank file: whole or not at all, once. Every new line becomes exactly one thing, with its reason: a payment,
  * another source record of a payment, a payout of the processor, a return, or nothing of ours.
- * Refusals: those of the readers (bank/read.ts).
+ * Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -9,7 +9,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
 import { todayOf } from '../../today.ts';
-import { type BankFile, readBankFile } from '../bank/read.ts';
+import type { BankFile } from '../bank/format.ts';
+import { readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { readCandidates } from '../duplicates.sql.ts';

@@ -1,11 +1,12 @@
 /**
  * BAI2 (Cash Management Balance Reporting Specifications, version 2): records 01 file, 02 group, 03 account, 16
- * transaction, 88 continuation, 49/98/99 trailers. Every trailer's control total and count is checked, and so are the
- * balances and summaries of an account.
+ * transaction, 88 continuation, 49/98/99 trailers. The control totals and counts of all trailers are checked, and the
+ * balances and summaries of each account.
  */
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
+import { type BankFormat, decode } from './format.ts';
 import {
   type BankLine,
   type BankStatement,
@@ -15,21 +16,28 @@ import {
   Totals,
 } from './statement.ts';
 
-/** A logical record: its code, its fields, and the texts of a 16 record's end, one for each physical record. */
-interface Record_ {
+export const bai2: BankFormat = {
+  name: 'bai2',
+  matches: ({ head }) => /^01,/.test(head) && /^02,/m.test(head),
+  read: (file) => new Bai2Reader(file.name).read(decode(file, 'latin1')),
+};
+
+/** A record with its continuations. */
+interface LogicalRecord {
   readonly code: string;
   readonly line: number;
   readonly fields: string[];
+  /** The text at the end of a 16 record, a piece for each physical record. */
   readonly pieces: string[];
   raw: string;
-  /** Physical records: its own and its continuations. */
+  /** Its physical records. */
   count: number;
 }
 
 const CODES = new Set(['01', '02', '03', '16', '88', '49', '98', '99']);
 
 interface Transaction {
-  readonly record: Record_;
+  readonly record: LogicalRecord;
   readonly type: string;
   readonly units: bigint;
   readonly valueOn: string | undefined;
@@ -40,122 +48,212 @@ interface Transaction {
 interface Account {
   readonly number: string;
   readonly currency: string;
-  readonly record: Record_;
-  /** Of the 03 record, by type code: balances and summaries. */
+  /** Balances and summaries of the 03 record, by type code. */
   readonly summaries: Map<string, bigint>;
   readonly transactions: Transaction[];
-  /** All amounts of its 03 and 16 records, as written. */
-  sum: bigint;
-  records: number;
 }
 
 interface Group {
   readonly asOf: string;
   readonly currency: string;
+}
+
+type LevelName = 'file' | 'group' | 'account';
+
+/** An open file, group or account: what its trailer is checked against. */
+interface Level {
+  readonly name: LevelName;
+  /** All amounts, as written. */
   sum: bigint;
+  /** Physical records, its header and trailer among them. */
   records: number;
-  accounts: number;
+  /** The groups of a file, the accounts of a group. */
+  parts: number;
+  readonly group?: Group;
+  readonly account?: Account;
 }
 
-export function readBai2(text: string, file: string): BankStatement[] {
-  const problems: FieldProblem[] = [];
-  const complain = (line: number, reason: string): void => {
-    problems.push({ path: `line ${line}`, reason });
-  };
-  const records = logicalRecords(text, complain);
-  if (problems.length > 0) throw invalidFile(file, problems);
-  const totals = new Totals();
-  const statements: BankStatement[] = [];
-  let groups = 0;
-  let fileSum = 0n;
-  let fileRecords = 0;
-  let group: Group | undefined;
-  let account: Account | undefined;
-  let ended = false;
-
-  for (const record of records) {
-    const { code, fields, line } = record;
-    fileRecords += record.count;
-    if (group !== undefined && code !== '99') group.records += record.count;
-    if (account !== undefined && code !== '98' && code !== '99') account.records += record.count;
-    if (ended) complain(line, 'stands after the file trailer (99)');
-    switch (code) {
-      case '01':
-        if (fileRecords !== record.count) complain(line, 'a second file header (01)');
-        if (fields[7] !== undefined && fields[7] !== '' && fields[7] !== '2') {
-          complain(line, `the file is of BAI version ${fields[7]}, and only version 2 is read`);
-        }
-        break;
-      case '02': {
-        if (group !== undefined) complain(line, 'a group (02) begins before the one before has ended (98)');
-        const status = fields[2] ?? '';
-        if (status !== '1') complain(line, `the group's status is ${STATUSES[status] ?? `'${status}'`}, not an update`);
-        const asOf = day(fields[3] ?? '');
-        if (asOf === undefined) complain(line, `'${fields[3] ?? ''}' is no as-of date YYMMDD`);
-        group = { asOf: asOf ?? '', currency: fields[5] || 'USD', sum: 0n, records: record.count, accounts: 0 };
-        break;
-      }
-      case '03':
-        if (group === undefined) complain(line, 'an account (03) stands outside a group (02)');
-        if (account !== undefined) complain(line, 'an account (03) begins before the one before has ended (49)');
-        account = openAccount(record, group?.currency ?? 'USD', complain);
-        break;
-      case '16':
-        if (account === undefined) complain(line, 'a transaction (16) stands outside an account (03)');
-        else addTransaction(account, record, complain);
-        break;
-      case '49': {
-        if (account === undefined || group === undefined) {
-          complain(line, 'an account trailer (49) without its account (03)');
-          break;
-        }
-        const name = `account ${account.number}, trailer at line ${line}`;
-        totals.expect(`${name}: control total`, units(fields[0]), account.sum.toString());
-        totals.expect(`${name}: records`, count(fields[1]), String(account.records));
-        group.sum += account.sum;
-        group.accounts += 1;
-        if (problems.length === 0) statements.push(statementOf(account, group, totals));
-        account = undefined;
-        break;
-      }
-      case '98': {
-        if (group === undefined) {
-          complain(line, 'a group trailer (98) without its group (02)');
-          break;
-        }
-        if (account !== undefined) complain(line, 'a group ends (98) before its account has ended (49)');
-        const name = `group trailer at line ${line}`;
-        totals.expect(`${name}: control total`, units(fields[0]), group.sum.toString());
-        totals.expect(`${name}: accounts`, count(fields[1]), String(group.accounts));
-        totals.expect(`${name}: records`, count(fields[2]), String(group.records));
-        fileSum += group.sum;
-        groups += 1;
-        group = undefined;
-        break;
-      }
-      case '99': {
-        if (group !== undefined) complain(line, 'the file ends (99) before its group has ended (98)');
-        const name = `file trailer at line ${line}`;
-        totals.expect(`${name}: control total`, units(fields[0]), fileSum.toString());
-        totals.expect(`${name}: groups`, count(fields[1]), String(groups));
-        totals.expect(`${name}: records`, count(fields[2]), String(fileRecords));
-        ended = true;
-        break;
-      }
-    }
-  }
-  if (records[0]?.code !== '01') problems.unshift({ path: 'line 1', reason: 'is no file header (01)' });
-  if (!ended) problems.push({ path: 'the end', reason: 'has no file trailer (99): the file is cut off' });
-  if (problems.length > 0) throw invalidFile(file, problems);
-  totals.refuse(file);
-  return statements;
-}
-
+const LEVELS: readonly LevelName[] = ['file', 'group', 'account'];
+const HEADER = { file: '01', group: '02', account: '03' } as const;
+const TRAILER = { file: '99', group: '98', account: '49' } as const;
 const STATUSES: Readonly<Record<string, string>> = { '2': 'a deletion', '3': 'a correction', '4': 'a test' };
 
-/** Joins physical records and their continuations. A record's fields end at `/`; a 16 record's text may hold both signs. */
-function logicalRecords(text: string, complain: (line: number, reason: string) => void): Record_[] {
-  const records: Record_[] = [];
+class Bai2Reader {
+  private readonly file: string;
+  private readonly problems: FieldProblem[] = [];
+  private readonly totals = new Totals();
+  private readonly statements: BankStatement[] = [];
+  /** The file, its open group, and the open account of that. */
+  private readonly open: Level[] = [{ name: 'file', sum: 0n, records: 0, parts: 0 }];
+  private readonly handlers: Readonly<Record<string, (record: LogicalRecord) => void>> = {
+    '01': (record) => this.checkHeader(record),
+    '02': (record) => this.openGroup(record),
+    '03': (record) => this.openAccount(record),
+    '16': (record) => this.addTransaction(record),
+    '49': (record) => this.closeAccount(record),
+    '98': (record) => this.close('group', record),
+    '99': (record) => this.close('file', record),
+  };
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  read(text: string): BankStatement[] {
+    const records = logicalRecords(text, (line, reason) => this.complain(line, reason));
+    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
+    for (const record of records) {
+      const level = this.open.at(-1);
+      if (level === undefined) {
+        this.complain(record.line, 'stands after the file trailer (99)');
+        continue;
+      }
+      level.records += record.count;
+      this.handlers[record.code]?.(record);
+    }
+    if (records[0]?.code !== '01') this.problems.unshift({ path: 'line 1', reason: 'is not a file header (01)' });
+    if (this.open.length > 0)
+      this.problems.push({ path: 'end', reason: 'has no file trailer (99): the file is cut off' });
+    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
+    this.totals.refuse(this.file);
+    return this.statements;
+  }
+
+  private complain(line: number, reason: string): void {
+    this.problems.push({ path: `line ${line}`, reason });
+  }
+
+  private checkHeader({ line, count, fields }: LogicalRecord): void {
+    if (this.open[0]?.records !== count) this.complain(line, 'is a second file header (01)');
+    const version = fields[7] ?? '';
+    if (version !== '' && version !== '2')
+      this.complain(line, `has BAI version ${version}; only version 2 is supported`);
+  }
+
+  private openGroup(record: LogicalRecord): void {
+    const { fields, line } = record;
+    const status = fields[2] ?? '';
+    if (status !== '1')
+      this.complain(line, `the group's status is ${STATUSES[status] ?? `'${status}'`}, not an update`);
+    const asOf = day(fields[3] ?? '');
+    if (asOf === undefined) this.complain(line, `'${fields[3] ?? ''}' is not an as-of date YYMMDD`);
+    this.openLevel('group', record, { group: { asOf: asOf ?? '', currency: fields[5] || 'USD' } });
+  }
+
+  private openAccount(record: LogicalRecord): void {
+    const { line } = record;
+    const [number = '', ownCurrency = '', ...rest] = record.fields;
+    const currency = ownCurrency || (this.open[1]?.group?.currency ?? 'USD');
+    const account: Account = { number: number.replace(/\s/g, ''), currency, summaries: new Map(), transactions: [] };
+    if (account.number === '') this.complain(line, 'the account has no number');
+    if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
+    const level = this.openLevel('account', record, { account });
+    // Groups of type, amount, item count, funds type, and what the funds type adds.
+    for (let at = 0; at < rest.length; ) {
+      const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
+      if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
+      else if (amount !== '') {
+        level.sum += BigInt(amount);
+        account.summaries.set(type, BigInt(amount));
+      }
+      at += 4 + fundsFields(funds, rest[at + 4]);
+    }
+  }
+
+  private addTransaction(record: LogicalRecord): void {
+    const { fields, line } = record;
+    const level = this.open[2];
+    const account = level?.account;
+    if (level === undefined || account === undefined) {
+      this.complain(line, 'a transaction (16) stands outside an account (03)');
+      return;
+    }
+    const [type = '', amount = '', funds = ''] = fields;
+    if (!/^\d{3}$/.test(type)) this.complain(line, `'${type}' is not a type code`);
+    if (!UNITS.test(amount) || BigInt(amount) < 0n) {
+      this.complain(line, `'${amount}' is not the amount of a transaction`);
+      return;
+    }
+    const head = headLength(fields);
+    level.sum += BigInt(amount);
+    account.transactions.push({
+      record,
+      type,
+      units: BigInt(amount),
+      valueOn: funds.toUpperCase() === 'V' ? day(fields[3] ?? '') : undefined,
+      bankReference: fields[head - 2] ?? '',
+      customerReference: fields[head - 1] ?? '',
+    });
+  }
+
+  private closeAccount(record: LogicalRecord): void {
+    const group = this.open[1]?.group;
+    const account = this.close('account', record)?.account;
+    if (account === undefined || group === undefined || this.problems.length > 0) return;
+    this.statements.push(statementOf(account, group, this.totals));
+  }
+
+  /** Opens a level. Its header is counted in it, not in the level above. */
+  private openLevel(
+    name: LevelName,
+    { line, count }: LogicalRecord,
+    content: { group?: Group; account?: Account },
+  ): Level {
+    const depth = LEVELS.indexOf(name);
+    const title = `${article(name)} (${HEADER[name]})`;
+    (this.open.at(-1) as Level).records -= count;
+    if (this.open.length < depth) this.complain(line, `${title} stands outside a group (02)`);
+    if (this.open.length > depth) {
+      this.complain(line, `${title} begins before the previous one has ended (${TRAILER[name]})`);
+      this.open.length = depth;
+    }
+    // So that what follows is not reported as well.
+    while (this.open.length < depth) {
+      this.open.push({ name: LEVELS[this.open.length] as LevelName, sum: 0n, records: 0, parts: 0 });
+    }
+    const level: Level = { name, sum: 0n, records: count, parts: 0, ...content };
+    this.open.push(level);
+    return level;
+  }
+
+  /** Closes a level and checks its trailer: control total, number of parts, number of records. */
+  private close(name: LevelName, { line, fields }: LogicalRecord): Level | undefined {
+    const depth = LEVELS.indexOf(name);
+    const level = this.open[depth];
+    if (level === undefined) {
+      this.complain(line, `${article(name)} trailer (${TRAILER[name]}) has no header (${HEADER[name]})`);
+      return undefined;
+    }
+    const inner = this.open[depth + 1]?.name;
+    if (inner !== undefined) {
+      this.complain(line, `${article(name)} ends (${TRAILER[name]}) before its ${inner} has ended (${TRAILER[inner]})`);
+    }
+    this.open.length = depth;
+    const title =
+      level.account === undefined
+        ? `${name} trailer at line ${line}`
+        : `account ${level.account.number}, trailer at line ${line}`;
+    const stated = [...fields];
+    this.totals.expect(`${title}: control total`, units(stated.shift()), level.sum.toString());
+    if (name !== 'account') {
+      this.totals.expect(`${title}: ${LEVELS[depth + 1]}s`, count(stated.shift()), String(level.parts));
+    }
+    this.totals.expect(`${title}: records`, count(stated.shift()), String(level.records));
+    const parent = this.open.at(-1);
+    if (parent !== undefined) {
+      parent.sum += level.sum;
+      parent.records += level.records;
+      parent.parts += 1;
+    }
+    return level;
+  }
+}
+
+const article = (name: LevelName): string => (name === 'account' ? 'an account' : `a ${name}`);
+
+/** Joins physical records with their continuations. Fields end at `/`; the text of a 16 record may contain `/` and commas. */
+function logicalRecords(text: string, complain: (line: number, reason: string) => void): LogicalRecord[] {
+  const records: LogicalRecord[] = [];
   for (const [index, physical] of text
     .replace(/^\uFEFF/, '')
     .split(/\r\n|\n|\r/)
@@ -165,37 +263,37 @@ function logicalRecords(text: string, complain: (line: number, reason: string) =
     if (content === '') continue;
     const code = content.slice(0, 2);
     if (!CODES.has(code) || (content.length > 2 && content[2] !== ',')) {
-      complain(line, 'is no BAI2 record: it must begin with 01, 02, 03, 16, 49, 88, 98 or 99 and a comma');
+      complain(line, 'is not a BAI2 record: it must begin with 01, 02, 03, 16, 49, 88, 98 or 99 and a comma');
       continue;
     }
     const body = content.slice(3);
     const last = records.at(-1);
     if (code !== '88') {
-      const record: Record_ = { code, line, fields: [], pieces: [], raw: content, count: 1 };
-      take(record, body);
+      const record: LogicalRecord = { code, line, fields: [], pieces: [], raw: content, count: 1 };
+      append(record, body);
       records.push(record);
     } else if (last === undefined || !['02', '03', '16', '49', '98', '01', '99'].includes(last.code)) {
-      complain(line, 'continues (88) nothing');
+      complain(line, 'is a continuation (88) without a record');
     } else {
       last.raw += `\n${content}`;
       last.count += 1;
-      take(last, body);
+      append(last, body);
     }
   }
   return records;
 }
 
 /** Adds a physical record's content to its logical record. */
-function take(record: Record_, body: string): void {
+function append(record: LogicalRecord, body: string): void {
   const ended = body.endsWith('/');
   const content = ended ? body.slice(0, -1) : body;
   if (record.code !== '16') {
-    // A field is never split over records: what follows a continuation is the next one.
+    // A field is never split over records: a continuation begins with the next field.
     record.fields.push(...(content === '' && record.fields.length > 0 ? [] : content.split(',')));
     return;
   }
   let rest: string | undefined = content;
-  while (rest !== undefined && (record.fields.length === 0 || record.fields.length < headOf(record.fields))) {
+  while (rest !== undefined && (record.fields.length === 0 || record.fields.length < headLength(record.fields))) {
     const comma: number = rest.indexOf(',');
     record.fields.push(comma < 0 ? rest : rest.slice(0, comma));
     rest = comma < 0 ? undefined : rest.slice(comma + 1);
@@ -204,66 +302,15 @@ function take(record: Record_, body: string): void {
 }
 
 /** The number of fields before a transaction's text: type, amount, funds type with its own, two references. */
-function headOf(fields: readonly string[]): number {
-  const fundsFields = { V: 2, S: 3, D: 1 + 2 * Number(fields[3] || '0') }[(fields[2] ?? '').toUpperCase()] ?? 0;
-  return 5 + fundsFields;
-}
+const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
-function openAccount(
-  record: Record_,
-  groupCurrency: string,
-  complain: (line: number, reason: string) => void,
-): Account {
-  const [number = '', currency = '', ...rest] = record.fields;
-  const account: Account = {
-    number: number.replace(/\s/g, ''),
-    currency: currency || groupCurrency,
-    record,
-    summaries: new Map(),
-    transactions: [],
-    sum: 0n,
-    records: record.count,
-  };
-  if (account.number === '') complain(record.line, 'the account has no number');
-  if (!isCurrency(account.currency)) complain(record.line, `'${account.currency}' is no currency`);
-  // Groups of type, amount, item count, funds type, and what the funds type adds.
-  for (let at = 0; at < rest.length; ) {
-    const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
-    if (amount !== '') {
-      if (!UNITS.test(amount)) complain(record.line, `'${amount}' is no amount`);
-      else {
-        account.sum += BigInt(amount);
-        account.summaries.set(type, BigInt(amount));
-      }
-    }
-    const extra = { V: 2, S: 3, D: 1 + 2 * Number(rest[at + 4] || '0') }[funds.toUpperCase()] ?? 0;
-    at += 4 + extra;
-  }
-  return account;
-}
+/** How many fields a funds type adds: V has a value date, S three amounts, D so many pairs as its first field says. */
+const fundsFields = (type: string, first: string | undefined): number =>
+  ({ V: 2, S: 3, D: 1 + 2 * Number(first || '0') })[type.toUpperCase()] ?? 0;
 
 const UNITS = /^[+-]?\d+$/;
 
-function addTransaction(account: Account, record: Record_, complain: (line: number, reason: string) => void): void {
-  const [type = '', amount = '', funds = ''] = record.fields;
-  if (!/^\d{3}$/.test(type)) complain(record.line, `'${type}' is no type code`);
-  if (!UNITS.test(amount) || BigInt(amount) < 0n) {
-    complain(record.line, `'${amount}' is no amount of a transaction`);
-    return;
-  }
-  const head = headOf(record.fields);
-  account.sum += BigInt(amount);
-  account.transactions.push({
-    record,
-    type,
-    units: BigInt(amount),
-    valueOn: funds.toUpperCase() === 'V' ? day(record.fields[3] ?? '') : undefined,
-    bankReference: record.fields[head - 2] ?? '',
-    customerReference: record.fields[head - 1] ?? '',
-  });
-}
-
-/** Types 100 to 399 are credits, 400 to 699 debits; others (loans, remarks, a bank's own) move nothing on the account. */
+/** Types 100 to 399 are credits, 400 to 699 debits. Others (loans, remarks, the bank's own) do not change the balance. */
 function direction(type: string): 'credit' | 'debit' | undefined {
   if (type >= '100' && type <= '399') return 'credit';
   return type >= '400' && type <= '699' ? 'debit' : undefined;
@@ -280,7 +327,7 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
   const moved = { credit: 0n, debit: 0n };
   const lines = account.transactions.flatMap((transaction): BankLine[] => {
     const way = direction(transaction.type);
-    // Amounts of zero are remarks of the bank: they move nothing.
+    // The bank writes remarks as transactions of zero.
     if (way === undefined || transaction.units === 0n) return [];
     moved[way] += transaction.units;
     return [lineOf(transaction, way, money(transaction.units), group.asOf)];
@@ -311,7 +358,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
   };
   add('customer reference', transaction.customerReference);
   add('text', text);
-  // A number may be cut in two where a record ends.
+  // A number may continue in the next record.
   if (record.pieces.length > 1) add('text', record.pieces.map((piece) => piece.trim()).join(''));
   add('bank reference', transaction.bankReference);
   const returned = /\bR\d\d\b/.exec(text)?.[0];
@@ -334,7 +381,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
   };
 }
 
-// Text has no fields of its own; these are the labels of the addenda that ACH and Fedwire lines carry.
+// The text has no fields of its own. These labels stand in the addenda of ACH and Fedwire transactions.
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]\s*/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]\s*/i;
 const NEXT_LABEL =
@@ -347,7 +394,7 @@ function labelled(text: string, label: RegExp): string | undefined {
   return meaningful((rest.split(NEXT_LABEL)[0] ?? '').trim());
 }
 
-/** A BAI2 amount has no decimal point: its last digits are the currency's minor ones. */
+/** A BAI2 amount has no decimal point: it is in the currency's minor unit. */
 function fromUnits(amount: bigint, currency: string): Amount {
   const digits = minorDigits(currency) ?? 2;
   const sign = amount < 0n ? '-' : '';

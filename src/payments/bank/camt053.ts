@@ -6,6 +6,7 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { type BankFormat, decode } from './format.ts';
 import {
   type BankLine,
   type BankStatement,
@@ -31,9 +32,19 @@ const parser = new XMLParser({
   isArray: (name) => LISTS.has(name),
 });
 
-export function readCamt053(text: string, file: string): BankStatement[] {
+export const camt053: BankFormat = {
+  name: 'camt053',
+  matches: ({ head }) => head.startsWith('<'),
+  read: (file) => readDocument(decode(file, declaredEncoding(file.bytes)), file.name),
+};
+
+const declaredEncoding = (bytes: Buffer): string =>
+  /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
+  'utf-8';
+
+function readDocument(text: string, file: string): BankStatement[] {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) {
-    throw invalidFile(file, [{ path: '', reason: 'has a document type, which no bank statement needs' }]);
+    throw invalidFile(file, [{ path: '', reason: 'has a document type (DOCTYPE), which is not allowed' }]);
   }
   const valid = XMLValidator.validate(text);
   if (valid !== true) {

@@ -5,8 +5,9 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
 import type { BankCsvMap } from '../../config/bank-csv.ts';
-import type { FieldProblem } from '../../errors/refusals.ts';
+import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { type BankFile, type BankFormat, decode } from './format.ts';
 import {
   type BankLine,
   type BankStatement,
@@ -29,7 +30,25 @@ interface Read {
   readonly balance: Amount | undefined;
 }
 
-export function readBankCsv(text: string, file: string, map: BankCsvMap): BankStatement[] {
+export const csv: BankFormat = {
+  name: 'csv',
+  matches: ({ name }) => /\.(csv|txt)$/i.test(name),
+  read(file, maps) {
+    const map = columnMap(maps, file);
+    return readStatements(decode(file, map.encoding), file.name, map);
+  },
+};
+
+/** The map that the file names, or the only one. */
+function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): BankCsvMap {
+  const names = Object.keys(maps);
+  const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
+  const map = Object.hasOwn(maps, name) ? maps[name] : undefined;
+  if (map === undefined) throw refuse('bank_map_unknown', { file: file.name, map: name, maps: names });
+  return map;
+}
+
+function readStatements(text: string, file: string, map: BankCsvMap): BankStatement[] {
   const problems: FieldProblem[] = [];
   const rows = readRows(text, file, map);
   const read = rows.flatMap((row) => readRow(row, map, problems) ?? []);

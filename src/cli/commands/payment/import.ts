@@ -2,10 +2,9 @@
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
+import { BANK_FORMATS } from '../../../payments/bank/read.ts';
 import { type BankImport, importBankFile } from '../../../payments/bank-import/import.ts';
 import type { LineReport } from '../../../payments/bank-import/report.ts';
-import type { BankFormat } from '../../../payments/enums.ts';
-import { BANK_FORMATS } from '../../../payments/enums.ts';
 import { choiceArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
@@ -19,15 +18,13 @@ brought is not recorded again. Certain matches are applied; others become
 suggestions, which 'reckoner payment apply' accepts. Exit status 4: a line needs
 manual review.`;
 
+const FORMATS = BANK_FORMATS.map(({ name }) => name);
+
 export const defineImport: Definition = (payment, act) => {
   payment
     .command('import <file>')
     .description("Import a bank file, all of it or nothing, and match its lines; '-' is stdin")
-    .option(
-      '--format <format>',
-      `${BANK_FORMATS.join(', ')} (default: detected)`,
-      choiceArgument('--format', BANK_FORMATS),
-    )
+    .option('--format <format>', `${FORMATS.join(', ')} (default: detected)`, choiceArgument('--format', FORMATS))
     .option('--map <name>', 'for CSV: a column map of the settings ("bank_csv")')
     .option('--dry-run', 'check and match everything, record nothing')
     .addHelpText('after', HELP)
@@ -35,7 +32,7 @@ export const defineImport: Definition = (payment, act) => {
 };
 
 export interface PaymentImportOptions {
-  readonly format?: BankFormat;
+  readonly format?: string;
   readonly map?: string;
   readonly dryRun?: boolean;
 }
