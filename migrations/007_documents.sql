@@ -242,3 +242,29 @@ CALL make_fact('hold_releases');
 CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 CALL grant_to_app('SELECT', 'current_holds');
+
+-- Payment instructions, stored once per currency and wording: a document keeps the version that it carried.
+CREATE TABLE instruction_versions (
+  instruction_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  currency text COLLATE "C" NOT NULL,
+  content jsonb NOT NULL,
+  first_used_at timestamptz NOT NULL,
+  CONSTRAINT instruction_version_once UNIQUE (currency, content)
+);
+CALL make_fact('instruction_versions');
+
+CREATE TABLE document_pdfs (
+  document_id bigint PRIMARY KEY REFERENCES documents,
+  renderer_version integer NOT NULL,
+  -- Names and versions of the libraries that rendered it: the bytes depend on them.
+  libraries jsonb NOT NULL,
+  instruction_version_id bigint REFERENCES instruction_versions,
+  instructions_changed boolean NOT NULL,
+  sha256 text NOT NULL CONSTRAINT document_pdf_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  pdf bytea NOT NULL,
+  rendered_at timestamptz NOT NULL,
+  CONSTRAINT document_pdf_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex'))
+);
+-- A PDF is compressed already.
+ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
+CALL make_fact('document_pdfs');

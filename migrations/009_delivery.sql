@@ -1,4 +1,4 @@
--- What a document needs to reach its partner: payment link, PDF, and the queue of deliveries.
+-- What a document needs to reach its partner: payment link and the queue of deliveries.
 
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
@@ -85,32 +85,6 @@ CREATE TABLE payment_link_waits (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
--- Payment instructions, stored once per currency and wording: a document keeps the version that it carried.
-CREATE TABLE instruction_versions (
-  instruction_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  currency text COLLATE "C" NOT NULL,
-  content jsonb NOT NULL,
-  first_used_at timestamptz NOT NULL,
-  CONSTRAINT instruction_version_once UNIQUE (currency, content)
-);
-CALL make_fact('instruction_versions');
-
-CREATE TABLE document_pdfs (
-  document_id bigint PRIMARY KEY REFERENCES documents,
-  renderer_version integer NOT NULL,
-  -- Names and versions of the libraries that drew it: the bytes depend on them.
-  libraries jsonb NOT NULL,
-  instruction_version_id bigint REFERENCES instruction_versions,
-  instructions_changed boolean NOT NULL,
-  sha256 text NOT NULL CONSTRAINT drawing_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-  pdf bytea NOT NULL,
-  rendered_at timestamptz NOT NULL,
-  CONSTRAINT drawing_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex'))
-);
--- A PDF is compressed already.
-ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
-CALL make_fact('document_pdfs');
-
 -- The queue belongs to the owner; the app only names the documents to look at. One job per document: a second request
 -- replaces the first while that waits.
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
@@ -121,3 +95,25 @@ CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE 
     FROM unnest(document_ids) AS id))
   HAVING cardinality(document_ids) > 0
 $$;
+
+-- What happened to the payment link of a document, for its history.
+CREATE VIEW payment_link_history AS
+SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS act, jsonb_build_object('url', url) AS facts
+FROM payment_links
+UNION ALL
+SELECT document_id, 12 + i.version * 0.002, o.created_at, 'link_made',
+       jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider),
+                          'url', o.url, 'found', o.found::text)
+FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+SELECT document_id, 12.001 + i.version * 0.002, c.closed_at, 'link_closed',
+       jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'why', c.why, 'detail', c.detail,
+                          'sessions', c.sessions_expired::text)
+FROM payment_link_closings c JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+SELECT document_id, 99, noted_at, 'link_waits', jsonb_build_object('reason', reason) FROM payment_link_waits;
+CALL grant_to_app('SELECT', 'payment_link_history');
+
+-- The payment link that a document prints.
+CREATE VIEW printed_links AS SELECT document_id, url FROM payment_links;
+CALL grant_to_app('SELECT', 'printed_links');

@@ -497,6 +497,19 @@ FROM documents d JOIN document_balances b USING (document_id)
 WHERE d.document = 'credit_note' AND b.status = 'open';
 CALL grant_to_app('SELECT', 'open_credit');
 
+-- What payments did to a document, for its history.
+CREATE VIEW payment_application_history AS
+SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
+       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why') AS facts,
+       a.event_id
+FROM payment_applications a JOIN payments p USING (payment_id)
+UNION ALL
+SELECT a.document_id, u.recorded_at, 'unpaid',
+       jsonb_build_object('amount', a.amount::text, 'reference', p.reference), u.event_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+JOIN payments p USING (payment_id);
+CALL grant_to_app('SELECT', 'payment_application_history');
+
 -- The last day on which something was owed on an invoice again, or on which a payment had something unapplied again. What
 -- settles it later is entered no earlier, whatever its true date: a report of the days between would count the money
 -- twice. (A bank dates some lines a day ahead.)

@@ -890,6 +890,43 @@ CREATE VIEW current_holds AS
           WHERE r.hold_id = h.hold_id));
 GRANT SELECT ON current_holds TO reckoner_app;
 
+CREATE TABLE instruction_versions (
+  instruction_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  currency text COLLATE "C" NOT NULL,
+  content jsonb NOT NULL,
+  first_used_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT instruction_versions_pkey PRIMARY KEY (instruction_version_id),
+  CONSTRAINT instruction_version_once UNIQUE (currency, content)
+);
+CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
+
+CREATE TABLE document_pdfs (
+  document_id bigint NOT NULL,
+  renderer_version integer NOT NULL,
+  libraries jsonb NOT NULL,
+  instruction_version_id bigint,
+  instructions_changed boolean NOT NULL,
+  sha256 text NOT NULL,
+  pdf bytea STORAGE EXTERNAL NOT NULL,
+  rendered_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT document_pdfs_pkey PRIMARY KEY (document_id),
+  CONSTRAINT document_pdf_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT document_pdf_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex')),
+  CONSTRAINT document_pdfs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT document_pdfs_instruction_version_id_fkey FOREIGN KEY (instruction_version_id) REFERENCES instruction_versions(instruction_version_id)
+);
+CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
+
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE sendings (
@@ -1129,43 +1166,6 @@ CREATE TABLE payment_link_waits (
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON payment_link_waits TO reckoner_app;
 
-CREATE TABLE instruction_versions (
-  instruction_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  currency text COLLATE "C" NOT NULL,
-  content jsonb NOT NULL,
-  first_used_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
-  CONSTRAINT instruction_versions_pkey PRIMARY KEY (instruction_version_id),
-  CONSTRAINT instruction_version_once UNIQUE (currency, content)
-);
-CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
-
-CREATE TABLE document_pdfs (
-  document_id bigint NOT NULL,
-  renderer_version integer NOT NULL,
-  libraries jsonb NOT NULL,
-  instruction_version_id bigint,
-  instructions_changed boolean NOT NULL,
-  sha256 text NOT NULL,
-  pdf bytea STORAGE EXTERNAL NOT NULL,
-  rendered_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
-  CONSTRAINT document_pdfs_pkey PRIMARY KEY (document_id),
-  CONSTRAINT drawing_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-  CONSTRAINT drawing_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex')),
-  CONSTRAINT document_pdfs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
-  CONSTRAINT document_pdfs_instruction_version_id_fkey FOREIGN KEY (instruction_version_id) REFERENCES instruction_versions(instruction_version_id)
-);
-CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
-
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[])
  RETURNS void
  LANGUAGE sql
@@ -1178,6 +1178,31 @@ AS $function$
     FROM unnest(document_ids) AS id))
   HAVING cardinality(document_ids) > 0
 $function$;
+
+CREATE VIEW payment_link_history AS
+ SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS act,
+    jsonb_build_object('url', payment_links.url) AS facts
+   FROM payment_links
+UNION ALL
+ SELECT o.document_id, 12::numeric + i.version::numeric * 0.002 AS rank, o.created_at AS at, 'link_made' AS act,
+    jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider), 'url', o.url, 'found', o.found::text) AS facts
+   FROM payment_link_objects o
+     JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+ SELECT c.document_id, 12.001 + i.version::numeric * 0.002 AS rank, c.closed_at AS at, 'link_closed' AS act,
+    jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'why', c.why, 'detail', c.detail, 'sessions', c.sessions_expired::text) AS facts
+   FROM payment_link_closings c
+     JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+ SELECT payment_link_waits.document_id, 99 AS rank, payment_link_waits.noted_at AS at, 'link_waits' AS act,
+    jsonb_build_object('reason', payment_link_waits.reason) AS facts
+   FROM payment_link_waits;
+GRANT SELECT ON payment_link_history TO reckoner_app;
+
+CREATE VIEW printed_links AS
+ SELECT document_id, url
+   FROM payment_links;
+GRANT SELECT ON printed_links TO reckoner_app;
 
 -- 010_payments --------------------------------------------------------------------------------------------------------
 
@@ -1887,6 +1912,20 @@ CREATE VIEW open_credit AS
      JOIN document_balances b USING (document_id)
   WHERE d.document = 'credit_note' AND b.status = 'open';
 GRANT SELECT ON open_credit TO reckoner_app;
+
+CREATE VIEW payment_application_history AS
+ SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
+    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence ->> 'why') AS facts,
+    a.event_id
+   FROM payment_applications a
+     JOIN payments p USING (payment_id)
+UNION ALL
+ SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS act,
+    jsonb_build_object('amount', a.amount::text, 'reference', p.reference) AS facts, u.event_id
+   FROM payment_unapplications u
+     JOIN payment_applications a USING (payment_application_id)
+     JOIN payments p USING (payment_id);
+GRANT SELECT ON payment_application_history TO reckoner_app;
 
 CREATE FUNCTION invoice_reopened_on(invoice bigint)
  RETURNS date

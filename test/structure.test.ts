@@ -46,32 +46,15 @@ type Exceptions = Readonly<Record<string, string>>;
 const TO_REMOVE = 'to be removed';
 
 /** `importing file -> imported file` */
-const IMPORT_EXCEPTIONS: Exceptions = {
-  'documents/credit.ts -> close/queries.ts': TO_REMOVE,
-  'documents/issue/issue.ts -> close/queries.ts': TO_REMOVE,
-  'documents/rerun.ts -> close/queries.ts': TO_REMOVE,
-};
+const IMPORT_EXCEPTIONS: Exceptions = {};
 
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
   'close/queries.ts -> sendings': TO_REMOVE,
   'database/restore.ts -> job_runs': TO_REMOVE,
   'delivery/queries.ts -> missing_shares': TO_REMOVE,
-  'documents/history.ts -> document_pdfs': TO_REMOVE,
-  'documents/history.ts -> payment_applications': TO_REMOVE,
-  'documents/history.ts -> payment_link_closings': TO_REMOVE,
-  'documents/history.ts -> payment_link_intents': TO_REMOVE,
-  'documents/history.ts -> payment_link_objects': TO_REMOVE,
-  'documents/history.ts -> payment_link_waits': TO_REMOVE,
-  'documents/history.ts -> payment_links': TO_REMOVE,
-  'documents/history.ts -> payment_unapplications': TO_REMOVE,
-  'documents/history.ts -> payments': TO_REMOVE,
-  'documents/history.ts -> sendings': TO_REMOVE,
-  'documents/queries.ts -> document_pdfs': TO_REMOVE,
-  'documents/queries.ts -> instruction_versions': TO_REMOVE,
-  'documents/queries.ts -> payment_applications': TO_REMOVE,
-  'documents/queries.ts -> payment_links': TO_REMOVE,
-  'documents/queries.ts -> payment_unapplications': TO_REMOVE,
+  'documents/emails.ts -> sendings': TO_REMOVE,
+  'documents/history.sql.ts -> sendings': TO_REMOVE,
   'documents/queries.ts -> sendings': TO_REMOVE,
   'partners/queries.ts -> balance_transactions': TO_REMOVE,
   'partners/queries.ts -> ledger_rows': TO_REMOVE,
@@ -86,15 +69,12 @@ const CYCLES: Exceptions = {};
 
 const LONG_FILES: Exceptions = {
   'audit/queries.ts': TO_REMOVE,
-  'documents/queries.ts': TO_REMOVE,
 };
 
 /** `file name` */
 const LONG_FUNCTIONS: Exceptions = {
-  'audit/ledger-rows.ts csvRows': TO_REMOVE,
   'audit/pack.ts openPack': TO_REMOVE,
   'delivery/deliver.ts withCrew': TO_REMOVE,
-  'documents/history.ts readHistory': TO_REMOVE,
   'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
   'quotes/acceptances.ts openAcceptances': TO_REMOVE,
 };
@@ -112,8 +92,6 @@ const WIDE_SQL: Exceptions = {
   'delivery/links/queries.ts': TO_REMOVE,
   'delivery/queries.ts': TO_REMOVE,
   'delivery/workers.ts': TO_REMOVE,
-  'documents/history.ts': TO_REMOVE,
-  'documents/queries.ts': TO_REMOVE,
   'http/queries.ts': TO_REMOVE,
   'ledger/queries.ts': TO_REMOVE,
   'partners/queries.ts': TO_REMOVE,

@@ -1,9 +1,8 @@
 /** SQL of corrections: void, credit, write-off, hold and release. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { enqueueDeliveries, holdEmail, releaseEmail, withdrawEmails } from './emails.ts';
-import { invoiceReopenedOn } from './queries.ts';
 
-const REOPENED_ON = `greatest(earliest_postable_date(), ${invoiceReopenedOn(':documentId::bigint')})`;
+const REOPENED_ON = 'greatest(earliest_postable_date(), invoice_reopened_on(:documentId::bigint))';
 
 export interface VoidFacts {
   readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
@@ -54,8 +53,7 @@ export function readCreditsAgainst(
        SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
      )
      SELECT n.number, n.invoice_amount AS amount, n.reason, n.issued_on
-     FROM chain c JOIN documents n ON n.credits = c.document_id
-     WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id)
+     FROM chain c JOIN live_documents n ON n.credits = c.document_id
      ORDER BY n.document_id`,
     { documentId },
   );
@@ -68,7 +66,8 @@ export async function applyAdjustment(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on)
+    `INSERT INTO credit_applications (
+       credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on)
      SELECT :noteId, :documentId, :amount::numeric, :today::date, :now::timestamptz, false, ${REOPENED_ON}
      WHERE :amount::numeric > 0`,
     facts,

@@ -61,7 +61,8 @@ export function withdrawEmails(
     tx,
     `UPDATE sendings SET message = NULL, drawing_at = NULL,
             status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
-            reason = CASE WHEN unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
+            reason = CASE WHEN unclear_attempts > 0
+                          THEN 'it may have arrived; the document was voided before it was sent again'
                           ELSE 'the document was voided before it was sent' END
      WHERE document_id = ANY (:documentIds::bigint[]) AND status IN ('queued', 'held') RETURNING status, reason`,
     { documentIds },

@@ -5,16 +5,6 @@ import { query, type Send, type Statement, type Transaction } from '../database/
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
 
-/**
- * The last days on which an invoice was reopened. What settles it afterwards is entered no earlier, whatever its true day:
- * a report as of a day between would count the same money twice. (Banks date some lines a day ahead.)
- */
-export const invoiceReopenedOn = (document: string): string => `
-  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-   WHERE a.document_id = ${document}),
-  (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-   WHERE a.invoice_id = ${document})`;
-
 export interface DocumentRow {
   readonly document_id: number;
   readonly number: string;
@@ -104,20 +94,17 @@ export interface DocumentFilter {
   readonly withLogos?: boolean | undefined;
 }
 
-/** The hold that document `d` is on. */
-export const PRESENT_HOLD = `
-  SELECT h.hold_id, h.held_at, h.reason FROM holds h
-  WHERE h.document_id = d.document_id AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id)`;
-
 const documentsWhere = (condition: string, withLogos: string): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
-            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes, w.renderer_version,
+            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
+            w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
-            d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces, successor.number AS replaced_by,
+            d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
+            successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off
      FROM documents d
@@ -133,7 +120,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
                 'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
                 'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
-     LEFT JOIN payment_links k ON k.document_id = d.document_id
+     LEFT JOIN printed_links k ON k.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (
        SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
@@ -143,7 +130,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
        WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
      LEFT JOIN voids v ON v.document_id = d.document_id
-     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
+     LEFT JOIN current_holds h ON h.document_id = d.document_id
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces
      LEFT JOIN documents successor ON successor.replaces = d.document_id
      LEFT JOIN documents credited ON credited.document_id = d.credits

@@ -1,7 +1,6 @@
 /** SQL of running documents again: which of them would differ now, and what replaced them. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { PRESENT_HOLD } from './queries.ts';
 import type { DocumentKind } from './snapshot.ts';
 
 export interface RerunCandidate {
@@ -53,12 +52,14 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
     `WITH by_rows AS (
        SELECT l.partner_id, l.currency, l.arrangement,
               jsonb_object_agg(l.policy_id, o.name) AS names,
-              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut, l.invoice_amount)
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut,
+                                          l.invoice_amount)
                         ORDER BY l.policy_id, l.kind, l.month) AS lines
        FROM pg_temp.draft_lines l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
        GROUP BY l.partner_id, l.currency, l.arrangement
      )
-     SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid, b.credited,
+     SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid,
+            b.credited,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
             h.held_at, h.reason AS hold_reason,
             array_remove(ARRAY[
@@ -93,7 +94,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
-     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
+     LEFT JOIN current_holds h ON h.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
     { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
   );

@@ -3,10 +3,11 @@
  * a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
  * document_written_off, clock_behind.
  */
+
+import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { todayOf } from '../today.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type IssueContext, refuseClockBehind } from './issue/context.ts';

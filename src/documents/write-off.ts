@@ -2,11 +2,12 @@
  * Writing off what is still open on an invoice. Refusals: document_unknown, document_void, not_an_invoice,
  * nothing_to_write_off, clock_behind.
  */
+
+import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { todayOf } from '../today.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff } from './corrections.sql.ts';
 import { type IssueContext, refuseClockBehind } from './issue/context.ts';

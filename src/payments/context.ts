@@ -7,10 +7,10 @@
 
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
-import { todayOf } from '../today.ts';
 
 export interface Caller {
   readonly environment: Environment;

@@ -1,6 +1,5 @@
 /** SQL that records facts about payments, each in one statement however many there are. */
 import { execute, query } from '../database/transaction.ts';
-import { invoiceReopenedOn } from '../documents/queries.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
@@ -10,7 +9,7 @@ const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, 
 /** The date of the journal entry: the true date, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
-/** The last days on which part of a payment became unapplied cash again: see `invoiceReopenedOn`. */
+/** The last days on which part of a payment became unapplied cash again: see `invoice_reopened_on`. */
 const reopenedOn = (payment: string) => `
   (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
    WHERE a.payment_id = ${payment}),
@@ -113,7 +112,7 @@ export async function insertApplications(context: PaymentContext, rows: readonly
        payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
        event_id)
      SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-            ${entryOn('day.applied_on', reopenedOn('r.payment_id'), invoiceReopenedOn('r.document_id'))},
+            ${entryOn('day.applied_on', reopenedOn('r.payment_id'), 'invoice_reopened_on(r.document_id)')},
             r.confidence, r.evidence, ${RECORDED}
      FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
      JOIN documents d USING (document_id) JOIN payments p USING (payment_id)

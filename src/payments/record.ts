@@ -4,11 +4,11 @@
  * Refusals: argument_invalid, partner_unknown, document_unknown, payment_not_applicable.
  */
 
+import { todayOf } from '../config/today.ts';
 import { queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
-import { todayOf } from '../today.ts';
 import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';

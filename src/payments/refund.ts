@@ -3,10 +3,10 @@
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
 
+import { todayOf } from '../config/today.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { todayOf } from '../today.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 

@@ -8,16 +8,15 @@
 
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { localeOf } from '../documents/locale.ts';
-import { PRESENT_HOLD } from '../documents/queries.ts';
 import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
 import { Amount } from '../money.ts';
 import { daysApart, monthName } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
-import { todayOf } from '../today.ts';
 
 export interface Reminding {
   readonly environment: Environment;
@@ -219,7 +218,7 @@ function readOwed(
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (SELECT FROM reminders r WHERE r.document_id = d.document_id AND r.step >= reached.step)
                  THEN reached.step END AS step,
-            CASE WHEN EXISTS (${PRESENT_HOLD}) THEN 'on_hold'
+            CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN EXISTS (
                    SELECT FROM payment_applications a JOIN disputes t ON t.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id

@@ -4,10 +4,10 @@
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
 
+import { todayOf } from '../config/today.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
-import { todayOf } from '../today.ts';
 import { money, paymentState, positiveAmount } from './apply.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { ReversalKind } from './enums.ts';

@@ -9,7 +9,6 @@ import type { Settings } from '../config/settings.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Composed, Notice } from '../delivery/notice.ts';
 import { mailDomain } from '../documents/issue/context.ts';
-import { PRESENT_HOLD } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Month, monthName } from '../month.ts';
@@ -218,7 +217,7 @@ function readHeld(tx: Transaction, month: Month): Promise<CloseReport['held'][nu
      LEFT JOIN LATERAL (
        SELECT s.status, s.reason FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1
      ) AS s ON true
-     LEFT JOIN LATERAL (${PRESENT_HOLD}) AS h ON true
+     LEFT JOIN current_holds h ON h.document_id = d.document_id
      WHERE d.month = :month AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
        AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain'))
      ORDER BY d.series, d.sequence`,

@@ -492,7 +492,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'another PDF in place of the one that was sent',
     'document_pdfs_as_issued',
-    'ALTER TABLE document_pdfs DROP CONSTRAINT drawing_is_its_hash',
+    'ALTER TABLE document_pdfs DROP CONSTRAINT document_pdf_is_its_hash',
     `UPDATE document_pdfs SET pdf = pdf || '\\x0a'::bytea WHERE document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   [

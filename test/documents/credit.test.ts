@@ -51,7 +51,7 @@ test('it is applied at once: the invoice owes less, the note is used up, and bot
   expect(await story(world, 'CN-2026-000001')).toEqual(
     expect.arrayContaining([
       ['issued', `issued as a credit against ${INV_1}`],
-      ['credit_given', `USD 20.00 of it used for ${INV_1}`],
+      ['credit_given', `USD 20.00 applied to ${INV_1}`],
     ]),
   );
   await expectVerified(world);

@@ -131,7 +131,7 @@ test('to another address it goes there alone, without the copies, and the contac
   expect(recipients()).toEqual(['ap@partner.example', 'copy@partner.example', 'cfo@partner.example']);
   expect(await story(world, INV_1)).toContainEqual([
     'sending_asked',
-    expect.stringContaining('by a person to cfo@partner.example'),
+    expect.stringContaining('by a user to cfo@partner.example'),
   ]);
   await act.resend(INV_1);
   await world.deliver();

@@ -179,7 +179,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
     ['voided', "voided: run again because of a change of the partner's name"],
     ['replaced', 'replaced by INV-2026-000002'],
   ]);
-  expect((await story(world, 'INV-2026-000002'))[0]).toEqual(['issued', `issued in place of ${INV_1}`]);
+  expect((await story(world, 'INV-2026-000002'))[0]).toEqual(['issued', `issued to replace ${INV_1}`]);
   await world.deliver();
   const after = await document(world, 'INV-2026-000002');
   expect(after.email?.message_id).not.toBe(voided?.email?.message_id);

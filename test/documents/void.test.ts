@@ -107,9 +107,9 @@ test('the credit that it had used is open again, and its replacement uses it fir
   expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000003']);
   expect(await story(world, 'CN-2026-000001')).toEqual(
     expect.arrayContaining([
-      ['credit_given', 'USD 40.00 of it used for INV-2026-000002'],
-      ['credit_reopened', 'USD 40.00 open again by the void of INV-2026-000002'],
-      ['credit_given', 'USD 40.00 of it used for INV-2026-000003'],
+      ['credit_given', 'USD 40.00 applied to INV-2026-000002'],
+      ['credit_reopened', 'USD 40.00 released by the void of INV-2026-000002'],
+      ['credit_given', 'USD 40.00 applied to INV-2026-000003'],
     ]),
   );
   await expectVerified(world);

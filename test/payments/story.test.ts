@@ -21,6 +21,6 @@ test('a payment, why it was applied, and that it was taken off again are in the 
   const told = (await story(world, number)).filter(([act]) => act === 'paid' || act === 'unpaid');
   expect(told).toEqual([
     ['paid', expect.stringMatching(/^USD 5\.00 paid, reference FT-1: ./)],
-    ['unpaid', 'payment of USD 5.00, reference FT-1, taken off again'],
+    ['unpaid', 'payment of USD 5.00, reference FT-1, unapplied'],
   ]);
 });

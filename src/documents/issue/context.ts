@@ -5,11 +5,11 @@
 import type { Environment } from '../../config/environment.ts';
 import { missingSettings } from '../../config/missing-settings.ts';
 import { type Settings, settingsFile } from '../../config/settings.ts';
+import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import type { Actor } from '../../people/audit-events.ts';
-import { todayOf } from '../../today.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
 import { readLatestAct } from './queries.ts';
 

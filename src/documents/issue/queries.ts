@@ -53,11 +53,8 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
        CROSS JOIN LATERAL (
          SELECT CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
                 || left(:issuedOn, 4) COLLATE "C" AS series) AS series
-     ), open_credit AS (
-       SELECT d.partner_id, d.currency, sum(b.balance) AS balance
-       FROM documents d JOIN document_balances b USING (document_id)
-       WHERE d.document = 'credit_note' AND b.status = 'open'
-       GROUP BY d.partner_id, d.currency
+     ), credit AS (
+       SELECT partner_id, currency, sum(balance) AS balance FROM open_credit GROUP BY partner_id, currency
      ), issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
@@ -73,7 +70,7 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
               :sandbox::boolean, :now::timestamptz, n.replaces, n.credits, n.reason
        FROM numbered n
        JOIN partners p ON p.partner_id = n.partner_id
-       LEFT JOIN open_credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
+       LEFT JOIN credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
        CROSS JOIN LATERAL (
          SELECT CASE n.document WHEN 'invoice'
                 THEN coalesce(n.terms_days, p.payment_terms_days, :termsDays::integer) END AS days
@@ -120,12 +117,11 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
             :issuedOn::date, :now::timestamptz
      FROM (
        SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
-              sum(b.balance) OVER in_turn AS used_up_to, sum(b.balance) OVER in_turn - b.balance AS used_before
+              sum(note.balance) OVER in_turn AS used_up_to,
+              sum(note.balance) OVER in_turn - note.balance AS used_before
        FROM pg_temp.issued_documents
        JOIN documents invoice USING (document_id)
-       JOIN documents note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
-         AND note.document = 'credit_note'
-       JOIN document_balances b ON b.document_id = note.document_id AND b.status = 'open'
+       JOIN open_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
        WHERE invoice.credit_applied > 0
        WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (
            SELECT FROM credit_releases r JOIN credit_applications a USING (credit_application_id)

@@ -5,10 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
+import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
-import { todayOf } from '../../today.ts';
 import type { BankFile } from '../bank/format.ts';
 import { readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';

@@ -365,9 +365,9 @@ describe('when what is owed changes', () => {
     const story = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
     expect(story.map(({ says }) => says).filter((says) => says.includes('link '))).toEqual([
       expect.stringMatching(/^payment link https:\/\/billing/),
-      expect.stringMatching(/^made at Stripe: link 1 over USD 7\.00, http/),
-      'switched off, for the balance changed: link 1 over USD 7.00, with 1 session(s) that were open',
-      expect.stringMatching(/^made at Stripe: link 2 over USD 5\.00, http/),
+      expect.stringMatching(/^link 1 created at Stripe for USD 7\.00: http/),
+      'link 1 for USD 7.00 deactivated because the balance changed, with 1 open session',
+      expect.stringMatching(/^link 2 created at Stripe for USD 5\.00: http/),
     ]);
   });
 

@@ -1,10 +1,10 @@
 /** `reckoner report aging`. */
 
+import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging } from '../../../reports/aging.ts';
-import { todayOf } from '../../../today.ts';
 import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';

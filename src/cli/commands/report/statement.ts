@@ -1,5 +1,6 @@
 /** `reckoner report statement`. */
 
+import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
@@ -12,7 +13,6 @@ import {
   type Statement,
   type StatementLine,
 } from '../../../reports/statement.ts';
-import { todayOf } from '../../../today.ts';
 import { dateArgument } from '../../arguments.ts';
 import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';

@@ -1,6 +1,6 @@
 /** The date on which an act happens. */
-import type { Environment } from './config/environment.ts';
-import type { Settings } from './config/settings.ts';
+import type { Environment } from './environment.ts';
+import type { Settings } from './settings.ts';
 
 /** Today in the issuer's time zone, `YYYY-MM-DD`. */
 export function todayOf(context: { readonly environment: Environment; readonly settings: Settings }): string {

@@ -1,0 +1,97 @@
+/** SQL of a document's history: its own acts, and those that delivery and payments report by views of theirs. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { Act } from './history.ts';
+
+export interface Happening {
+  /** ISO instant. */
+  readonly at: string;
+  readonly act: Act;
+  readonly currency: string;
+  readonly facts: Readonly<Record<string, string>>;
+  readonly claimed_by: string | null;
+  readonly os_user: string | null;
+  readonly host: string | null;
+}
+
+/** What happened to the document itself. The ranks order what happened at the same instant. */
+const OWN_ACTS = `
+       SELECT 1, d.issued_at, 'issued',
+              jsonb_build_object('replaces', r.number, 'credits', c.number),
+              (SELECT s.event_id FROM sendings s
+               WHERE s.document_id = d.document_id AND s.asked_for <> 'resend')
+       FROM documents d
+       LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
+       WHERE d.document_id = :documentId
+       UNION ALL
+       SELECT 3, n.issued_at, 'credited',
+              jsonb_build_object('amount', n.invoice_amount::text, 'other', n.number, 'reason', n.reason),
+              (SELECT s.event_id FROM sendings s WHERE s.document_id = n.document_id AND s.asked_for = 'credit')
+       FROM documents n WHERE n.credits = :documentId
+       UNION ALL
+       SELECT 5, rendered_at, 'drawn', jsonb_build_object('bytes', octet_length(pdf)::text, 'sha256', sha256), NULL
+       FROM document_pdfs WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, held_at, 'held', jsonb_build_object('reason', reason), event_id
+       FROM holds WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, released_at, 'released', '{}', event_id FROM hold_releases WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, recorded_at, 'written_off', jsonb_build_object('amount', amount::text, 'reason', reason), event_id
+       FROM write_offs WHERE document_id = :documentId
+       UNION ALL
+       SELECT 9, recorded_at, 'voided', jsonb_build_object('reason', reason), event_id
+       FROM voids WHERE document_id = :documentId
+       UNION ALL
+       SELECT 11, issued_at, 'replaced', jsonb_build_object('other', number), NULL
+       FROM documents WHERE replaces = :documentId`;
+
+/** Credit applied to an invoice or from a credit note, and released again. An adjustment's own invoice is left out. */
+const CREDIT_ACTS = `
+       SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,
+              jsonb_build_object('amount', a.amount::text, 'other', o.number), NULL
+       FROM credit_applications a
+       JOIN documents o
+         ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
+       WHERE (a.invoice_id = :documentId OR a.credit_note_id = :documentId)
+         AND NOT (a.invoice_id = :documentId AND o.credits IS NOT DISTINCT FROM a.invoice_id)
+       UNION ALL
+       SELECT 10, r.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_returned' ELSE 'credit_reopened' END,
+              jsonb_build_object('amount', a.amount::text, 'other', o.number), NULL
+       FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+       JOIN documents o
+         ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
+       WHERE a.invoice_id = :documentId OR a.credit_note_id = :documentId`;
+
+const EMAIL_ACTS = `
+       SELECT 6, queued_at, 'sending_asked',
+              jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id), event_id
+       FROM sendings WHERE document_id = :documentId
+       UNION ALL
+       SELECT 7, coalesce(sent_at, attempted_at, queued_at), 'sending',
+              jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'attempts', attempts::text,
+                                 'reply', reason, 'sha256', message_sha256), NULL
+       FROM sendings WHERE document_id = :documentId AND (status <> 'queued' OR attempts > 0)`;
+
+/** The history of a document in the order in which it happened. */
+export function readHappenings(tx: Transaction, documentId: number): Promise<Happening[]> {
+  return query(
+    tx,
+    `WITH happenings (rank, at, act, facts, event_id) AS (
+       ${OWN_ACTS}
+       UNION ALL
+       ${CREDIT_ACTS}
+       UNION ALL
+       ${EMAIL_ACTS}
+       UNION ALL
+       SELECT rank, at, act, facts, NULL FROM payment_link_history WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, at, act, facts, event_id FROM payment_application_history WHERE document_id = :documentId
+     )
+     SELECT h.at, h.act, h.facts, d.currency, e.claimed_by, e.os_user, e.host
+     FROM happenings h
+     JOIN documents d ON d.document_id = :documentId
+     LEFT JOIN audit_events e ON e.event_id = h.event_id
+     ORDER BY h.at, h.rank, h.event_id`,
+    { documentId },
+  );
+}
