@@ -205,7 +205,7 @@ SELECT e.posted_month AS month,
             ELSE greatest(day.dated_on, (e.month || '-01')::date) END AS entry_on,
        day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
        p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.partner_id, e.policy_id, e.currency, p.amount,
-       NULL::text AS document, coalesce(e.reversal_id, e.requote_id, e.quote_id) AS reference
+       NULL::text AS document, own_id(e) AS reference
 FROM ledger_rows e
 CROSS JOIN LATERAL (SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) AS day
 CROSS JOIN LATERAL (VALUES

@@ -90,7 +90,7 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
             format('%s %s is in the ledger already with other content', s.kind, s.own_id)
      FROM staged s
      JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
-       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.own_id
+       AND own_id(e) = s.own_id
      WHERE ${GOOD}`,
   );
 }
@@ -150,7 +150,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
               CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
        FROM related s
        LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
-         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
+         AND own_id(e) = s.quote_id
        LEFT JOIN quotes q ON q.partner_id = s.partner_id AND q.quote_id = s.quote_id
        CROSS JOIN LATERAL (
          SELECT coalesce(e.policy_id, q.policy_id) AS policy_id, coalesce(e.currency, q.currency) AS currency,
@@ -168,7 +168,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
      WHERE s.kind = 'reversal' AND s.requote_id IS NOT NULL AND ${GOOD}
        AND NOT EXISTS (
          SELECT FROM ledger_rows e WHERE e.partner_id = s.partner_id AND e.kind = 'requote_accepted'
-           AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.requote_id AND e.quote_id = s.quote_id)
+           AND own_id(e) = s.requote_id AND e.quote_id = s.quote_id)
        AND NOT EXISTS (
          SELECT FROM related r WHERE r.partner_id = s.partner_id AND r.kind = 'requote_accepted'
            AND r.requote_id = s.requote_id AND r.quote_id = s.quote_id AND ${recordable('r')})`,
@@ -214,7 +214,7 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
        CROSS JOIN LATERAL (
          SELECT spot_price, partner_cut, invoice_amount FROM ledger_rows
          WHERE partner_id = q.partner_id AND kind = 'quote_accepted'
-           AND coalesce(reversal_id, requote_id, quote_id) = q.quote_id
+           AND own_id(ledger_rows) = q.quote_id
          UNION ALL
          SELECT spot_price, partner_cut, invoice_amount FROM ledger_rows
          WHERE partner_id = q.partner_id AND quote_id = q.quote_id AND kind <> 'quote_accepted') AS e
@@ -291,7 +291,7 @@ export function insertEntries(
        FROM related s
        LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id
          AND e.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = coalesce(s.requote_id, s.quote_id)
+         AND own_id(e) = coalesce(s.requote_id, s.quote_id)
        LEFT JOIN related t ON t.partner_id = s.partner_id
          AND t.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
          AND t.own_id = coalesce(s.requote_id, s.quote_id)

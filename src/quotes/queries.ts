@@ -104,7 +104,7 @@ const READ_QUOTES = prepared(
       JOIN policies o ON o.partner_id = q.partner_id AND o.policy_id = q.policy_id
       LEFT JOIN quote_acceptances a ON a.quote_id = q.quote_id
       LEFT JOIN ledger_rows e ON e.partner_id = q.partner_id AND e.kind = 'quote_accepted'
-        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = q.quote_id
+        AND own_id(e) = q.quote_id
       CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals,
                sum(x.spot_price) FILTER (WHERE x.kind <> 'reversal') AS spot_price,
@@ -188,7 +188,7 @@ const READ_REQUOTES = prepared(
       FROM requotes r
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
       LEFT JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
-        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.requote_id
+        AND own_id(e) = r.requote_id
       WHERE r.requote_id = w."requoteId" COLLATE "C" AND r.partner_id = w."partnerId" COLLATE "C"
       LIMIT 1) AS f`,
 );
@@ -237,7 +237,7 @@ const RECORD_ACCEPTANCES = prepared(
       WHERE w.step IS NULL OR EXISTS (
         SELECT FROM requotes r
         JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.kind = 'quote_accepted'
-          AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = r.quote_id
+          AND own_id(e) = r.quote_id
         CROSS JOIN LATERAL (
           SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals, coalesce(sum(x.spot_price), 0) AS spot_price,
                  coalesce(sum(x.partner_cut), 0) AS partner_cut

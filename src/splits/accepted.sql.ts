@@ -39,7 +39,7 @@ export function readAcceptances(
     tx,
     `WITH rows AS (
        SELECT * FROM ledger_rows
-       WHERE kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = :quoteId
+       WHERE kind = 'quote_accepted' AND own_id(ledger_rows) = :quoteId
        UNION ALL
        SELECT * FROM ledger_rows WHERE kind = 'requote_accepted' AND quote_id = :quoteId
      )
@@ -65,7 +65,7 @@ const READ_CONNECTED_ACCEPTANCES = prepared(
       WHERE EXISTS (SELECT FROM partner_arrangements p
                     WHERE p.partner_id = w."partnerId" COLLATE "C" AND p.arrangement = 'connected_account')
         AND e.partner_id = w."partnerId" COLLATE "C" AND e.kind = w.kind
-        AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = w.id COLLATE "C"
+        AND own_id(e) = w.id COLLATE "C"
         AND e.arrangement = 'connected_account'
       LIMIT 1) AS r`,
 );

@@ -16,7 +16,7 @@ export async function draftMissingShares(
             e.policy_id, e.month
      FROM json_to_recordset(:billable::json) AS b (partner_id text, currency text, quote_id text, amount numeric)
      JOIN ledger_rows e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
-       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = b.quote_id COLLATE "C"`,
+       AND own_id(e) = b.quote_id COLLATE "C"`,
     { billable: JSON.stringify(billable) },
   );
   await createEmptyDrafts(tx);

@@ -160,7 +160,7 @@ export function insertToldMovements(
        LEFT JOIN LATERAL (
          SELECT e.month FROM (
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
-           WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND coalesce(reversal_id, requote_id, quote_id) = l.quote_id
+           WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = l.quote_id
            UNION ALL
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
            WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e

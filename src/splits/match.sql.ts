@@ -30,7 +30,7 @@ export const OWNERS = `owners AS (
 // A quote of which something was accepted under a connected account, by the row of its own acceptance.
 const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) => `
        JOIN ledger_rows q ON q.partner_id = ${partnerId} AND q.kind = 'quote_accepted'
-         AND coalesce(q.reversal_id, q.requote_id, q.quote_id) = ${quoteId} AND q.currency = ${currency}
+         AND own_id(q) = ${quoteId} AND q.currency = ${currency}
          AND (q.arrangement = 'connected_account' OR EXISTS (
            SELECT FROM ledger_rows r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
              AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;

@@ -64,7 +64,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
       ? `${row} FROM ledger_rows e WHERE ${routed}`
       : `${row}
        FROM scope s JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = 'quote_accepted'
-         AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = s.quote_id
+         AND own_id(e) = s.quote_id
        WHERE ${routed}
        UNION ALL
        ${row}

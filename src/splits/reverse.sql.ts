@@ -69,7 +69,7 @@ export function readReversedTransfers(
      JOIN balance_transactions m ON m.balance_transaction_id = r.balance_transaction_id AND m.kind IN ('reversal', 'dispute')
      JOIN ledger_rows q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
      LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
-       AND coalesce(rq.reversal_id, rq.requote_id, rq.quote_id) = r.requote_id
+       AND own_id(rq) = r.requote_id
      CROSS JOIN LATERAL (
        SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM ledger_rows x
        WHERE q.arrangement <> 'connected_account' AND rq.requote_id IS NULL AND x.partner_id = r.partner_id
@@ -107,7 +107,7 @@ export function insertReversalEvidence(
        share_allocation_id bigint, partner_id text, reversal_id text, price_from text)
      JOIN share_allocations r ON r.share_allocation_id = n.share_allocation_id
      JOIN ledger_rows e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
-       AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = n.reversal_id COLLATE "C"
+       AND own_id(e) = n.reversal_id COLLATE "C"
        AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
      ON CONFLICT DO NOTHING
      RETURNING share_allocation_id`,

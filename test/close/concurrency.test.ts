@@ -224,7 +224,7 @@ describe('thousands of rows around the cut while closes come and go', () => {
   /** Of each row, by its own id, on how many documents it is, with a line of its policy, kind and month. */
   async function documentsOfRows(): Promise<Map<string, number>> {
     const counted = await world.sql<{ own_id: string; documents: number }>(
-      `SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, count(l.document_id)::int AS documents
+      `SELECT own_id(e) AS own_id, count(l.document_id)::int AS documents
        FROM ledger_rows e
        LEFT JOIN documents d ON (d.partner_id, d.month, d.currency, d.arrangement)
                                 = (e.partner_id, e.posted_month, e.currency, e.arrangement)

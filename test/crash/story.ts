@@ -140,7 +140,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     to: email?.to,
   }));
   const rows = await world.sql(
-    `SELECT kind, partner_id, coalesce(reversal_id, requote_id, quote_id) AS own_id, posted_month, month, spot_price
+    `SELECT kind, partner_id, own_id(ledger_rows) AS own_id, posted_month, month, spot_price
      FROM ledger_rows ORDER BY partner_id, kind, own_id`,
   );
   const received = new Set(mail.mails.map((each) => each.parsed.messageId ?? '').filter(isOfDocument));
