@@ -510,9 +510,9 @@ FROM payment_unapplications u JOIN payment_applications a USING (payment_applica
 JOIN payments p USING (payment_id);
 CALL grant_to_app('SELECT', 'payment_application_history');
 
--- The last day on which something was owed on an invoice again, or on which a payment had something unapplied again. What
--- settles it later is entered no earlier, whatever its true date: a report of the days between would count the money
--- twice. (A bank dates some lines a day ahead.)
+-- The last day on which an invoice was reopened, or on which a payment had something unapplied again. What settles it
+-- afterwards is entered no earlier, whatever its true date: a report as of a day between would count the money twice.
+-- (Banks date some lines a day ahead.)
 CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)

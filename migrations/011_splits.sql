@@ -166,6 +166,11 @@ CREATE TABLE missing_shares (
 CREATE INDEX missing_shares_of_quote ON missing_shares (partner_id, quote_id);
 CALL make_fact('missing_shares');
 
+-- Those on invoices that are not void.
+CREATE VIEW live_missing_shares AS
+SELECT * FROM missing_shares b WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id);
+CALL grant_to_app('SELECT', 'live_missing_shares');
+
 -- What of a share arrived after it was billed. It is a payment of the partner instead. A reversal or a wrong match takes
 -- that payment back, and the correction of that gives it back again.
 CREATE TABLE share_payments (

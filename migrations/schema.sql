@@ -2276,6 +2276,14 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON missing_shares FOR EACH STAT
 CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON missing_shares TO reckoner_app;
 
+CREATE VIEW live_missing_shares AS
+ SELECT document_id, partner_id, month, currency, arrangement, quote_id, amount, fact_id
+   FROM missing_shares b
+  WHERE NOT (EXISTS ( SELECT
+           FROM voids v
+          WHERE v.document_id = b.document_id));
+GRANT SELECT ON live_missing_shares TO reckoner_app;
+
 CREATE TABLE share_payments (
   share_allocation_id bigint NOT NULL,
   payment_id bigint NOT NULL,
@@ -2576,7 +2584,7 @@ CREATE VIEW journal_of_rows AS
         END AS entry_on,
     day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
     p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account, e.partner_id, e.policy_id,
-    e.currency, p.amount, NULL::text AS document, COALESCE(e.reversal_id, e.requote_id, e.quote_id) AS reference
+    e.currency, p.amount, NULL::text AS document, own_id(e.*) AS reference
    FROM ledger_rows e
      CROSS JOIN LATERAL ( SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) day
      CROSS JOIN LATERAL ( VALUES (

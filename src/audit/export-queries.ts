@@ -2,7 +2,6 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
-import { MINOR_DIGITS } from './queries.ts';
 
 /** One billing month: the rows posted after the month before it and up to it. */
 export interface BilledMonth {
@@ -146,7 +145,7 @@ export async function countEvents(tx: Transaction, range: FactRange): Promise<nu
 
 /** The months of entry dates, which never lie in a closed month. */
 const inMonths = (from: Month, to: Month) => `to_char(entry_on, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
-const exactly = (column: string) => `round(${column}, ${MINOR_DIGITS})::text`;
+const exactly = (column: string) => `round(${column}, minor_digits(currency))::text`;
 
 type Columns = readonly (readonly [name: string, value: string])[];
 

@@ -3,7 +3,6 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
-import { MINOR_DIGITS } from './queries.ts';
 
 type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } & Omit<Posting, 'detail'>;
 type Sum = { control: string; account: string; currency: string; amount: string };
@@ -120,7 +119,7 @@ const JOURNAL = (cell: (column: string) => string): readonly (readonly [string, 
   ['fact', cell('fact')],
   ['fact_id', 'fact_id'],
   ...TEXTS.slice(1, 5).map((name) => [name, cell(name)] as const),
-  ['amount', `round(amount, ${MINOR_DIGITS})::text`],
+  ['amount', 'round(amount, minor_digits(currency))::text'],
   ...TEXTS.slice(5).map((name) => [name, cell(name)] as const),
 ];
 

@@ -8,19 +8,13 @@ import { inMonth } from './queries.ts';
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
 /** Of no payment is more applied and taken back than arrived, and what is applied is of its payer and in its currency. */
-export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `live AS (
-  SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
-  WHERE u.payment_application_id IS NULL
-), taken_back AS (
-  SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-  WHERE i.payment_reversal_id IS NULL
-), inspected AS (
+export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
-         coalesce((SELECT sum(amount) FROM live WHERE live.payment_id = p.payment_id), 0) AS applied,
-         coalesce((SELECT sum(amount) FROM taken_back t WHERE t.payment_id = p.payment_id), 0) AS reversed,
-         (SELECT count(*) FROM live JOIN documents d USING (document_id)
-          WHERE live.payment_id = p.payment_id
-            AND (d.currency, d.partner_id, live.currency, live.partner_id)
+         coalesce((SELECT sum(a.amount) FROM live_payment_applications a WHERE a.payment_id = p.payment_id), 0) AS applied,
+         coalesce((SELECT sum(r.amount) FROM live_payment_reversals r WHERE r.payment_id = p.payment_id), 0) AS reversed,
+         (SELECT count(*) FROM live_payment_applications a JOIN documents d USING (document_id)
+          WHERE a.payment_id = p.payment_id
+            AND (d.currency, d.partner_id, a.currency, a.partner_id)
                 IS DISTINCT FROM (p.currency, b.partner_id, p.currency, b.partner_id)) AS strangers
   FROM payments p JOIN payment_balances b USING (payment_id)
   WHERE ${IN_SCOPE('p.entry_on')}
@@ -33,14 +27,11 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `live AS (
 
 /** Cash settles live invoices, refunds settle credit notes, neither more than is due. */
 export const DOCUMENTS_WITHIN_WHAT_IS_DUE = `settled AS (
-  SELECT a.document_id, a.amount, 'invoice' AS kind FROM payment_applications a
-  LEFT JOIN payment_unapplications u USING (payment_application_id) WHERE u.payment_application_id IS NULL
+  SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
   UNION ALL
-  SELECT s.document_id, s.amount, 'invoice' FROM small_differences s
-  LEFT JOIN payment_unapplications u USING (payment_application_id) WHERE u.payment_application_id IS NULL
+  SELECT document_id, amount, 'invoice' FROM live_small_differences
   UNION ALL
-  SELECT f.document_id, f.amount, 'credit_note' FROM credit_refunds f
-  LEFT JOIN credit_refund_returns b USING (credit_refund_id) WHERE b.credit_refund_id IS NULL
+  SELECT document_id, amount, 'credit_note' FROM live_credit_refunds
 ), inspected AS (
   SELECT d.number, d.document, o.status, d.invoice_amount - d.credit_applied AS due, sum(s.amount) AS settled,
          count(*) FILTER (WHERE s.kind <> d.document) AS strange
@@ -119,8 +110,8 @@ export const PAYMENTS_KNOWN_ONCE = `inspected AS (
 /** What is taken back as a duplicate is of the other's amount and payer, and of payments of one money one is left. */
 export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
   SELECT r.payment_id, r.duplicate_of
-  FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-  WHERE r.kind = 'duplicate' AND i.payment_reversal_id IS NULL AND ${IN_SCOPE('r.entry_on')}
+  FROM live_payment_reversals r
+  WHERE r.kind = 'duplicate' AND ${IN_SCOPE('r.entry_on')}
 ), chains AS (
   WITH RECURSIVE chain AS (
     SELECT payment_id, duplicate_of AS leads_to FROM duplicate

@@ -3,7 +3,6 @@
  * subject and a detail for each that is not as it must be. `:month` is null for everything; `:after` is the month closed
  * before it.
  */
-import { currenciesByMinorDigits } from '../money.ts';
 
 /** Whether a column is the month that is asked for; all are where everything is. */
 export const inMonth = (column: string): string => `(:month::text IS NULL OR ${column} = :month)`;
@@ -20,18 +19,9 @@ export const listOf = (differences: string): string => `
 export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', ${listOf(`${name}_differences`)}) AS ${name}`;
 
-const LIVE = `NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)`;
-
 // The documents of months as they bill rows: the last of each chain of replacements. One that is void leaves a gap, and
 // its rows unbilled, until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
-
-export const SIGN = `CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END`;
-
-export const MINOR_DIGITS = `CASE ${[...currenciesByMinorDigits()]
-  .filter(([digits]) => digits !== 2)
-  .map(([digits, codes]) => `WHEN currency IN (${codes.map((code) => `'${code}'`).join(', ')}) THEN ${digits}`)
-  .join(' ')} ELSE 2 END`;
 
 /** The rows that a closed month bills: those posted after the month before it (`:after`) and up to it. */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
@@ -224,7 +214,7 @@ export const MONTHS_FOLLOW = `inspected AS (
 
 export const ONE_LIVE_DOCUMENT = `inspected AS (
   SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
-  FROM documents d WHERE purpose = 'month' AND ${LIVE} AND ${inMonth('month')}
+  FROM live_documents d WHERE purpose = 'month' AND ${inMonth('month')}
   GROUP BY partner_id, month, currency, arrangement
 ), differences AS (
   SELECT format('%s for %s in %s', partner_id, month, currency) AS subject,
@@ -236,8 +226,7 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
 export const NUMBERS_WITHOUT_GAPS = `inspected AS (
   SELECT number, series, sequence, issued_on,
          lag(sequence, 1, 0) OVER in_order AS previous_sequence, lag(issued_on) OVER in_order AS previous_issued_on,
-         series = CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
-                  || extract(year FROM issued_on) AS named_right
+         series = document_series(document, issued_on) AS named_right
   FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
 ), differences AS (
   SELECT number AS subject,
@@ -277,9 +266,10 @@ export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
   FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 ), notes AS (
-  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, CASE WHEN ${LIVE} THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
-  FROM documents d LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
-  WHERE d.document = 'credit_note' GROUP BY d.document_id
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+  FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
+  WHERE d.document = 'credit_note' GROUP BY d.document_id, v.document_id
 ), issued_with AS (
   SELECT d.number, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most, d.credit_applied AS least
   FROM documents d LEFT JOIN used a ON a.invoice_id = d.document_id AND a.at_issue
@@ -315,9 +305,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT d.replaces, c.head FROM chains c JOIN documents d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL
 ), credits AS (
   SELECT c.head AS document_id,
-         coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n
-                       WHERE n.credits = c.document_id
-                         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = n.document_id))), 0) AS amount
+         coalesce(sum((SELECT sum(n.invoice_amount) FROM live_documents n WHERE n.credits = c.document_id)), 0) AS amount
   FROM chains c GROUP BY c.head
 ), inspected AS (
   SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
@@ -545,8 +533,7 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
          (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
           WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.currency = b.currency
             AND e.kind <> 'reversal' AND e.arrangement = 'connected_account') AS accepted
-  FROM missing_shares b
-  WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)
+  FROM live_missing_shares b
     AND ${inMonth('b.month')}
   GROUP BY b.partner_id, b.quote_id, b.currency
 ), inspected AS (

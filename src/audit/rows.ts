@@ -8,7 +8,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { type Month, monthInterval } from '../month.ts';
 import { type Asked, question } from './ask.ts';
 import type { Difference, Finding } from './checks.ts';
-import { findingOf, inMonth, LAST_OF_CHAIN, MINOR_DIGITS, OF_MONTH, SIGN } from './queries.ts';
+import { findingOf, inMonth, LAST_OF_CHAIN, OF_MONTH } from './queries.ts';
 
 export const CHECKS_OF_ROWS = [
   'rows_balance',
@@ -23,7 +23,7 @@ export type RowFindings = Readonly<Record<(typeof CHECKS_OF_ROWS)[number], Findi
 /** spotPrice = partnerCut + invoiceAmount, signs by kind, digits by currency: by the values, whatever constraints say. */
 const UNBALANCED = `(
   spot_price <> partner_cut + invoice_amount
-  OR greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount)) > ${MINOR_DIGITS}
+  OR greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount)) > minor_digits(currency)
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
@@ -57,7 +57,7 @@ billed AS (
   FROM rows WHERE billed_month IS NOT NULL GROUP BY billed_month, partner_id, currency, arrangement
 ), issued AS (
   SELECT d.number, d.month::text, d.partner_id, d.currency, d.arrangement, d.entries, d.enrollments,
-         ${sums((column) => `${SIGN} * d.${column}`)}
+         ${sums((column) => `document_sign(d.document) * d.${column}`)}
   FROM documents d WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), documents_found AS (
   SELECT month, partner_id, currency, arrangement, i.number,
@@ -72,7 +72,7 @@ billed AS (
 -- The same for each line: policy, kind and the rows' own month.
 billed_lines AS (
   SELECT d.number, r.policy_id, r.kind, r.month, sum(r.count)::bigint AS count,
-         ${sums((column) => `${SIGN} * sum(r.${column})`)}
+         ${sums((column) => `document_sign(d.document) * sum(r.${column})`)}
   FROM rows r
   JOIN documents d ON d.purpose = 'month' AND d.month = r.billed_month AND d.partner_id = r.partner_id
     AND d.currency = r.currency AND d.arrangement = r.arrangement

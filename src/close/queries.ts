@@ -109,7 +109,7 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
        FROM (
          SELECT currency, sum(sign * spot_price)::text AS spot_price, sum(sign * partner_cut)::text AS partner_cut,
                 sum(sign * invoice_amount)::text AS invoice_amount
-         FROM documents CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+         FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
          WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
      WHERE m.month = ANY (:months::text[])
      ORDER BY m.month`,

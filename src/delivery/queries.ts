@@ -241,19 +241,8 @@ const ROWS: Statement = {
             e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
             e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, e.billed_month AS posted_month,
             e.recorded_at, e.number AS document
-     FROM (
-       SELECT e.*, d.document_id, d.month AS billed_month, d.number
-       FROM documents d
-       JOIN closed_months m ON m.month = d.month
-       JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
-         AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-       WHERE d.document_id = ANY ($1::bigint[]) AND d.purpose = 'month'
-       UNION ALL
-       SELECT e.*, d.document_id, e.posted_month, d.number
-       FROM documents d
-       JOIN missing_shares b ON b.document_id = d.document_id
-       JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
-       WHERE d.document_id = ANY ($1::bigint[]) AND d.purpose = 'missing_shares') AS e
+     FROM billed_rows e
+     WHERE e.document_id = ANY ($1::bigint[])
      ORDER BY e.document_id, e.entry_id`,
 };
 
@@ -313,9 +302,7 @@ const CLAIM: Statement = {
        "sendingId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
        length integer, "drawingAt" integer, sha256 text, drawing text, now timestamptz)
      WHERE s.sending_id = c."sendingId" AND s.status IN ('queued', 'held') AND s.attempts = c.attempts
-       AND NOT EXISTS (
-         SELECT FROM holds h WHERE h.document_id = s.document_id
-         AND NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id))
+       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = s.document_id)
        AND (c.drawing IS NULL
             OR EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = s.document_id AND w.sha256 = c.drawing))
        AND c.worker IN (SELECT number FROM living)

@@ -81,7 +81,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      FROM pg_temp.last_documents
      JOIN documents d USING (document_id)
      JOIN by_rows r ON r.partner_id = d.partner_id AND r.currency = d.currency AND r.arrangement = d.arrangement
-     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+     CROSS JOIN LATERAL (SELECT document_sign(d.document) AS sign) AS s
      CROSS JOIN LATERAL (
        SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,
               jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,

@@ -9,14 +9,6 @@ const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, 
 /** The date of the journal entry: the true date, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
-/** The last days on which part of a payment became unapplied cash again: see `invoice_reopened_on`. */
-const reopenedOn = (payment: string) => `
-  (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-   WHERE a.payment_id = ${payment}),
-  (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
-   WHERE r.payment_id = ${payment}),
-  (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = ${payment})`;
-
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
 
 export interface NewPayment {
@@ -86,7 +78,7 @@ export async function insertAssignments(context: PaymentContext, rows: readonly 
     `INSERT INTO payment_assignments (
        payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
      SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
-            ${entryOn('p.received_on', reopenedOn('p.payment_id'))}, ${RECORDED}
+            ${entryOn('p.received_on', 'payment_reopened_on(p.payment_id)')}, ${RECORDED}
      FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
     { rows: JSON.stringify(rows), ...common(context) },
   );
@@ -112,7 +104,7 @@ export async function insertApplications(context: PaymentContext, rows: readonly
        payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
        event_id)
      SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-            ${entryOn('day.applied_on', reopenedOn('r.payment_id'), 'invoice_reopened_on(r.document_id)')},
+            ${entryOn('day.applied_on', 'payment_reopened_on(r.payment_id)', 'invoice_reopened_on(r.document_id)')},
             r.confidence, r.evidence, ${RECORDED}
      FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
      JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
@@ -126,10 +118,9 @@ export async function insertApplications(context: PaymentContext, rows: readonly
        payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id)
      SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
      FROM json_to_recordset(:rows::json) AS r (payment_id bigint, document_id bigint, small_difference numeric)
-     JOIN payment_applications a
+     JOIN live_payment_applications a
        ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = :eventId::bigint
-     LEFT JOIN payment_unapplications u USING (payment_application_id)
-     WHERE r.small_difference IS NOT NULL AND u.payment_application_id IS NULL`,
+     WHERE r.small_difference IS NOT NULL`,
     bindings,
   );
 }
@@ -180,7 +171,7 @@ export async function insertReversals(
        entry_on, recorded_at, event_id)
      SELECT r.identity, r.payment_id, b.partner_id, b.currency, r.amount, r.kind, r.code, r.reason, r.bank_line_id,
             r.duplicate_of, greatest(r.reversed_on, p.received_on),
-            ${entryOn('r.reversed_on', 'p.received_on', reopenedOn('r.payment_id'))},
+            ${entryOn('r.reversed_on', 'p.received_on', 'payment_reopened_on(r.payment_id)')},
             ${RECORDED}
      FROM json_populate_recordset(NULL::payment_reversals, :rows::json) AS r
      JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)

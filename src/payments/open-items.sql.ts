@@ -44,9 +44,8 @@ export async function readPayerAccounts(tx: Transaction): Promise<Map<string, st
   const rows = await query<{ payer_account: string; partner_id: string }>(
     tx,
     `SELECT p.payer_account, min(a.partner_id) AS partner_id
-     FROM payments p JOIN payment_applications a USING (payment_id)
-     LEFT JOIN payment_unapplications u USING (payment_application_id)
-     WHERE p.payer_account IS NOT NULL AND u.payment_application_id IS NULL
+     FROM payments p JOIN live_payment_applications a USING (payment_id)
+     WHERE p.payer_account IS NOT NULL
      GROUP BY p.payer_account HAVING count(DISTINCT a.partner_id) = 1`,
   );
   return new Map(rows.map((row) => [row.payer_account, row.partner_id]));

@@ -42,9 +42,8 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   return query(
     tx,
     `SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount
-     FROM payment_applications a JOIN documents d USING (document_id)
-     LEFT JOIN payment_unapplications u USING (payment_application_id)
-     WHERE a.payment_id = ANY (:paymentIds::bigint[]) AND u.payment_application_id IS NULL
+     FROM live_payment_applications a JOIN documents d USING (document_id)
+     WHERE a.payment_id = ANY (:paymentIds::bigint[])
      ORDER BY a.payment_application_id DESC`,
     { paymentIds },
   );

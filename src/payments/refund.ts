@@ -82,8 +82,8 @@ export async function returnRefund(
   const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
     tx,
     `SELECT f.credit_refund_id, f.amount, f.refunded_on
-     FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)
-     WHERE f.document_id = :documentId AND b.credit_refund_id IS NULL
+     FROM live_credit_refunds f
+     WHERE f.document_id = :documentId
      ORDER BY f.credit_refund_id DESC LIMIT 1`,
     { documentId: note.document_id },
   );

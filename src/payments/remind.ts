@@ -293,9 +293,8 @@ function readInFavour(
 ): Promise<{ currency: string; what: string; amount: string }[]> {
   return query(
     tx,
-    `SELECT d.currency, 'Credit note ' || d.number AS what, b.balance AS amount
-     FROM documents d JOIN document_balances b USING (document_id)
-     WHERE d.partner_id = :partnerId AND d.document = 'credit_note' AND b.status = 'open'
+    `SELECT currency, 'Credit note ' || number AS what, balance AS amount
+     FROM open_credit WHERE partner_id = :partnerId
      UNION ALL
      SELECT currency, 'Payment received, not applied yet', sum(unapplied) FROM payment_balances
      WHERE partner_id = :partnerId AND unapplied > 0 GROUP BY currency

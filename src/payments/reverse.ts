@@ -131,8 +131,8 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
   if (other.status === 'reversed') return 'is taken back itself: the payment that stays must be named';
   const [duplicate] = await query<{ duplicate_of: number }>(
     tx,
-    `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-     WHERE r.payment_id = :id AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
+    `SELECT r.duplicate_of FROM live_payment_reversals r
+     WHERE r.payment_id = :id AND r.kind = 'duplicate' LIMIT 1`,
     { id: other.payment_id },
   );
   return duplicate && `is itself, in part, a duplicate of payment ${duplicate.duplicate_of}`;

@@ -174,10 +174,9 @@ function readChanges(tx: Transaction, month: Month, previous: Month | null): Pro
             coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.month = :month), '{}') AS documents,
             coalesce(sum(s.amount) FILTER (WHERE d.month = :month), 0) AS invoice_amount,
             coalesce(sum(s.amount) FILTER (WHERE d.month <> :month), 0) AS last_month
-     FROM documents d
-     CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -d.invoice_amount ELSE d.invoice_amount END AS amount) AS s
+     FROM live_documents d
+     CROSS JOIN LATERAL (SELECT document_sign(d.document) * d.invoice_amount AS amount) AS s
      WHERE d.month IN (:month, coalesce(:previous, :month)) AND d.purpose = 'month'
-       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
      GROUP BY d.partner_id, d.currency ORDER BY d.partner_id, d.currency`,
     { month, previous },
   );
@@ -213,13 +212,12 @@ function readHeld(tx: Transaction, month: Month): Promise<CloseReport['held'][nu
     tx,
     `SELECT d.number, d.partner_id, CASE WHEN h.hold_id IS NULL THEN s.status ELSE 'on hold' END AS status,
             coalesce(nullif(h.reason, ''), s.reason, '') AS reason
-     FROM documents d
+     FROM live_documents d
      LEFT JOIN LATERAL (
        SELECT s.status, s.reason FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1
      ) AS s ON true
      LEFT JOIN current_holds h ON h.document_id = d.document_id
-     WHERE d.month = :month AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
-       AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain'))
+     WHERE d.month = :month AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain'))
      ORDER BY d.series, d.sequence`,
     { month },
   );

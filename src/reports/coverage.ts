@@ -33,9 +33,8 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined): P
        SELECT b.month, b.partner_id, sum(b.entries) AS entries, bool_and(d.number IS NOT NULL) AS complete,
               array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.number IS NOT NULL) AS documents
        FROM billed b
-       LEFT JOIN documents d ON d.purpose = 'month' AND d.month = b.month AND d.partner_id = b.partner_id
+       LEFT JOIN live_documents d ON d.purpose = 'month' AND d.month = b.month AND d.partner_id = b.partner_id
          AND d.currency = b.currency AND d.arrangement = b.arrangement
-         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
        GROUP BY b.month, b.partner_id
      )
      SELECT p.partner_id, m.month::text AS month, coalesce(c.entries, 0)::bigint AS entries,

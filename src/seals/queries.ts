@@ -68,7 +68,7 @@ export function readMonthToSeal(
        FROM (
          SELECT currency, trim_scale(sum(sign * spot_price))::text AS spot_price, trim_scale(sum(sign * partner_cut))::text AS partner_cut,
                 trim_scale(sum(sign * invoice_amount))::text AS invoice_amount
-         FROM documents CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+         FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
          WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
      WHERE m.month = :month`,
     { month },

@@ -66,9 +66,8 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
        SELECT q.*,
               (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
                WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
-              (SELECT coalesce(sum(b.amount), 0) FROM missing_shares b
-               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id
-                 AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)) AS billed,
+              (SELECT coalesce(sum(b.amount), 0) FROM live_missing_shares b
+               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
               (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
                WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS received,
               (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
@@ -106,9 +105,8 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
               WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
             coalesce((
               SELECT json_agg(d.number ORDER BY d.document_id)
-              FROM missing_shares b JOIN documents d USING (document_id)
-              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id
-                AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)), '[]') AS numbers
+              FROM live_missing_shares b JOIN documents d USING (document_id)
+              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id), '[]') AS numbers
      FROM sums s ORDER BY s.partner_id, s.quote_id`,
     { eventId },
   );

@@ -83,8 +83,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.balance_transaction_id HAVING sum(r.amount) <> 0
        UNION ALL
        SELECT b.partner_id, b.quote_id, b.currency, NULL, 'billed', NULL, b.amount, 0, NULL, false, false
-       FROM missing_shares b ${scoped('b')}
-       WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id)`;
+       FROM live_missing_shares b ${scoped('b')}`;
 }
 
 /** How the quotes with a row of `:month` stand. Inside of a WITH. */
@@ -244,9 +243,8 @@ export function readStatements(
   return query(
     tx,
     `SELECT d.partner_id, d.currency, d.number, d.invoice_amount::text
-     FROM documents d
+     FROM live_documents d
      WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
-       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)
      ORDER BY d.partner_id, d.currency`,
     { month },
   );

@@ -15,7 +15,7 @@ const BILLED = `
 
 /** Documents with the sign that turns their sums into those of their rows. */
 const SIGNED = `
-  SELECT d.*, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign FROM documents d WHERE purpose = 'month'`;
+  SELECT d.*, document_sign(document) AS sign FROM documents d WHERE purpose = 'month'`;
 
 /** Credit in use: what was applied, without what a void gave back. */
 const USED = `

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { currenciesByMinorDigits, minorDigits } from '../../src/money.ts';
 import { packageRoot } from '../../src/package.ts';
 import { dumpSchema } from '../support/schema-dump.ts';
 import { openWorld, type World } from '../support/world.ts';
@@ -30,6 +31,15 @@ test('a fresh database has exactly the committed schema', async () => {
   const schema = await dump();
   if (process.env['UPDATE_SCHEMA']) writeFileSync(COMMITTED, schema);
   expect(schema).toBe(readFileSync(COMMITTED, 'utf8'));
+});
+
+test('the database has the same minor digits as the program', async () => {
+  const { rows } = await owner.query<{ code: string; digits: number }>(
+    'SELECT code, minor_digits(code) AS digits FROM unnest($1::text[]) AS code',
+    [[...currenciesByMinorDigits().values()].flat()],
+  );
+  expect(rows.length).toBeGreaterThan(150);
+  expect(rows.filter(({ code, digits }) => minorDigits(code) !== digits)).toEqual([]);
 });
 
 test('every object of the schema is created by a migration', async () => {

@@ -72,7 +72,7 @@ export async function draftMonth(
      CROSS JOIN LATERAL (
        SELECT CASE WHEN arrangement = 'connected_account' THEN 'statement'
                    WHEN invoice_amount < 0 THEN 'credit_note' ELSE 'invoice' END AS document) AS kind
-     CROSS JOIN LATERAL (SELECT CASE document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS sign`,
+     CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS sign`,
   );
 }
 

@@ -50,9 +50,7 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
               row_number() OVER (PARTITION BY document ORDER BY partner_id, currency, arrangement)
                 + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0) AS sequence
        FROM pg_temp.drafts draft
-       CROSS JOIN LATERAL (
-         SELECT CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
-                || left(:issuedOn, 4) COLLATE "C" AS series) AS series
+       CROSS JOIN LATERAL (SELECT document_series(document, :issuedOn::date) COLLATE "C" AS series) AS series
      ), credit AS (
        SELECT partner_id, currency, sum(balance) AS balance FROM open_credit GROUP BY partner_id, currency
      ), issued AS (
@@ -79,7 +77,7 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
        RETURNING document_id, partner_id, currency, arrangement, document
      )
      INSERT INTO pg_temp.issued_documents
-     SELECT document_id, partner_id, currency, arrangement, CASE document WHEN 'credit_note' THEN -1 ELSE 1 END
+     SELECT document_id, partner_id, currency, arrangement, document_sign(document)
      FROM issued`,
     { ...batch },
   );
