@@ -534,7 +534,7 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
           WHERE e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.currency = b.currency
             AND e.kind <> 'reversal' AND e.arrangement = 'connected_account') AS accepted
   FROM live_missing_shares b
-    AND ${inMonth('b.month')}
+  WHERE ${inMonth('b.month')}
   GROUP BY b.partner_id, b.quote_id, b.currency
 ), inspected AS (
   SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
