@@ -52,7 +52,6 @@ const IMPORT_EXCEPTIONS: Exceptions = {};
 const TABLE_EXCEPTIONS: Exceptions = {
   'close/queries.ts -> sendings': TO_REMOVE,
   'database/restore.ts -> job_runs': TO_REMOVE,
-  'delivery/queries.ts -> missing_shares': TO_REMOVE,
   'documents/emails.ts -> sendings': TO_REMOVE,
   'documents/history.sql.ts -> sendings': TO_REMOVE,
   'documents/queries.ts -> sendings': TO_REMOVE,
