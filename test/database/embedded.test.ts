@@ -132,12 +132,17 @@ describe('One command', () => {
     await server.release();
   });
 
-  it('starts an existing server in a fraction of a second', { timeout: 30_000 }, async () => {
-    const directory = await usedHome();
-    const since = performance.now();
-    const server = await acquireEmbeddedServer(directory);
-    expect(performance.now() - since).toBeLessThan(2_000); // 50 ms measured; a busy machine may take longer.
-    await server.release();
+  it('starts an existing server in a fraction of the time that creating it took', { timeout: 30_000 }, async () => {
+    const took = async (directory: string) => {
+      const since = performance.now();
+      const server = await acquireEmbeddedServer(directory);
+      const milliseconds = performance.now() - since;
+      await server.release();
+      return milliseconds;
+    };
+    const directory = await makeHome();
+    const created = await took(directory);
+    expect(await took(directory)).toBeLessThan(created); // 50 ms after 700 ms, on an idle machine
   });
 
   it('is not misled by variables meant for other servers, and hands on no secrets', { timeout: 30_000 }, async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
+import { untilLockAwaited } from '../support/locks.ts';
 import { seeded } from '../support/random.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -84,7 +85,7 @@ test('while a close holds the ledger for longer than it waits, it answers 503 wi
   // Reading and quoting go on.
   expect((await caller.get(`/api/v1/quote/${id}`)).body['status']).toBe('open');
   const waiting = caller.get(`/api/v1/quote/${id}/accept`);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await untilLockAwaited(world);
   await holder.query('COMMIT');
   await holder.end();
   expect((await waiting).status).toBe(200);

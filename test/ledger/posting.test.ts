@@ -1,5 +1,6 @@
 /** Which month a row belongs to and which one it is billed in, and that neither moves once the row is recorded. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { untilLockAwaited } from '../support/locks.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { ledger, size } from './ledger.ts';
 
@@ -98,20 +99,15 @@ describe('month and zone are facts of the row', () => {
     await world.sql('SELECT pg_advisory_lock(7310, 2)');
     const row = quote();
     const importing = world.rows([row]);
-    await untilSomebodyWaits(world);
+    await untilLockAwaited(world);
     const moving = world.partners([partner({ time_zone: 'Europe/Paris' })]);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await untilLockAwaited(world, 2);
     await world.sql('SELECT pg_advisory_unlock(7310, 2)');
     expect(await importing).toMatchObject({ accepted: 1 });
     expect(await moving).toMatchObject({ updated: 1 });
     expect(await ledger(world, row['quote_id'])).toMatchObject([{ time_zone: 'Asia/Tokyo', month: '2026-07' }]);
   });
 });
-
-async function untilSomebodyWaits(world: World): Promise<void> {
-  const waiting = () => world.sql(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-  while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-}
 
 describe('a row is billed', () => {
   let world: World;

@@ -6,6 +6,7 @@ import type { Month } from '../../src/month.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals, reverseManually } from '../../src/splits/reverse.ts';
+import { untilLockAwaited } from '../support/locks.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
 import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
@@ -130,7 +131,7 @@ test('a reversal that the partner is importing of its own is waited for, and not
       now: world.environment.now(),
     });
     ours = reverse();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await untilLockAwaited(world);
   });
   expect((await ours)?.recorded.filter(({ partner_id }) => partner_id === 'race')).toEqual([]);
   expect((await rowsOf('race')).map(({ kind }) => kind)).toEqual(['quote_accepted', 'reversal']);
