@@ -3,12 +3,12 @@
 CREATE TABLE audit_events (
   event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   occurred_at timestamptz NOT NULL,
-  -- Noun and verb, as the command says it: invoice.void.
+  -- Noun and verb, as in the command: invoice.void.
   action text NOT NULL CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   -- What it was done to: a document's number, a partner, a month, a file.
   subject text NOT NULL,
   details jsonb NOT NULL,
-  -- What --by said. It is a claim; the two after it are what the machine says.
+  -- The value of --by: a claim. The next two come from the machine.
   claimed_by text,
   os_user text NOT NULL,
   host text NOT NULL,

@@ -46,7 +46,7 @@ CREATE TABLE payment_link_objects (
   version integer NOT NULL,
   provider_id text NOT NULL CONSTRAINT payment_link_object_once UNIQUE,
   url text NOT NULL,
-  -- Found at the processor after an attempt whose answer was lost.
+  -- Found at the processor after an attempt whose response was lost.
   found boolean NOT NULL,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (document_id, version),

@@ -84,13 +84,13 @@ CREATE TABLE payments (
   -- Where it was reported first. payment_sources has all of its reports, this one included.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor')),
-  -- Whose money it was known to be when it arrived; NULL: that was to be found out (payment_assignments).
+  -- Whose payment it was known to be when it arrived. NULL: not known then (payment_assignments).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
   -- A link's money is with the processor until a payout brings it to the bank.
   method text NOT NULL CONSTRAINT payment_method_known CHECK (method IN ('ach', 'wire', 'link', 'other')),
-  -- Our account that it came to; empty where nobody said.
+  -- Our account that received it; empty where unknown.
   account text NOT NULL,
   received_on date NOT NULL,
   entry_on date NOT NULL,
@@ -155,7 +155,7 @@ CREATE TABLE payment_applications (
   amount numeric NOT NULL CONSTRAINT payment_application_positive CHECK (amount > 0),
   applied_on date NOT NULL,
   entry_on date NOT NULL,
-  -- From 0 to 1; of what a person said 1.
+  -- From 0 to 1; 1 for what a user decided.
   confidence numeric NOT NULL CONSTRAINT payment_application_confidence_range CHECK (confidence BETWEEN 0 AND 1),
   -- Why: what was found where, who paid, how the amounts compare. See Evidence in src/payments/match.ts.
   evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
@@ -209,10 +209,10 @@ CALL make_fact('payment_suggestions');
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- What took it back, once: a line of the bank, a refund or dispute of the processor, a person's act.
+  -- What reversed it, once: a bank line, a refund or dispute of the processor, a command.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
   payment_id bigint NOT NULL,
-  -- Whose unapplied cash it comes out of; NULL while that is not known.
+  -- Whose unapplied cash it is taken from. NULL: not known.
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_reversal_positive CHECK (amount > 0),
@@ -249,7 +249,7 @@ CALL make_fact('payment_reinstatements');
 
 CREATE TABLE payment_unapplications (
   payment_application_id bigint PRIMARY KEY REFERENCES payment_applications,
-  -- NULL: a person undid it.
+  -- NULL: undone by a command.
   payment_reversal_id bigint REFERENCES payment_reversals,
   unapplied_on date NOT NULL,
   entry_on date NOT NULL,
@@ -310,7 +310,7 @@ CREATE TABLE bank_line_outcomes (
   payment_id bigint REFERENCES payments,
   payout_id bigint REFERENCES payouts,
   payment_reversal_id bigint REFERENCES payment_reversals,
-  -- A debit that looks like a return which could not be found: a person looks.
+  -- A debit that looks like a return of an unknown payment waits for manual review.
   needs_review boolean NOT NULL,
   reason text NOT NULL CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
@@ -374,7 +374,7 @@ CALL make_append_only('processor_events');
 
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
-  -- effect: it changed something; nothing: it had been told already or tells nothing; person: nobody knows what it means.
+  -- effect: it changed something; nothing: it was known already or is irrelevant; person: it waits for manual review.
   outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'person')),
   payment_id bigint REFERENCES payments,
   reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
@@ -568,7 +568,7 @@ WHERE (o.processor_event_id IS NULL OR o.outcome = 'person')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
--- Rules over several rows. They take the payments' lock (src/payments/posting.ts), so that a transaction that forgot it
+-- Rules over several rows. They take the payments' lock (src/payments/context.ts), so that a transaction that forgot it
 -- waits here and is judged by what is there then.
 
 CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -51,7 +51,7 @@ CREATE TABLE balance_transactions (
   id text COLLATE "C" NOT NULL,
   reported_by text NOT NULL CONSTRAINT balance_transaction_told_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
   type text NOT NULL,
-  -- See MovementKind in src/splits/movement.ts.
+  -- See BalanceTransactionKind in src/processors/processor.ts.
   kind text NOT NULL
     CONSTRAINT balance_transaction_kind_known CHECK (kind IN ('share', 'misrouted', 'reversal', 'dispute', 'other')),
   currency text COLLATE "C" NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE share_allocations (
   matched_by text NOT NULL CONSTRAINT share_allocation_found_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'person')),
   settlement_line_id bigint REFERENCES settlement_lines,
-  -- Why a person says so.
+  -- Why, where finance matched it.
   reason text NOT NULL DEFAULT '',
   moved_on date NOT NULL,
   -- The date of its journal entry: the true one, but never before the earliest month open when it was recorded.
@@ -140,7 +140,7 @@ CREATE TABLE reversal_evidence (
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
-  -- Where its price comes from: all that was left was pulled back, the settlement file says it, or a person does.
+  -- Where its price comes from: everything left was reversed, the settlement file states it, or finance does.
   price_from text NOT NULL
     CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'person')),
   recorded_at timestamptz NOT NULL,
@@ -217,7 +217,7 @@ CREATE TABLE account_payouts (
   payout_id bigint PRIMARY KEY REFERENCES payout_settlements,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- NULL: nobody tells us of the account's payouts, and a person says that it is one.
+  -- NULL: the account's payouts are not reported to us, and finance identified this one.
   balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,

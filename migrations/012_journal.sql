@@ -12,7 +12,7 @@
 
 -- Each SELECT below is one kind of fact, written in four lines:
 --   the fact, its id, its entry date and its true date
---   debit: control account, what tells its subaccounts apart (a partner, our bank account), and the partner
+--   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
 --   credit: the same
 --   currency, amount, document number, reference
 -- Amounts are above zero. The tables' constraints see to that, except where a WHERE does.

@@ -33,12 +33,12 @@ const sourceOf = (names: readonly string[]): Knex.MigrationSource<string> => ({
   }),
 });
 
-// Of CREATE DATABASE … TEMPLATE and of two commands at once: one migrates, the other waits.
+// Of two commands at once, one migrates and the other waits.
 const MIGRATION_LOCK = '7310::integer, 1::integer';
 
 /**
- * Does the work while nobody migrates: `alone` as the one who does, `shared` beside others who only want the schema to
- * stay as it is. The lock lies on a connection of its own, because whoever takes one snapshot must hold it before that.
+ * Does the work while no migration runs. `alone`: exclusively, to migrate. `shared`: beside others who only need the
+ * schema to stay as it is. The lock is held on its own connection, because it must be held before a snapshot is taken.
  */
 export async function whileNobodyMigrates<Result>(
   connection: pg.ClientConfig,
@@ -46,7 +46,7 @@ export async function whileNobodyMigrates<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const keeper = new pg.Client(connection);
-  keeper.on('error', () => {}); // A server that goes away is reported by the work's own queries.
+  keeper.on('error', () => {}); // A lost connection is reported by the work's own queries.
   await keeper.connect();
   try {
     await keeper.query(`SELECT pg_advisory_lock${mode === 'alone' ? '' : '_shared'}(${MIGRATION_LOCK})`);
@@ -56,7 +56,7 @@ export async function whileNobodyMigrates<Result>(
   }
 }
 
-/** Brings the database up to date as its owner and names what was done. Safe to repeat and to run at once. */
+/** Runs the pending migrations as the database's owner and returns their names. Safe to repeat and to run concurrently. */
 export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise<string[]> {
   return whileNobodyMigrates(connection, 'alone', async () => {
     await prepareQueue(connection);
@@ -66,7 +66,7 @@ export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise
 
 /** The queue's own migrations. Ours need its schema. */
 export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
-  // Most commands migrate nothing, and the queue takes a tenth of a command's start to load.
+  // Imported here, because most commands migrate nothing, and loading the queue is a tenth of a command's start.
   const { migrateQueue, openQueuePool, quietQueueLogger } = await import('./queue.ts');
   const pool = openQueuePool(connection, 2);
   try {
@@ -76,7 +76,7 @@ export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
   }
 }
 
-/** Runs those of the named migrations that the current schema lacks; in a transaction, as part of it. */
+/** Runs those of the named migrations that the current schema is missing. In a transaction, it is part of it. */
 export async function migrateTo(owner: Knex, names: readonly string[]): Promise<string[]> {
   const migrationSource = sourceOf(names);
   const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
@@ -84,7 +84,7 @@ export async function migrateTo(owner: Knex, names: readonly string[]): Promise<
   return done;
 }
 
-/** Names of the migrations that the database lacks. */
+/** Names of the migrations that the database is missing. Refusal: database_newer. */
 export async function pendingMigrations(owner: Knex): Promise<string[]> {
   const done = await doneMigrations(owner);
   const unknown = done.filter((name) => !MIGRATION_NAMES.includes(name));
@@ -92,7 +92,7 @@ export async function pendingMigrations(owner: Knex): Promise<string[]> {
   return MIGRATION_NAMES.filter((name) => !done.includes(name));
 }
 
-/** Names of the migrations that the database has, in the order in which they were run. */
+/** Names of the migrations that the database has, in the order in which they ran. */
 export async function doneMigrations(owner: Knex): Promise<string[]> {
   const { rows } = (await owner.raw(`SELECT to_regclass(?) IS NOT NULL AS there`, [TABLE])) as {
     rows: { there: boolean }[];
