@@ -3,9 +3,10 @@
  * not_an_invoice, argument_invalid, credit_repeated, credit_exceeds_invoice, settings_incomplete, clock_behind.
  */
 import type { Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { applyAdjustment, readCreditsAgainst } from './corrections.sql.ts';
@@ -73,16 +74,4 @@ async function checkCredit(
   if (left.minus(amount).isNegative()) {
     throw refuse('credit_exceeds_invoice', { number, amount: amount.forPeople(), left: left.forPeople() });
   }
-}
-
-function positiveAmount(text: string, currency: string): Amount {
-  const problem = amountProblem(text, minorDigits(currency) as number);
-  if (problem !== undefined) {
-    throw refuse('argument_invalid', { argument: '--amount', value: text, reason: problem.reason });
-  }
-  const amount = Amount.of(text, currency);
-  if (!amount.isPositive()) {
-    throw refuse('argument_invalid', { argument: '--amount', value: text, reason: 'must be above zero' });
-  }
-  return amount;
 }

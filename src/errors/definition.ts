@@ -1,29 +1,29 @@
-/** What a refusal is made of: its exit status, its HTTP status and its sentence. */
+/** The definition of a refusal: exit status, HTTP status and sentence. */
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
 export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 } as const;
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-export interface Entry<Facts> {
+export interface Definition<Facts> {
   readonly exit: ExitStatus;
-  /** The status that the HTTP side answers with. */
+  /** The HTTP status of the answer. */
   readonly http: number;
-  /** What happened, to which thing, and what to do now. */
+  /** What happened, to what, and what to do now. */
   readonly sentence: (facts: Facts) => string;
 }
 
 const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
 
-export const entry = <Facts>(
+export const define = <Facts>(
   exit: ExitStatus,
   sentence: (facts: Facts) => string,
   http = HTTP_OF_EXIT[exit],
-): Entry<Facts> => ({ exit, http, sentence });
+): Definition<Facts> => ({ exit, http, sentence });
 
-/** A refusal that only the HTTP side can answer with. */
-export const answer = <Facts>(http: number, sentence: (facts: Facts) => string): Entry<Facts> =>
-  entry(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
+/** A refusal that only the HTTP side answers with. */
+export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => string): Definition<Facts> =>
+  define(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
 
 export interface FieldProblem {
   readonly path: string;

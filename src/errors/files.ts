@@ -1,52 +1,67 @@
 /** Refusals about arguments, files, backups and exports. */
-import { EXIT, entry } from './definition.ts';
+import type { AmountProblem } from '../money.ts';
+import { define, EXIT } from './definition.ts';
+
+export type AmountFault = AmountProblem['code'] | 'amount_not_positive';
 
 export const FILES = {
-  argument_invalid: entry<{ argument: string; value: string; reason: string }>(
+  argument_invalid: define<{ argument: string; value: string; reason: string }>(
     EXIT.badInput,
     (f) => `${f.argument} '${f.value}' ${f.reason}.`,
   ),
-  usage: entry<{ reason: string }>(EXIT.badInput, (f) => `${f.reason}. Run 'reckoner --help' for the commands.`),
-  file_unreadable: entry<{ file: string; reason: string }>(
+  amount_invalid: define<{ argument: string; value: string; currency: string; problem: AmountFault; reason: string }>(
     EXIT.badInput,
-    (f) => `${f.file} cannot be read: ${f.reason}. Check the path and its permissions.`,
+    (f) => `${f.argument} '${f.value}' ${f.reason}.`,
   ),
-  file_unwritable: entry<{ file: string; reason: string }>(
+  currency_unknown: define<{ argument: string; value: string }>(
+    EXIT.badInput,
+    (f) => `${f.argument} '${f.value}' is not an ISO 4217 currency such as USD.`,
+  ),
+  date_in_future: define<{ argument: string; value: string; today: string }>(
+    EXIT.badInput,
+    (f) => `${f.argument} ${f.value} is in the future: today is ${f.today}.`,
+  ),
+  usage: define<{ reason: string }>(EXIT.badInput, (f) => `${f.reason}. Run 'reckoner --help' for the commands.`),
+  file_unreadable: define<{ file: string; reason: string }>(
+    EXIT.badInput,
+    (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,
+  ),
+  file_unwritable: define<{ file: string; reason: string }>(
     EXIT.failed,
-    (f) => `${f.file} cannot be written: ${f.reason}. Check the path, its permissions and the space left.`,
+    (f) => `Cannot write ${f.file}: ${f.reason}. Check the path, its permissions and the free space.`,
   ),
-  file_format_unknown: entry<{ file: string }>(
+  file_format_unknown: define<{ file: string }>(
     EXIT.badInput,
-    (f) => `The format of ${f.file} cannot be told from its name. Say --format csv or --format ndjson.`,
+    (f) => `Cannot tell the format of ${f.file} from its name. Add --format csv or --format ndjson.`,
   ),
-  database_not_empty: entry<{ tables: readonly string[] }>(
+  database_not_empty: define<{ tables: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `Nothing was restored: this database is not empty, there are rows in ${f.tables.join(', ')}. ` +
+      `Nothing was restored: the database is not empty. It has rows in ${f.tables.join(', ')}. ` +
       'Restore into an empty database (another DATABASE_URL or RECKONER_HOME).',
   ),
-  backup_exists: entry<{ file: string }>(
+  backup_exists: define<{ file: string }>(
     EXIT.refused,
-    (f) => `${f.file} is there already, and a backup replaces no file. Name another one, or move this one away.`,
+    (f) => `${f.file} already exists, and a backup never replaces a file. Choose another name, or move the file away.`,
   ),
-  backup_invalid: entry<{ file: string; reason: string }>(
+  backup_invalid: define<{ file: string; reason: string }>(
     EXIT.badInput,
     (f) => `Nothing was restored from ${f.file}: ${f.reason}. Use another copy or an earlier backup.`,
   ),
-  backup_newer: entry<{ file: string; program: string; unknown: readonly string[] }>(
+  backup_newer: define<{ file: string; program: string; unknown: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `${f.file} was made by a newer program (${f.program}), which has ${f.unknown.join(', ')}. ` +
-      'Restore it with that program or a later one.',
+      `${f.file} was made by a newer version (${f.program}): this version does not know ${f.unknown.join(', ')}. ` +
+      'Restore it with that version or a later one.',
   ),
-  backup_environment: entry<{ file: string; backup: string; program: string }>(
+  backup_environment: define<{ file: string; backup: string; program: string }>(
     EXIT.refused,
     (f) =>
       `${f.file} is a backup of ${f.backup}, but RECKONER_ENVIRONMENT is ${f.program}. ` +
       'Use a backup of that environment, or correct the variable.',
   ),
-  export_exists: entry<{ out: string }>(
+  export_exists: define<{ out: string }>(
     EXIT.refused,
-    (f) => `${f.out} is there already, and an export replaces nothing. Name another place, or an empty folder.`,
+    (f) => `${f.out} already exists, and an export never replaces anything. Choose another place, or an empty folder.`,
   ),
 } as const;

@@ -1,65 +1,64 @@
 /** Refusals about HTTP requests, callers and webhooks. Only the HTTP side answers with them. */
-import { answer, bullets, type FieldProblem } from './definition.ts';
+import { plural } from '../text.ts';
+import { bullets, defineAnswer, type FieldProblem } from './definition.ts';
 
 export const HTTP = {
-  request_invalid: answer<{ problems: readonly FieldProblem[] }>(
+  request_invalid: defineAnswer<{ problems: readonly FieldProblem[] }>(
     400,
-    (f) => `The request cannot be used:\n${bullets(f.problems)}\nCorrect it and send it again.`,
+    (f) => `The request is invalid:\n${bullets(f.problems)}\nCorrect it and send it again.`,
   ),
-  route_unknown: answer<{ method: string; path: string }>(
+  route_unknown: defineAnswer<{ method: string; path: string }>(
     404,
-    (f) => `There is nothing at ${f.path}. The calls there are stand at /reference.`,
+    (f) => `No such endpoint: ${f.path}. See /reference.`,
   ),
-  method_not_allowed: answer<{ method: string; path: string; allowed: readonly string[] }>(
+  method_not_allowed: defineAnswer<{ method: string; path: string; allowed: readonly string[] }>(
     405,
-    (f) => `${f.path} does not take ${f.method}. Use ${f.allowed.join(' or ')}.`,
+    (f) => `${f.path} does not support ${f.method}. Use ${f.allowed.join(' or ')}.`,
   ),
-  media_type_unsupported: answer<{ media_type: string }>(
+  media_type_unsupported: defineAnswer<{ media_type: string }>(
     415,
-    (f) => `A body of ${f.media_type} is not understood. Send application/json in UTF-8.`,
+    (f) => `Unsupported media type: ${f.media_type}. Send application/json in UTF-8.`,
   ),
-  body_too_large: answer<{ limit: number }>(413, (f) => `The body is larger than the ${f.limit} bytes that are read.`),
-  prefetch_refused: answer<Record<string, never>>(
+  body_too_large: defineAnswer<{ limit: number }>(413, (f) => `The body exceeds ${f.limit} bytes.`),
+  prefetch_refused: defineAnswer<Record<string, never>>(
     422,
-    () =>
-      'Nothing is accepted ahead of need: this request says that it is a prefetch. Send it without when it is meant.',
+    () => 'The request is marked as a prefetch, and a prefetch cannot accept anything. Send it without that header.',
   ),
-  rate_limited: answer<{ retry_after: number }>(
+  rate_limited: defineAnswer<{ retry_after: number }>(
     429,
-    (f) => `There were too many requests. Wait ${f.retry_after} second(s), then go on more slowly.`,
+    (f) => `Too many requests. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
-  address_not_allowed: answer<{ address: string }>(
+  address_not_allowed: defineAnswer<{ address: string }>(
     403,
-    (f) => `Calls from ${f.address} are not allowed. Ask for its network to be added, or call from an allowed one.`,
+    (f) => `Requests from ${f.address} are not allowed. Use an allowed network, or contact us to add this one.`,
   ),
-  token_missing: answer<Record<string, never>>(
+  token_missing: defineAnswer<Record<string, never>>(
     401,
-    () => "There is no access token. Send 'Authorization: Bearer TOKEN' with a token from POST /api/oauth/token.",
+    () => "The access token is missing. Send 'Authorization: Bearer TOKEN' with a token from POST /api/oauth/token.",
   ),
-  token_invalid: answer<{ reason: string }>(
+  token_invalid: defineAnswer<{ reason: string }>(
     401,
-    (f) => `The access token is not accepted: ${f.reason}. Get a new one from POST /api/oauth/token.`,
+    (f) => `The access token is invalid: ${f.reason}. Get a new one from POST /api/oauth/token.`,
   ),
-  partner_header_missing: answer<{ header: string }>(
+  partner_header_missing: defineAnswer<{ header: string }>(
     400,
     (f) => `The header ${f.header} is missing. Send your partner id in it.`,
   ),
-  partner_header_mismatch: answer<{ header: string }>(
+  partner_header_mismatch: defineAnswer<{ header: string }>(
     403,
-    (f) => `The header ${f.header} names another partner than the one that the token was given to.`,
+    (f) => `The header ${f.header} does not match the partner of the access token.`,
   ),
-  unavailable: answer<{ retry_after: number }>(
+  unavailable: defineAnswer<{ retry_after: number }>(
     503,
-    () => 'The database cannot be reached at present. Send the same request again in a few seconds.',
+    (f) => `The database is unavailable. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
-  internal: answer<{ request_id: string }>(
+  internal: defineAnswer<{ request_id: string }>(
     500,
-    (f) =>
-      `Something failed on our side. Send the request again; if it goes on, tell us the request id ${f.request_id}.`,
+    (f) => `Internal error. Retry the request; if it fails again, contact us with the request id ${f.request_id}.`,
   ),
-  webhook_not_configured: answer<{ variable: string }>(
+  webhook_not_configured: defineAnswer<{ variable: string }>(
     404,
-    (f) => `No webhook is expected here: ${f.variable} is not set.`,
+    (f) => `Webhooks are not configured: ${f.variable} is not set.`,
   ),
-  webhook_signature_invalid: answer<{ reason: string }>(400, (f) => `The webhook is not accepted: ${f.reason}.`),
+  webhook_signature_invalid: defineAnswer<{ reason: string }>(400, (f) => `The webhook was rejected: ${f.reason}.`),
 } as const;

@@ -1,10 +1,10 @@
 /** Refusals about ledger rows. */
-import { EXIT, entry } from './definition.ts';
+import { define, EXIT } from './definition.ts';
 
 export const LEDGER = {
-  row_unknown: entry<{ entry_id: number }>(
+  row_unknown: define<{ entry_id: number }>(
     EXIT.badInput,
     (f) =>
-      `There is no row ${f.entry_id} in the ledger. The column entry_id of 'reckoner export ledger' has the numbers.`,
+      `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger' lists the ids of all rows.`,
   ),
 } as const;

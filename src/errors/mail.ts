@@ -1,15 +1,15 @@
 /** Refusals about e-mail. */
-import { EXIT, entry } from './definition.ts';
+import { define, EXIT } from './definition.ts';
 
 export const MAIL = {
-  sending_unfinished: entry<{ number: string; status: string; reason: string }>(
+  sending_unfinished: define<{ number: string; status: string; reason: string }>(
     EXIT.refused,
     (f) =>
-      `The e-mail of ${f.number} has not gone out yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
-      `Supply what it lacks, then run 'reckoner deliver'; send again once it was sent, failed or uncertain.`,
+      `The e-mail of ${f.number} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
+      "Supply what is missing and run 'reckoner deliver'. An e-mail can be resent once it is sent, failed or uncertain.",
   ),
-  recipient_refused: entry<{ address: string }>(
+  recipient_refused: define<{ address: string }>(
     EXIT.refused,
-    (f) => `Sandbox mail goes only to sandbox_recipients in settings.json, and ${f.address} is not among them.`,
+    (f) => `${f.address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.`,
   ),
 } as const;

@@ -1,33 +1,36 @@
 /** Refusals about partners and API clients. */
-import { bullets, EXIT, entry, type FieldProblem } from './definition.ts';
+import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
 
 export const PARTNERS = {
-  partners_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  partners_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
-    (f) => `No partner was imported: ${f.file} has mistakes:\n${bullets(f.problems)}\nCorrect them and import again.`,
+    (f) =>
+      `No partner was imported: ${f.file} is invalid:\n${bullets(f.problems)}\nCorrect the file and import it again.`,
   ),
-  arrangement_change: entry<{ partner_id: string; reason: string }>(
+  arrangement_change: define<{ partner_id: string; reason: string }>(
     EXIT.refused,
-    (f) => `The arrangement of partner ${f.partner_id} cannot change: ${f.reason}.`,
+    (f) => `Cannot change the arrangement of partner ${f.partner_id}: ${f.reason}.`,
   ),
-  partner_unknown: entry<{ partner_id: string }>(
+  partner_unknown: define<{ partner_id: string }>(
     EXIT.badInput,
-    (f) => `There is no partner ${f.partner_id}. 'reckoner partner list' shows those there are.`,
+    (f) => `No such partner: ${f.partner_id}. 'reckoner partner list' shows all partners.`,
     404,
   ),
-  client_unknown: entry<{ client_id: string }>(
+  client_unknown: define<{ client_id: string }>(
     EXIT.badInput,
-    (f) => `There is no client ${f.client_id}. 'reckoner client list' shows those there are.`,
+    (f) => `No such client: ${f.client_id}. 'reckoner client list' shows all clients.`,
     404,
   ),
-  client_revoked: entry<{ client_id: string }>(
-    EXIT.refused,
-    (f) => `Client ${f.client_id} is revoked for good. Create another with 'reckoner client create PARTNER'.`,
-  ),
-  client_secrets_live: entry<{ client_id: string; ends_at: string }>(
+  client_revoked: define<{ client_id: string }>(
     EXIT.refused,
     (f) =>
-      `Client ${f.client_id} has two live secrets; the older one ends at ${f.ends_at}. ` +
-      'Rotate again after that, or now with --overlap-days 0, which ends every older secret at once.',
+      `Client ${f.client_id} has been revoked, which is permanent. ` +
+      "Create another one with 'reckoner client create PARTNER'.",
+  ),
+  client_secrets_live: define<{ client_id: string; ends_at: string }>(
+    EXIT.refused,
+    (f) =>
+      `Client ${f.client_id} already has two valid secrets; the older one expires at ${f.ends_at}. ` +
+      'Rotate again after that, or now with --overlap-days 0, which revokes all older secrets immediately.',
   ),
 } as const;

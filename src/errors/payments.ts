@@ -1,69 +1,77 @@
 /** Refusals about bank files, payments, payouts and processor events. */
-import { bullets, EXIT, entry, type FieldProblem } from './definition.ts';
+import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
 
 export const PAYMENTS = {
-  bank_format_unknown: entry<{ file: string; formats: readonly string[] }>(
+  bank_format_unknown: define<{ file: string; formats: readonly string[] }>(
     EXIT.badInput,
-    (f) => `The format of ${f.file} is not recognized. Name it with --format: ${f.formats.join(', ')}.`,
+    (f) => `Cannot recognize the format of ${f.file}. Choose one with --format: ${f.formats.join(', ')}.`,
   ),
-  bank_map_unknown: entry<{ file: string; map: string; maps: readonly string[] }>(
-    EXIT.badInput,
-    (f) =>
-      `How ${f.file} is to be read is not known: ${f.map === '' ? 'there are several column maps' : `there is no column map '${f.map}'`} ` +
-      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Name one with --map, or add it.`,
-  ),
-  bank_file_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  bank_map_unknown: define<{ file: string; map: string; maps: readonly string[] }>(
     EXIT.badInput,
     (f) =>
-      `Nothing of ${f.file} was recorded, because it cannot be read:\n${bullets(f.problems)}\nAsk the bank for the file again.`,
+      `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
+      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with --map, or add it.`,
   ),
-  bank_file_totals: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  bank_file_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
+    EXIT.badInput,
+    (f) => `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\nAsk the bank for the file again.`,
+  ),
+  bank_file_totals: define<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
     (f) =>
-      `Nothing of ${f.file} was recorded: its own totals say that something is missing or was changed:\n${bullets(f.problems)}\n` +
-      'Ask the bank for the file again.',
+      `Nothing was recorded: ${f.file} is incomplete or was changed, because its totals do not match its lines:\n` +
+      `${bullets(f.problems)}\nAsk the bank for the file again.`,
   ),
-  exception_unknown: entry<{ exception: string }>(
+  exception_unknown: define<{ exception: string }>(
     EXIT.refused,
-    (f) => `There is no open exception '${f.exception}'. 'reckoner payment exceptions' lists those that there are.`,
+    (f) => `No such open exception: '${f.exception}'. 'reckoner payment exceptions' lists all open exceptions.`,
   ),
-  exception_needs_an_act: entry<{ exception: string; reason: string; ends: string }>(
+  exception_needs_an_act: define<{ exception: string; reason: string; ends: string }>(
     EXIT.refused,
-    (f) => `${f.exception} (${f.reason}) is not ended by a word about it. What ends it: ${f.ends}.`,
+    (f) => `${f.exception} (${f.reason}) cannot be closed with a note. Resolve it with ${f.ends}.`,
   ),
-  payment_unknown: entry<{ payment_id: number }>(
+  payment_unknown: define<{ payment_id: number }>(
     EXIT.badInput,
-    (f) => `There is no payment ${f.payment_id}. 'reckoner payment list' shows those there are.`,
+    (f) => `No such payment: ${f.payment_id}. 'reckoner payment list' shows all payments.`,
   ),
-  payment_not_applicable: entry<{ payment_id: number; number: string; reason: string }>(
+  payment_not_applicable: define<{ payment_id: number; number: string; reason: string }>(
     EXIT.refused,
     (f) => `Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`,
   ),
-  payment_amount_too_large: entry<{ amount: string; most: string; what: string }>(
+  payment_amount_too_large: define<{ amount: string; most: string; what: string }>(
     EXIT.refused,
-    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give an amount up to that.`,
+    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
-  payment_nothing_applied: entry<{ payment_id: number }>(
+  payment_nothing_applied: define<{ payment_id: number }>(
     EXIT.refused,
     (f) =>
-      `Nothing of payment ${f.payment_id} is applied there, so there is nothing to undo. 'reckoner payment list' shows it.`,
+      `No part of payment ${f.payment_id} is applied there, so there is nothing to undo. ` +
+      "'reckoner payment list' shows its applications.",
   ),
-  payout_not_settled: entry<{ payout_id: number; reason: string }>(
+  payout_unknown: define<{ payout_id: number }>(
     EXIT.refused,
-    (f) => `Payout ${f.payout_id} cannot be settled so: ${f.reason}. 'reckoner payment payouts' shows what is open.`,
+    (f) => `No such payout: ${f.payout_id}. 'reckoner payment payouts' shows all payouts.`,
   ),
-  credit_not_refundable: entry<{ number: string; reason: string }>(
+  payout_settled: define<{ payout_id: number }>(
     EXIT.refused,
-    (f) => `${f.number} cannot be refunded: ${f.reason}. 'reckoner invoice show ${f.number}' shows what is open of it.`,
+    (f) => `Payout ${f.payout_id} is already settled. 'reckoner payment payouts' shows what it contained.`,
   ),
-  processor_events_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  payout_not_settled: define<{ payout_id: number; reason: string }>(
+    EXIT.refused,
+    (f) => `Payout ${f.payout_id} cannot be settled: ${f.reason}. 'reckoner payment payouts' shows open payouts.`,
+  ),
+  credit_not_refundable: define<{ number: string; reason: string }>(
+    EXIT.refused,
+    (f) => `${f.number} cannot be refunded: ${f.reason}. 'reckoner invoice show ${f.number}' shows its open credit.`,
+  ),
+  processor_events_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
-    (f) => `No event of ${f.file} was stored:\n${bullets(f.problems)}\nCorrect the file and feed it again.`,
+    (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
   ),
-  processor_environment: entry<{ event: string; livemode: boolean; environment: string }>(
+  processor_environment: define<{ event: string; livemode: boolean; environment: string }>(
     EXIT.refused,
     (f) =>
-      `Event ${f.event} is of the processor's ${f.livemode ? 'live' : 'test'} mode, but this is ${f.environment}. ` +
-      'Nothing was stored. Feed it to the other environment.',
+      `Event ${f.event} comes from the processor's ${f.livemode ? 'live' : 'test'} mode, but this is ` +
+      `${f.environment}. Nothing was stored. Send the event to the other environment.`,
   ),
 } as const;

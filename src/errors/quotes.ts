@@ -1,60 +1,59 @@
 /** Refusals about quotes and requotes. Only the HTTP side answers with them. */
-import { answer } from './definition.ts';
+import { plural } from '../text.ts';
+import { defineAnswer } from './definition.ts';
 
 export const QUOTES = {
-  quote_unknown: answer<{ quote_id: string }>(404, (f) => `There is no quote ${f.quote_id}. Check its id.`),
-  requote_unknown: answer<{ requote_id: string }>(404, (f) => `There is no requote ${f.requote_id}. Check its id.`),
-  policy_unknown: answer<{ policy_id: string }>(
+  quote_unknown: defineAnswer<{ quote_id: string }>(404, (f) => `No such quote: ${f.quote_id}. Check the id.`),
+  requote_unknown: defineAnswer<{ requote_id: string }>(404, (f) => `No such requote: ${f.requote_id}. Check the id.`),
+  policy_unknown: defineAnswer<{ policy_id: string }>(
     404,
-    (f) => `There is no policy ${f.policy_id}. Use one of those that were configured for you.`,
+    (f) => `No such policy: ${f.policy_id}. Use a policy that is configured for your account.`,
   ),
-  policy_not_priced: answer<{ policy_id: string }>(
+  policy_not_priced: defineAnswer<{ policy_id: string }>(
     422,
-    (f) => `Policy ${f.policy_id} has no price to quote by. Ask for one to be configured.`,
+    (f) => `Policy ${f.policy_id} has no price. Contact us to configure one.`,
   ),
-  partner_inactive: answer<{ partner_id: string }>(
+  partner_inactive: defineAnswer<{ partner_id: string }>(
     422,
-    (f) => `Partner ${f.partner_id} is not active: nothing new is quoted or accepted. Ask for it to be activated.`,
+    (f) => `Partner ${f.partner_id} is inactive and cannot create or accept quotes. Contact us to activate it.`,
   ),
-  policy_inactive: answer<{ policy_id: string }>(
+  policy_inactive: defineAnswer<{ policy_id: string }>(
     422,
-    (f) => `Policy ${f.policy_id} is not active: nothing new is quoted or accepted under it. Use another policy.`,
+    (f) => `Policy ${f.policy_id} is inactive, so nothing can be quoted or accepted under it. Use another policy.`,
   ),
-  price_too_large: answer<{ currency: string }>(
+  price_too_large: defineAnswer<{ currency: string }>(
     422,
-    (f) => `The price would not be below 1000000000000000 ${f.currency}. Insure a smaller amount.`,
+    (f) => `The price must be less than 1000000000000000 ${f.currency}. Use a smaller insured amount.`,
   ),
-  quote_not_accepted: answer<{ quote_id: string }>(
+  quote_not_accepted: defineAnswer<{ quote_id: string }>(
+    422,
+    (f) => `Quote ${f.quote_id} has not been accepted, so it cannot be requoted. Accept it, or create a new quote.`,
+  ),
+  quote_reversed: defineAnswer<{ quote_id: string }>(
+    422,
+    (f) => `Quote ${f.quote_id} has been reversed and can no longer be requoted. Create a new quote.`,
+  ),
+  requote_lower: defineAnswer<{ accepted: string; asked: string; currency: string }>(
     422,
     (f) =>
-      `Quote ${f.quote_id} is not accepted, and only an accepted price can be raised. Accept it, or make a new quote.`,
+      `A requote cannot lower the price: it would be ${f.asked} ${f.currency}, and ${f.accepted} ${f.currency} has ` +
+      'been accepted. Use a reversal to return the difference.',
   ),
-  quote_reversed: answer<{ quote_id: string }>(
-    422,
-    (f) => `Quote ${f.quote_id} was reversed, whole or in part, and is requoted no more. Make a new quote.`,
-  ),
-  requote_lower: answer<{ accepted: string; asked: string; currency: string }>(
-    422,
-    (f) =>
-      `The price would be ${f.asked} ${f.currency}, and ${f.accepted} is accepted already: a requote never lowers. ` +
-      'What must be given back is reversed.',
-  ),
-  requote_stale: answer<{ requote_id: string; quote_id: string }>(
+  requote_stale: defineAnswer<{ requote_id: string; quote_id: string }>(
     409,
     (f) =>
-      `Requote ${f.requote_id} starts from a price of quote ${f.quote_id} that is no longer the last accepted one. ` +
-      'Make a new requote.',
+      `Requote ${f.requote_id} is out of date: the accepted price of quote ${f.quote_id} has changed. Requote again.`,
   ),
-  recorded_otherwise: answer<{ id: string }>(
+  recorded_otherwise: defineAnswer<{ id: string }>(
     409,
-    (f) => `The ledger has ${f.id} from an import, not from an acceptance here. Ask finance which of the two is right.`,
+    (f) => `${f.id} was imported into the ledger, not accepted through this API. Ask finance which one is correct.`,
   ),
-  idempotency_key_reused: answer<{ key: string }>(
+  idempotency_key_reused: defineAnswer<{ key: string }>(
     409,
-    (f) => `The Idempotency-Key ${f.key} was used for another request. Use a new key for a new request.`,
+    (f) => `The Idempotency-Key ${f.key} was used for a different request. Use a new key for each new request.`,
   ),
-  ledger_busy: answer<{ retry_after: number }>(
+  ledger_busy: defineAnswer<{ retry_after: number }>(
     503,
-    () => 'The ledger is busy with a month-close. Nothing was recorded; send the same request again in a few seconds.',
+    (f) => `The ledger is locked by a month close. Nothing was recorded. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
 } as const;

@@ -1,9 +1,9 @@
 /**
- * Every refusal this program can answer with: its code, the facts it names, the sentence for people, the exit
- * status (contract, Commands) and the HTTP status (contract, HTTP). A bug is an ordinary exception and never one of these.
+ * The catalogue of refusals. A refusal is an expected failure with a code, typed facts, a sentence for people, an exit
+ * status and an HTTP status. A bug is an ordinary exception, never a refusal.
  */
 import { CLOSE } from './close.ts';
-import type { Entry, ExitStatus } from './definition.ts';
+import type { Definition, ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { HTTP } from './http.ts';
@@ -17,7 +17,7 @@ import { SPLITS } from './splits.ts';
 
 export { EXIT, type FieldProblem } from './definition.ts';
 
-/** Answers of the HTTP side alone (contract, HTTP). */
+/** Refusals that only the HTTP side answers with. */
 const CALLS = { ...HTTP, ...QUOTES };
 
 const CATALOGUE = {
@@ -36,15 +36,15 @@ const CATALOGUE = {
 export type RefusalCode = keyof typeof CATALOGUE;
 /** Codes that only the HTTP side answers with. */
 export type CallRefusalCode = keyof typeof CALLS;
-type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Entry<infer Facts> ? Facts : never;
+type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
-/** All codes, for the test that wants one reproducible case for each. */
+/** All codes. A test has one reproducible case for each. */
 export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
 export const CALL_REFUSAL_CODES = Object.keys(CALLS) as CallRefusalCode[];
 
 export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
 
-/** An expected answer of «no», with the facts that decided it. */
+/** An expected failure, with the facts that decided it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
@@ -59,13 +59,13 @@ export class Refusal extends Error {
   }
 }
 
-/** Makes a refusal; `throw refuse('month_not_ended', {…})`. The facts are those its sentence names. */
+/** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code decides which facts it needs. */
 export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => string;
   return new Refusal(code, facts as Record<string, unknown>, sentence(facts), cause);
 }
 
-/** What a caught value says, for a log or a reason. */
+/** The message of a caught value, for a log line or a `reason`. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -1,65 +1,69 @@
 /** Refusals about the environment, the settings, and the PostgreSQL server. */
-import { bullets, EXIT, entry, type FieldProblem } from './definition.ts';
+import { plural } from '../text.ts';
+import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
 
 export const SETUP = {
-  environment_invalid: entry<{ variable: string; reason: string }>(
+  environment_invalid: define<{ variable: string; reason: string }>(
     EXIT.badInput,
     (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
   ),
-  settings_missing: entry<{ file: string }>(
+  settings_missing: define<{ file: string }>(
     EXIT.badInput,
-    (f) => `There are no settings at ${f.file}. Run 'reckoner init' first, or point RECKONER_HOME at an existing home.`,
+    (f) => `No settings found at ${f.file}. Run 'reckoner init', or set RECKONER_HOME to an existing home.`,
   ),
-  settings_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  settings_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
-    (f) => `The settings in ${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect the file and run again.`,
+    (f) =>
+      `The settings in ${f.file} are invalid:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
   ),
-  settings_incomplete: entry<{ file: string; missing: readonly string[] }>(
+  settings_incomplete: define<{ file: string; missing: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `Production issues no documents yet: in ${f.file} real values are missing for ${f.missing.join(', ')}. ` +
-      `Complete the settings; 'reckoner init --check' lists everything that is missing.`,
+      `Production cannot issue documents yet: ${f.file} has no real values for ${f.missing.join(', ')}. ` +
+      "Complete the settings; 'reckoner init --check' lists everything that is missing.",
   ),
-  database_unreachable: entry<{ database: string; reason: string }>(
-    EXIT.failed,
-    (f) => `The database ${f.database} cannot be reached: ${f.reason}. Check that it runs, then repeat the command.`,
-  ),
-  replica_unusable: entry<{ database: string; reason: string; remedy: string }>(
+  database_unreachable: define<{ database: string; reason: string }>(
     EXIT.failed,
     (f) =>
-      `The database ${f.database} cannot stand in for the primary: it ${f.reason}. ${f.remedy} Without ` +
-      'DATABASE_URL_READ, everything is read from DATABASE_URL.',
+      `Cannot connect to the database ${f.database}: ${f.reason}. Check that it is running, then run the command again.`,
   ),
-  database_too_old: entry<{ version: string }>(
+  replica_unusable: define<{ database: string; reason: string; remedy: string }>(
     EXIT.failed,
-    (f) => `PostgreSQL ${f.version} is too old: version 16 or later is needed. Point DATABASE_URL at a newer server.`,
+    (f) =>
+      `Cannot read from the database ${f.database}: it ${f.reason}. ${f.remedy} ` +
+      'If DATABASE_URL_READ is not set, all reads use DATABASE_URL.',
   ),
-  database_not_migrated: entry<{ pending: readonly string[] }>(
-    EXIT.refused,
-    (f) => `The database lacks ${f.pending.length} migration(s): ${f.pending.join(', ')}. Run 'reckoner migrate'.`,
+  database_too_old: define<{ version: string }>(
+    EXIT.failed,
+    (f) => `PostgreSQL ${f.version} is too old: version 16 or later is required. Point DATABASE_URL at a newer server.`,
   ),
-  database_newer: entry<{ unknown: readonly string[] }>(
+  database_not_migrated: define<{ pending: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `The database has migrations that this program does not know (${f.unknown.join(', ')}). ` +
-      'Use the newer program that made them.',
+      `${plural(f.pending.length, 'migration')} must be applied first: ${f.pending.join(', ')}. Run 'reckoner migrate'.`,
   ),
-  database_environment: entry<{ database: string; program: string }>(
+  database_newer: define<{ unknown: readonly string[] }>(
     EXIT.refused,
     (f) =>
-      `This database belongs to ${f.database} for good, but RECKONER_ENVIRONMENT is ${f.program}. ` +
-      'Use the database of that environment, or correct the variable.',
+      `The database was migrated by a newer version: this version does not know ${f.unknown.join(', ')}. ` +
+      'Use that version or a later one.',
   ),
-  database_failed: entry<{ reason: string; remedy: string }>(
+  database_environment: define<{ database: string; program: string }>(
+    EXIT.refused,
+    (f) =>
+      `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +
+      'A database never changes its environment: use another database, or correct the variable.',
+  ),
+  database_failed: define<{ reason: string; remedy: string }>(
     EXIT.failed,
-    (f) => `PostgreSQL gave up: ${f.reason}. What was committed stays, the rest was undone. ${f.remedy}`,
+    (f) => `PostgreSQL failed: ${f.reason}. Committed changes are kept; the rest was rolled back. ${f.remedy}`,
   ),
-  embedded_server: entry<{ reason: string; remedy: string }>(
+  embedded_server: define<{ reason: string; remedy: string }>(
     EXIT.failed,
     (f) => `The embedded PostgreSQL server cannot run: ${f.reason}. ${f.remedy}`,
   ),
-  listen_failed: entry<{ address: string; reason: string }>(
+  listen_failed: define<{ address: string; reason: string }>(
     EXIT.failed,
-    (f) => `Cannot listen at ${f.address}: ${f.reason}. Stop what listens there, or choose another --host or --port.`,
+    (f) => `Cannot listen on ${f.address}: ${f.reason}. Choose another --host or --port, or stop the other program.`,
   ),
 } as const;

@@ -1,81 +1,81 @@
 /** Refusals about connected accounts. */
-import { bullets, EXIT, entry, type FieldProblem } from './definition.ts';
+import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
 
 export const SPLITS = {
-  split_quote_unknown: entry<{ quote_id: string; partner_id: string | null }>(
+  split_quote_unknown: define<{ quote_id: string; partner_id: string | null }>(
     EXIT.badInput,
     (f) =>
       `The ledger has no accepted quote ${f.quote_id}${f.partner_id === null ? '' : ` of ${f.partner_id}`}. ` +
-      'Check the id. A requote is planned with its quote.',
+      'Check the id. To plan a requote, name its quote.',
   ),
-  split_partner_needed: entry<{ quote_id: string; partners: readonly string[] }>(
+  split_partner_needed: define<{ quote_id: string; partners: readonly string[] }>(
     EXIT.badInput,
-    (f) => `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Say which one with --partner.`,
+    (f) => `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Choose one with --partner.`,
   ),
-  split_not_connected: entry<{ quote_id: string; partner_id: string; month: string }>(
+  split_not_connected: define<{ quote_id: string; partner_id: string; month: string }>(
     EXIT.refused,
     (f) =>
       `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers its share.`,
   ),
-  partner_not_connected: entry<{ partner_id: string }>(
+  partner_not_connected: define<{ partner_id: string }>(
     EXIT.refused,
     (f) =>
       `Partner ${f.partner_id} has no connected account. ` +
       'Add one in partners.json first ("arrangement": "connected_account").',
   ),
-  account_unknown: entry<{ account: string }>(
+  account_unknown: define<{ account: string }>(
     EXIT.badInput,
     (f) =>
       `No partner has the connected account ${f.account}. Correct --account, or import the partner first. ` +
       "'reckoner partner show ID' shows a partner's account.",
   ),
-  balance_transactions_invalid: entry<{ source: string; problems: readonly FieldProblem[] }>(
+  balance_transactions_invalid: define<{ source: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
     (f) =>
       `No balance transaction from ${f.source} was recorded:\n${bullets(f.problems)}\n` +
       'Get them from the processor again.',
   ),
-  settlement_invalid: entry<{ file: string; problems: readonly FieldProblem[] }>(
+  settlement_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
     EXIT.badInput,
     (f) => `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
   ),
-  processor_unreachable: entry<{ account: string; reason: string }>(
+  processor_unreachable: define<{ account: string; reason: string }>(
     EXIT.failed,
     (f) =>
-      `The processor cannot be asked about account ${f.account}: ${f.reason}. What was read is kept. ` +
+      `Cannot read account ${f.account} from the processor: ${f.reason}. What was read so far is kept. ` +
       'Check the key and the network, then run the command again.',
   ),
-  account_key_missing: entry<{ account: string; variable: string }>(
+  account_key_missing: define<{ account: string; variable: string }>(
     EXIT.refused,
     (f) =>
       `No key is set to read account ${f.account}. Set ${f.variable}, or import the partner's ` +
       "settlement files ('reckoner processor import FILE --partner ID').",
   ),
-  balance_transaction_unknown: entry<{ balance_transaction: string }>(
+  balance_transaction_unknown: define<{ balance_transaction: string }>(
     EXIT.badInput,
     (f) =>
-      `No balance transaction ${f.balance_transaction} was imported. ` +
-      "'reckoner reconcile MONTH' lists those that need a manual review.",
+      `No such balance transaction: ${f.balance_transaction}. ` +
+      "'reckoner reconcile MONTH' lists those that need manual review.",
   ),
-  account_needed: entry<{ balance_transaction: string; accounts: readonly string[] }>(
+  account_needed: define<{ balance_transaction: string; accounts: readonly string[] }>(
     EXIT.badInput,
     (f) =>
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
-      'Say which one with --account.',
+      'Choose one with --account.',
   ),
-  balance_transaction_explained: entry<{ balance_transaction: string }>(
+  balance_transaction_explained: define<{ balance_transaction: string }>(
     EXIT.refused,
     (f) =>
-      `Balance transaction ${f.balance_transaction} is fully matched already. ` +
+      `Balance transaction ${f.balance_transaction} is already fully matched. ` +
       "'reckoner processor unmatch' undoes a match.",
   ),
-  balance_transaction_not_reversible: entry<{ balance_transaction: string; reason: string }>(
+  balance_transaction_not_reversible: define<{ balance_transaction: string; reason: string }>(
     EXIT.refused,
     (f) =>
       `${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}. ` +
       "'reckoner reconcile MONTH' shows what is open.",
   ),
-  split_impossible: entry<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
+  split_impossible: define<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
     EXIT.refused,
     (f) =>
       `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}. ` +

@@ -5,8 +5,9 @@
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { Amount } from '../money.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { insertApplications, insertAssignments, insertUnapplications, type NewApplication } from './insert.sql.ts';
 import type { Evidence } from './match.ts';
@@ -148,20 +149,6 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
       throw refuse('payment_amount_too_large', { amount: amount.forPeople(), most: most.forPeople(), what });
     }
   }
-  return amount;
-}
-
-/** An amount above zero as a person types it. */
-export function positiveAmount(value: string, currency: string): Amount {
-  const digits = minorDigits(currency);
-  if (digits === undefined) {
-    throw refuse('argument_invalid', { argument: '--currency', value: currency, reason: 'is no ISO 4217 currency' });
-  }
-  const problem = amountProblem(value, digits);
-  if (problem !== undefined) throw refuse('argument_invalid', { argument: '--amount', value, reason: problem.reason });
-  const amount = Amount.of(value, currency);
-  if (!amount.isPositive())
-    throw refuse('argument_invalid', { argument: '--amount', value, reason: 'is not above zero' });
   return amount;
 }
 

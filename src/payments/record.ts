@@ -6,10 +6,11 @@
 
 import { todayOf } from '../config/today.ts';
 import { queryOne, type Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
-import { applyTo, money, positiveAmount, whyNotPayable, whyTakesNoPayment } from './apply.ts';
+import { applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { readCandidates } from './duplicates.sql.ts';
@@ -118,11 +119,7 @@ function checkedReference(given: string): string {
 
 function refuseFuture(receivedOn: string, today: string): void {
   if (receivedOn <= today) return;
-  throw refuse('argument_invalid', {
-    argument: '--received-on',
-    value: receivedOn,
-    reason: `is in the future: today is ${today}`,
-  });
+  throw refuse('date_in_future', { argument: '--received-on', value: receivedOn, today });
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {

@@ -116,7 +116,7 @@ const facts = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, e
 function dayOf(caller: Caller, on: string | undefined): string {
   const today = todayOf(caller);
   if (on !== undefined && on > today) {
-    throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
+    throw refuse('date_in_future', { argument: '--on', value: on, today });
   }
   return on ?? today;
 }

@@ -6,9 +6,10 @@
 
 import { todayOf } from '../config/today.ts';
 import { query, type Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
-import { money, paymentState, positiveAmount } from './apply.ts';
+import { money, paymentState } from './apply.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { ReversalKind } from './enums.ts';
 import {
@@ -72,15 +73,15 @@ export async function reversePayment(
   const today = todayOf(caller);
   const on = request.on ?? today;
   if (on > today) {
-    throw refuse('argument_invalid', { argument: '--on', value: on, reason: `lies in the future: today is ${today}` });
+    throw refuse('date_in_future', { argument: '--on', value: on, today });
   }
   if (request.reason.trim() === '')
-    throw refuse('argument_invalid', { argument: '--reason', value: '', reason: 'must say why' });
+    throw refuse('argument_invalid', { argument: '--reason', value: '', reason: 'must not be empty' });
   if ((request.kind === 'duplicate') !== (request.duplicateOf !== undefined)) {
     throw refuse('argument_invalid', {
       argument: '--duplicate-of',
       value: String(request.duplicateOf ?? ''),
-      reason: 'goes with --as duplicate, and --as duplicate with it',
+      reason: 'requires --as duplicate, and --as duplicate requires it',
     });
   }
   if (request.duplicateOf !== undefined) {

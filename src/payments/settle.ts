@@ -30,22 +30,22 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
   const { payoutId } = request;
   const refuseIt = (reason: string) => refuse('payout_not_settled', { payout_id: payoutId, reason });
   const [payout] = await readPayouts(tx, payoutId);
-  if (payout === undefined) throw refuseIt('there is no such payout');
-  if (payout.gross !== null) throw refuseIt('its payments are known');
+  if (payout === undefined) throw refuse('payout_unknown', { payout_id: payoutId });
+  if (payout.gross !== null) throw refuse('payout_settled', { payout_id: payoutId });
   const { account, paymentIds } = request;
   if (account !== undefined) {
-    if (paymentIds.length > 0) throw refuseIt('it brought either payments or what a connected account paid out');
-    if (!(await isConnectedAccount(tx, account))) throw refuseIt(`no partner has or had the account ${account}`);
+    if (paymentIds.length > 0) throw refuseIt('name either its payments or a connected account, not both');
+    if (!(await isConnectedAccount(tx, account))) throw refuseIt(`no partner has ever had the account ${account}`);
     const told = (await readAccountPayouts(tx, caller.environment.now().toISO())).filter(
       (each) => each.payout_id === payoutId && each.account === account,
     );
     const ofThem = told.filter((each) => request.payout === undefined || each.payout === request.payout);
     if (request.payout !== undefined && ofThem.length === 0) {
-      throw refuseIt(`${account} has no payout ${request.payout} of that amount and time that did not arrive yet`);
+      throw refuseIt(`${account} has no open payout ${request.payout} of that amount and date`);
     }
     if (ofThem.length > 1) {
       throw refuseIt(
-        `it may be ${ofThem.map((each) => each.payout ?? '?').join(' or ')} of ${account}: say which by --of`,
+        `it could be ${ofThem.map((each) => each.payout ?? '?').join(' or ')} of ${account}; choose one with --of`,
       );
     }
     const [of] = ofThem;

@@ -5,8 +5,9 @@
 
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
+import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { Amount } from '../money.ts';
 import { readAcceptances } from './accepted.sql.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
@@ -102,14 +103,11 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
 function partOf(text: string | undefined, unexplained: Amount): Amount {
   if (text === undefined) return unexplained;
   const { currency } = unexplained;
-  const problem = amountProblem(text, minorDigits(currency) as number);
-  if (problem === undefined) {
-    const part = Amount.of(text, currency);
-    const rest = unexplained.minus(part);
-    const sameSide = part.isNegative() === unexplained.isNegative() && !part.isZero();
-    if (sameSide && (rest.isZero() || rest.isNegative() === unexplained.isNegative())) return part;
-  }
-  const reason = problem?.reason ?? `must be part of the ${unexplained.forPeople()} that no quote explains`;
+  const part = typedAmount(text, currency);
+  const rest = unexplained.minus(part);
+  const sameSide = part.isNegative() === unexplained.isNegative() && !part.isZero();
+  if (sameSide && (rest.isZero() || rest.isNegative() === unexplained.isNegative())) return part;
+  const reason = `must be part of the ${unexplained.forPeople()} that is not matched yet`;
   throw refuse('argument_invalid', { argument: '--amount', value: text, reason });
 }
 

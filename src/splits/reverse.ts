@@ -9,6 +9,7 @@
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
+import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { importRows } from '../ledger/import.ts';
@@ -86,13 +87,11 @@ export async function reverseManually(
       reason: OF_WHICH_REQUOTE,
     });
   const { spotPrice } = request;
-  const wrong =
-    amountProblem(spotPrice, minorDigits(share.currency) as number)?.reason ??
-    (priced(share, spotPrice) === undefined
-      ? `must lie between ${share.amount}, which was pulled back, and what the quote has left of price and partner's cut`
-      : undefined);
-  if (wrong !== undefined)
-    throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason: wrong });
+  typedAmount(spotPrice, share.currency, '--spot-price');
+  if (priced(share, spotPrice) === undefined) {
+    const reason = `must be between the reversed amount (${share.amount}) and the remaining price and partner's cut of the quote`;
+    throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason });
+  }
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, person: true });
 }
 

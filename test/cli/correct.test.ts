@@ -62,7 +62,7 @@ test('a document that was voided before it was drawn has no PDF but its void cop
   const { status, stderr } = await run('invoice', 'pdf', INV_1, '-o', file);
   expect({ status, stderr }).toEqual({
     status: 3,
-    stderr: `${INV_1} was voided before its PDF was drawn. 'reckoner invoice pdf ${INV_1} --void-copy' draws one.\n`,
+    stderr: `${INV_1} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${INV_1} --void-copy'.\n`,
   });
   expect((await run('invoice', 'pdf', INV_1, '--void-copy', '-o', file)).status).toBe(0);
   expect(readFileSync(file).subarray(0, 5).toString()).toBe('%PDF-');

@@ -49,11 +49,21 @@ const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran>
     },
   });
 
-const recorded = (reference: string, ...whose: string[]): Promise<Ran> =>
-  inWorld([
-    ...['payment', 'record', '--amount', '5', '--currency', 'USD', '--method', 'wire', '--received-on', '2026-08-09'],
-    ...['--reference', reference, ...whose],
+const recorded = (reference: string, ...whose: string[]): Promise<Ran> => recordedWith({ reference, whose });
+
+function recordedWith(given: {
+  amount?: string;
+  currency?: string;
+  receivedOn?: string;
+  reference?: string;
+  whose?: string[];
+}): Promise<Ran> {
+  const { amount = '5', currency = 'USD', receivedOn = '2026-08-09', reference = 'R', whose } = given;
+  return inWorld([
+    ...['payment', 'record', '--amount', amount, '--currency', currency, '--method', 'wire'],
+    ...['--received-on', receivedOn, '--reference', reference, ...(whose ?? ['--partner', 'p-1'])],
   ]);
+}
 
 function written(name: string, text: string | Buffer): string {
   const path = join(folder, name);
@@ -90,6 +100,23 @@ async function correctedWorld(): Promise<World> {
   await own.close();
   await own.deliver();
   return own;
+}
+
+/** Imports a bank line that is a payout, and gives the payout's number. */
+async function importPayout(reference: string): Promise<string> {
+  const file = written(
+    `${reference}.csv`,
+    `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-08-09,40,USD,1,${reference},STRIPE,,\n`,
+  );
+  const before = await payoutExceptions();
+  expect((await inCorrected('payment', 'import', file)).status).toBe(4);
+  const [imported] = (await payoutExceptions()).filter((each) => !before.includes(each));
+  return (imported ?? '').replace('payout-', '');
+}
+
+async function payoutExceptions(): Promise<string[]> {
+  const all = (await inCorrected('payment', 'exceptions')).json() as { kind: string; exception: string }[];
+  return all.filter(({ kind }) => kind === 'payout').map(({ exception }) => exception);
 }
 
 /** A world of its own for connected accounts: July's quote of a partner who splits, and others that have none. */
@@ -196,7 +223,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
     exit: 1,
-    says: /(connection to it was lost|administrator command)\. What was committed stays/,
+    says: /(connection to it was lost|administrator command)\. Committed changes are kept/,
     run: async () => {
       await world.sql(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
         BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
@@ -234,7 +261,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   database_environment: {
     when: 'production is pointed at a sandbox database',
     exit: 3,
-    says: /belongs to sandbox for good/,
+    says: /This is a sandbox database/,
     run: () => inWorld(['status'], { RECKONER_ENVIRONMENT: 'production', RECKONER_NOW: '' }),
   },
   embedded_server: {
@@ -250,7 +277,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   database_not_empty: {
     when: 'a backup is restored over rows',
     exit: 3,
-    says: /there are rows in partners.*RECKONER_HOME/,
+    says: /It has rows in partners.*RECKONER_HOME/,
     run: async () => {
       const file = join(folder, 'whole.backup');
       expect((await inWorld(['backup', file])).status).toBe(0);
@@ -260,7 +287,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   backup_exists: {
     when: 'a file has the name that a backup is to have',
     exit: 3,
-    says: /mine is there already/,
+    says: /mine already exists/,
     run: () => inWorld(['backup', written('mine', 'precious')]),
   },
   backup_invalid: {
@@ -272,7 +299,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   backup_newer: {
     when: 'a newer program wrote the backup',
     exit: 3,
-    says: /newer program \(9\.0\.0\).*version 2 of the format/,
+    says: /newer version \(9\.0\.0\).*version 2 of the format/,
     run: () => {
       const header = JSON.stringify({ format: 'reckoner-backup', version: 2, program: '9.0.0' });
       return inWorld(['restore', written('newer.backup', gzipSync(`${header}\n`))]);
@@ -295,6 +322,24 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /'2026-13' is not a month/,
     run: () => inWorld(['close', '2026-13']),
   },
+  amount_invalid: {
+    when: 'an amount has more decimals than its currency',
+    exit: 2,
+    says: /--amount '5\.001' has 3 decimals/,
+    run: () => recordedWith({ amount: '5.001' }),
+  },
+  currency_unknown: {
+    when: 'no currency has the code',
+    exit: 2,
+    says: /--currency 'USX' is not an ISO 4217 currency/,
+    run: () => recordedWith({ currency: 'USX' }),
+  },
+  date_in_future: {
+    when: 'a payment is to have arrived tomorrow',
+    exit: 2,
+    says: /--received-on 2026-08-11 is in the future: today is 2026-08-10/,
+    run: () => recordedWith({ receivedOn: '2026-08-11' }),
+  },
   usage: {
     when: 'the command does not exist',
     exit: 2,
@@ -310,7 +355,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   file_unwritable: {
     when: 'the file of rejects lies in a folder that is not there',
     exit: 1,
-    says: /rejects\.ndjson cannot be written/,
+    says: /Cannot write .*rejects\.ndjson/,
     run: () => {
       const rows = written('bad.ndjson', '{"kind":"gift"}\n');
       return inWorld(['ledger', 'import', rows, '--skip-invalid', '--rejects', join(folder, 'no', 'rejects.ndjson')]);
@@ -346,19 +391,19 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   partner_unknown: {
     when: 'nobody knows the partner',
     exit: 2,
-    says: /no partner p-nobody/,
+    says: /No such partner: p-nobody/,
     run: () => inWorld(['partner', 'show', 'p-nobody']),
   },
   client_unknown: {
     when: 'nobody knows the client',
     exit: 2,
-    says: /no client c-nobody/,
+    says: /No such client: c-nobody/,
     run: () => inWorld(['client', 'revoke', 'c-nobody']),
   },
   client_revoked: {
     when: 'a revoked client is to get a new secret',
     exit: 3,
-    says: /is revoked for good/,
+    says: /has been revoked, which is permanent/,
     run: async () => {
       const { client_id: id } = (await inWorld(['client', 'create', 'p-1'])).json() as { client_id: string };
       expect((await inWorld(['client', 'revoke', id])).status).toBe(0);
@@ -368,7 +413,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   client_secrets_live: {
     when: 'a client is to get a third secret while two are live',
     exit: 3,
-    says: /two live secrets; the older one ends at 2026-08-17T10:00:00Z/,
+    says: /two valid secrets; the older one expires at 2026-08-17T10:00:00Z/,
     run: async () => {
       const { client_id: id } = (await inWorld(['client', 'create', 'p-1'])).json() as { client_id: string };
       expect((await inWorld(['client', 'rotate', id])).status).toBe(0);
@@ -378,7 +423,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   listen_failed: {
     when: 'something else listens at the port already',
     exit: 1,
-    says: /Cannot listen at 127\.0\.0\.1:\d+: the port is in use/,
+    says: /Cannot listen on 127\.0\.0\.1:\d+: the port is in use/,
     run: async () => {
       const other = createServer().listen(0, '127.0.0.1');
       await once(other, 'listening');
@@ -392,7 +437,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_unknown: {
     when: 'no document has the number',
     exit: 2,
-    says: /no document INV-2026-999999/,
+    says: /No such document: INV-2026-999999/,
     run: () => inWorld(['invoice', 'show', 'INV-2026-999999']),
   },
   bank_format_unknown: {
@@ -430,14 +475,20 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   payment_unknown: {
     when: 'no payment has the number',
     exit: 2,
-    says: /no payment 999/,
+    says: /No such payment: 999/,
     run: () => inWorld(['payment', 'unapply', '999']),
   },
-  payout_not_settled: {
+  payout_unknown: {
     when: 'no payout has the number',
     exit: 3,
-    says: /there is no such payout/,
+    says: /No such payout: 999/,
     run: () => inWorld(['payment', 'settle', '999', '1']),
+  },
+  payout_not_settled: {
+    when: 'a payout is settled with payments and an account at once',
+    exit: 3,
+    says: /name either its payments or a connected account, not both/,
+    run: async () => inCorrected('payment', 'settle', await importPayout('P-2'), '1', '--account', 'acct_1'),
   },
   processor_events_invalid: {
     when: 'a line is no event of the processor',
@@ -448,7 +499,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   processor_environment: {
     when: 'an event of live mode is fed to the sandbox',
     exit: 3,
-    says: /evt_live is of the processor's live mode, but this is sandbox/,
+    says: /evt_live comes from the processor's live mode, but this is sandbox/,
     run: () => {
       const event = { id: 'evt_live', object: 'event', type: 'x', created: 1, livemode: true, data: { object: {} } };
       return inWorld(['payment', 'events', written('live.ndjson', `${JSON.stringify(event)}\n`)]);
@@ -482,7 +533,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   split_partner_needed: {
     when: 'two partners have a quote of that id',
     exit: 2,
-    says: /p-1, p-split\. Say which one with --partner/,
+    says: /p-1, p-split\. Choose one with --partner/,
     run: () => inSplitting('split', 'plan', 'q-both'),
   },
   split_not_connected: {
@@ -525,7 +576,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   processor_unreachable: {
     when: 'nothing listens in the place of the processor',
     exit: 1,
-    says: /cannot be asked about account acct_split/,
+    says: /Cannot read account acct_split from the processor/,
     run: async () => {
       splitting ??= await splittingWorld();
       return inWorld(['processor', 'poll', '--account', 'acct_split'], {
@@ -543,19 +594,19 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   balance_transaction_unknown: {
     when: 'a balance transaction is matched that was never imported',
     exit: 2,
-    says: /No balance transaction txn_none was imported/,
+    says: /No such balance transaction: txn_none/,
     run: () => inSplitting(...matching('txn_none')),
   },
   account_needed: {
     when: 'two accounts have a balance transaction with that id',
     exit: 2,
-    says: /acct_split, acct_twin\. Say which one with --account/,
+    says: /acct_split, acct_twin\. Choose one with --account/,
     run: () => inSplitting(...matching('txn_moved')),
   },
   balance_transaction_explained: {
     when: 'a balance transaction is matched that is fully matched already',
     exit: 3,
-    says: /txn_alone is fully matched already/,
+    says: /txn_alone is already fully matched/,
     run: () => inSplitting(...matching('txn_alone')),
   },
   balance_transaction_not_reversible: {
@@ -573,19 +624,19 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   month_not_ended: {
     when: 'the month still runs in New York',
     exit: 3,
-    says: /America\/New_York it runs until 2026-09-01T00:00:00\.000-04:00/,
+    says: /America\/New_York it ends at 2026-09-01T00:00:00\.000-04:00/,
     run: () => inWorld(['close', '2026-08']),
   },
   earlier_month_open: {
     when: 'July is to close before June, which has rows',
     exit: 3,
-    says: /2026-06 is open and has 1 ledger row/,
+    says: /2026-06 is open with 1 ledger row\./,
     run: () => inWorld(['close', '2026-07']),
   },
   before_first_month: {
     when: 'a month before the first is to close',
     exit: 3,
-    says: /2026-01 lies before the first month 2026-06/,
+    says: /2026-01 is before the first month, 2026-06/,
     run: () => inWorld(['close', '2026-01']),
   },
   pdf_not_drawn: {
@@ -600,13 +651,13 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   recipient_refused: {
     when: "sandbox mail is to go to an address that is nobody's test address",
     exit: 3,
-    says: /sandbox_recipients.*boss@partner\.com/,
+    says: /boss@partner\.com is not in sandbox_recipients/,
     run: () => inCorrected('invoice', 'resend', 'INV-2026-000001', '--to', 'boss@partner.com'),
   },
   sending_unfinished: {
     when: 'a document whose e-mail waits is to be sent again',
     exit: 3,
-    says: /CN-2026-000002 has not gone out yet: it is queued/,
+    says: /CN-2026-000002 has not been sent yet: it is queued/,
     run: async () => {
       await inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x', '--no-deliver');
       return inCorrected('invoice', 'resend', 'CN-2026-000002');
@@ -615,7 +666,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_on_hold: {
     when: 'a document is put on hold twice',
     exit: 3,
-    says: /INV-2026-000002 is on hold since 2026-09-03.*\(disputed\).*invoice release/,
+    says: /INV-2026-000002 has been on hold since 2026-09-03.*\(disputed\).*invoice release/,
     run: async () => {
       await inCorrected('invoice', 'hold', 'INV-2026-000002', '--reason', 'disputed');
       return inCorrected('invoice', 'hold', 'INV-2026-000002');
@@ -630,58 +681,52 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   not_an_invoice: {
     when: 'a credit note is to be written off',
     exit: 3,
-    says: /CN-2026-000001 is a credit note: only an invoice can be written off/,
+    says: /CN-2026-000001 is a credit note\. Only an invoice can be written off/,
     run: () => inCorrected('invoice', 'write-off', 'CN-2026-000001', '--reason', 'x'),
   },
   not_of_the_ledger: {
     when: 'a credit against an invoice is to be run again',
     exit: 3,
-    says: /CN-2026-000002 is no month's document/,
+    says: /CN-2026-000002 was not issued by a month close/,
     run: () => inCorrected('invoice', 'rerun', 'CN-2026-000002'),
   },
   exception_unknown: {
     when: 'nothing waits under that name',
     exit: 3,
-    says: /There is no open exception 'line-99'/,
+    says: /No such open exception: 'line-99'/,
     run: () => inCorrected('payment', 'close-exception', 'line-99', '--reason', 'looked at'),
   },
   exception_needs_an_act: {
     when: 'a payout is to be closed by a word',
     exit: 3,
-    says: /payout-\d+ .* is not ended by a word about it.*payment settle/,
+    says: /payout-\d+ .* cannot be closed with a note.*payment settle/,
     run: async () => {
-      const file = written(
-        'payout.csv',
-        `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-08-09,40,USD,1,P-1,STRIPE,,\n`,
-      );
-      expect((await inCorrected('payment', 'import', file)).status).toBe(4);
-      const all = (await inCorrected('payment', 'exceptions')).json() as { kind: string; exception: string }[];
-      const payout = all.find(({ kind }) => kind === 'payout');
-      return inCorrected('payment', 'close-exception', payout?.exception ?? '', '--reason', 'x');
+      const payout = await importPayout('P-1');
+      return inCorrected('payment', 'close-exception', `payout-${payout}`, '--reason', 'x');
     },
   },
   credit_repeated: {
     when: 'a credit is asked for that was issued already',
     exit: 3,
-    says: /INV-2026-000001 has been credited USD 1\.00 for that reason already, by CN-2026-000002 of .*add --again/,
+    says: /INV-2026-000001 was already credited USD 1\.00 for the same reason, by CN-2026-000002 on .*add --again/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x'),
   },
   credit_exceeds_invoice: {
     when: 'credits would come to more than the invoice',
     exit: 3,
-    says: /USD 6\.01 is more than INV-2026-000001 can still be credited: USD 6\.00/,
+    says: /USD 6\.01 exceeds what can still be credited on INV-2026-000001: USD 6\.00/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '6.01', '--reason', 'x'),
   },
   credit_used: {
     when: 'a credit note is to be voided that is used already',
     exit: 3,
-    says: /CN-2026-000002 cannot be voided: USD 1\.00 of its credit is used/,
+    says: /CN-2026-000002 cannot be voided: USD 1\.00 of its credit has been used/,
     run: () => inCorrected('invoice', 'void', 'CN-2026-000002', '--reason', 'x'),
   },
   payment_applied: {
     when: 'an invoice is to be voided that is paid in part',
     exit: 3,
-    says: /INV-2026-000001 cannot be voided while a payment is applied to it \(USD 2\.00\)/,
+    says: /INV-2026-000001 cannot be voided while a payment of USD 2\.00 is applied to it/,
     run: async () => {
       const record = ['payment', 'record', '--amount', '2', '--currency', 'USD', '--method', 'wire'];
       const how = ['--received-on', '2026-08-01', '--reference', 'FT-1', '--invoice', 'INV-2026-000001'];
@@ -694,7 +739,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_written_off: {
     when: 'an invoice is to be voided that is written off',
     exit: 3,
-    says: /INV-2026-000001 cannot be voided: USD 6\.00 of it is written off/,
+    says: /INV-2026-000001 cannot be voided: USD 6\.00 of it has been written off/,
     run: async () => {
       await inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'gone');
       return inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
@@ -703,7 +748,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   nothing_to_write_off: {
     when: 'nothing is open on the invoice',
     exit: 3,
-    says: /Nothing is open on INV-2026-000001/,
+    says: /INV-2026-000001 has no open balance/,
     run: () => inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'again'),
   },
   document_not_void: {
@@ -715,7 +760,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_void: {
     when: 'a void document is to be voided',
     exit: 3,
-    says: /CN-2026-000001 is void since 2026-09-03\. It has no replacement: 'reckoner invoice rerun --month 2026-08'/,
+    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun --month 2026-08'/,
     run: async () => {
       await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
@@ -734,7 +779,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   payment_nothing_applied: {
     when: 'what is to be undone was never applied',
     exit: 3,
-    says: /Nothing of payment 1 is applied there/,
+    says: /No part of payment 1 is applied there/,
     run: () => inWorld(['payment', 'unapply', '1']),
   },
   payment_amount_too_large: {
@@ -755,20 +800,33 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   export_exists: {
     when: 'an export is to go where something is already',
     exit: 3,
-    says: /is there already, and an export replaces nothing/,
+    says: /already exists, and an export never replaces anything/,
     run: () => inWorld(['export', 'events', '--month', '2026-07', '--out', folder]),
   },
   row_unknown: {
     when: 'a row is to be proved that is not in the ledger',
     exit: 2,
-    says: /There is no row 999999 in the ledger/,
+    says: /No such ledger row: 999999/,
     run: () => inWorld(['export', 'proof', '--row', '999999']),
   },
   first_month_fixed: {
     when: 'another first month is asked for after the first close',
     exit: 3,
-    says: /first month is 2026-06/,
+    says: /set the first month to 2026-06/,
     run: () => inWorld(['close', '--first-month', '2026-05']),
+  },
+  payout_settled: {
+    when: 'a payout is settled again',
+    exit: 3,
+    says: /already settled/,
+    run: async () => {
+      const payout = await importPayout('P-3');
+      const payment = ['payment', 'record', '--amount', '41', '--currency', 'USD', '--method', 'link'];
+      const given = ['--received-on', '2026-08-05', '--reference', 'pi_settled', '--partner', 'p-1'];
+      const { payment_id: id } = (await inCorrected(...payment, ...given)).json() as { payment_id: number };
+      expect(await inCorrected('payment', 'settle', payout, String(id))).toMatchObject({ status: 0 });
+      return inCorrected('payment', 'settle', payout, String(id));
+    },
   },
   clock_behind: {
     when: 'the clock has gone back behind the latest document',

@@ -90,5 +90,5 @@ test('the database is gone while nobody looks: status says so and exits 1', asyn
     env: { RECKONER_HOME: home, DATABASE_URL: 'postgres://reckoner@127.0.0.1:1/reckoner' },
   });
   expect(ran.status).toBe(1);
-  expect(ran.stderr).toMatch(/cannot be reached.*Check that it runs/);
+  expect(ran.stderr).toMatch(/Cannot connect to the database.*Check that it is running/);
 });

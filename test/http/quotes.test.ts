@@ -237,7 +237,7 @@ describe('accepting a quote', () => {
     expect([theirs.status, theirs.body['code'], theirs.body['detail']]).toEqual([
       404,
       'quote_unknown',
-      `There is no quote ${id}. Check its id.`,
+      `No such quote: ${id}. Check the id.`,
     ]);
     expect(nobodys.status).toBe(404);
     expect(await refused(lantern.get(`/api/v1/quote/${id}`))).toEqual([404, 'quote_unknown']);

@@ -257,7 +257,7 @@ describe('a person says', () => {
     await bank('2026-07-21', '13.70');
     await expect(opened('acct_none')).rejects.toMatchObject({
       code: 'payout_not_settled',
-      facts: { reason: 'no partner has or had the account acct_none' },
+      facts: { reason: 'no partner has ever had the account acct_none' },
     });
     await opened('acct_1');
     expect(await payouts()).toEqual([[13.7, 0, 'acct_1', null]]);

@@ -1,0 +1,20 @@
+/** Amounts that somebody typed. Refusals: currency_unknown, amount_invalid. */
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { refuse } from './refusals.ts';
+
+/** The amount of a text in a currency, which must be above zero. `argument` names where it was typed: `--amount`. */
+export function positiveAmount(value: string, currency: string, argument = '--amount'): Amount {
+  const amount = typedAmount(value, currency, argument);
+  if (amount.isPositive()) return amount;
+  const reason = 'must be above zero';
+  throw refuse('amount_invalid', { argument, value, currency, problem: 'amount_not_positive', reason });
+}
+
+/** The amount of a text in a currency, of either sign. */
+export function typedAmount(value: string, currency: string, argument = '--amount'): Amount {
+  const digits = minorDigits(currency);
+  if (digits === undefined) throw refuse('currency_unknown', { argument: '--currency', value: currency });
+  const problem = amountProblem(value, digits);
+  if (problem === undefined) return Amount.of(value, currency);
+  throw refuse('amount_invalid', { argument, value, currency, problem: problem.code, reason: problem.reason });
+}
