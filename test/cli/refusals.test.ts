@@ -493,7 +493,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   processor_events_invalid: {
     when: 'a line is no event of the processor',
     exit: 2,
-    says: /line 1: is no event/,
+    says: /line 1: is not an event/,
     run: () => inWorld(['payment', 'events', written('events.ndjson', '{"object":"invoice"}\n')]),
   },
   processor_environment: {
