@@ -179,12 +179,12 @@ describe('the payment link', () => {
 });
 
 test('production needs a public_url only where documents print our own page', () => {
-  const lacks = (payment_link: unknown) => {
+  const needs = (payment_link: unknown) => {
     const settings = { ...withValue('public_url', ''), payment_link };
     return missingSettings(read(settings)).some(({ path }) => path === 'public_url');
   };
-  expect(lacks({ provider: 'page' })).toBe(true);
-  expect(lacks({ provider: 'stripe' })).toBe(true);
-  expect(lacks({ provider: 'stripe', printed_url: 'provider' })).toBe(false);
-  expect(lacks({ provider: 'none' })).toBe(false);
+  expect(needs({ provider: 'page' })).toBe(true);
+  expect(needs({ provider: 'stripe' })).toBe(true);
+  expect(needs({ provider: 'stripe', printed_url: 'provider' })).toBe(false);
+  expect(needs({ provider: 'none' })).toBe(false);
 });

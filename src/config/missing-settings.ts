@@ -4,13 +4,13 @@ import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
-/** A setting that production lacks: empty, or still the sandbox's fictitious one. */
+/** A setting that production needs: empty, or still the sandbox's fictitious one. */
 export interface MissingSetting {
   readonly path: string;
-  readonly lacks: string;
+  readonly needs: string;
 }
 
-/** What the issuer's own settings lack for a close in production. */
+/** The settings that must still be completed before a close in production. */
 export function missingSettings(settings: Settings): MissingSetting[] {
   const fictitious = settingsSchema.parse(firstSettings('sandbox'));
   const values = (
@@ -26,10 +26,10 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   ];
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
-    if (value === '') return [{ path, lacks: 'a value' }];
+    if (value === '') return [{ path, needs: 'a value' }];
     // Real issuers have countries in common with the fictitious one, and streets too, but not their whole identity.
     const identity = !path.startsWith('issuer.address.');
-    return identity && value === known.get(path) ? [{ path, lacks: 'a value of its own: it is the sandbox’s' }] : [];
+    return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });
   const invented = JSON.stringify(Object.values(fictitious.instructions));
   for (const [currency, instructions] of Object.entries(settings.instructions)) {
@@ -37,7 +37,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
       const written = instructions[kind];
       if (written !== undefined && invented.includes(JSON.stringify(written))) {
         const path = `instructions.${currency}.${kind}`;
-        missing.push({ path, lacks: 'a real bank account: it is the sandbox’s' });
+        missing.push({ path, needs: "a real bank account: this is the sandbox's" });
       }
     }
   }

@@ -1,4 +1,4 @@
-/** What production still lacks: by setting, by variable of the environment, by template, by partner and by currency. */
+/** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
 import { join } from 'node:path';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
@@ -17,14 +17,14 @@ export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
   /** The setting's path, the variable, the file, the currency or the partner. */
   readonly id: string;
-  readonly lacks: string;
-  /** Of a currency: the active partners who are invoiced in it; of a connected account: those who route to it. */
+  readonly needs: string;
+  /** The active partners concerned: invoiced in the currency, or routing to the account. */
   readonly partners?: readonly string[];
 }
 
 export interface Readiness {
   readonly missing: readonly Gap[];
-  /** For which amounts links are made, by currency; empty where no processor makes them. */
+  /** The amounts that get a payment link, by currency; empty unless a processor makes the links. */
   readonly link_limits: Readonly<Record<string, string>>;
 }
 
@@ -62,7 +62,7 @@ export async function readReadiness(
       ...templateGaps(environment, settings),
       ...currencies.flatMap(([currency, ids]) =>
         currencyGaps(settings, provider, currency).map(
-          (lacks): Gap => ({ scope: 'currency', id: currency, lacks, partners: ids }),
+          (needs): Gap => ({ scope: 'currency', id: currency, needs, partners: ids }),
         ),
       ),
       ...partners.flatMap(partnerGaps),
@@ -74,16 +74,16 @@ export async function readReadiness(
 }
 
 function settingsGaps(settings: Settings): Gap[] {
-  const gaps = missingSettings(settings).map(({ path, lacks }): Gap => ({ scope: 'settings', id: path, lacks }));
+  const gaps = missingSettings(settings).map(({ path, needs }): Gap => ({ scope: 'settings', id: path, needs }));
   if (/^http:/.test(settings.public_url)) {
     gaps.push({
       scope: 'settings',
       id: 'public_url',
-      lacks: 'https: whoever reads along could change what is to be paid',
+      needs: 'https: otherwise payment details can be changed in transit',
     });
   }
   for (const field of ['finance_email', 'auditor_email', 'operations_email'] as const) {
-    if (settings[field] === '') gaps.push({ scope: 'settings', id: field, lacks: 'an address' });
+    if (settings[field] === '') gaps.push({ scope: 'settings', id: field, needs: 'an address' });
   }
   return gaps;
 }
@@ -91,13 +91,13 @@ function settingsGaps(settings: Settings): Gap[] {
 function environmentGaps({ smtpUrl }: Environment, { missing }: OpenProvider): Gap[] {
   const gaps: Gap[] = [];
   if (smtpUrl === undefined) {
-    gaps.push({ scope: 'environment', id: 'SMTP_URL', lacks: 'a mail server: e-mails stay in outbox/' });
+    gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
   }
-  if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, lacks: missing.what });
+  if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, needs: missing.what });
   return gaps;
 }
 
-/** The first template that letters cannot be written by. */
+/** The first template that cannot be rendered. */
 function templateGaps({ home }: Environment, settings: Settings): Gap[] {
   try {
     trySpecimens(loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]), settings);
@@ -109,32 +109,32 @@ function templateGaps({ home }: Environment, settings: Settings): Gap[] {
       problems?: { reason: string }[];
       reason?: string;
     };
-    return [{ scope: 'template', id: file, lacks: `what can be used: ${problems?.[0]?.reason ?? reason}` }];
+    return [{ scope: 'template', id: file, needs: `a correction: ${problems?.[0]?.reason ?? reason}` }];
   }
 }
 
 function currencyGaps(settings: Settings, provider: OpenProvider, currency: string): string[] {
-  const lacks: string[] = [];
+  const needs: string[] = [];
   const instructions = instructionsFor(settings, currency);
-  if (instructions === undefined) lacks.push('payment instructions');
-  else if (instructions.wire === undefined) lacks.push('wire instructions');
-  else if (currency === 'USD' && instructions.ach === undefined) lacks.push('ACH instructions');
+  if (instructions === undefined) needs.push('payment instructions');
+  else if (instructions.wire === undefined) needs.push('wire instructions');
+  else if (currency === 'USD' && instructions.ach === undefined) needs.push('ACH instructions');
   const problem = provider.currencyProblem?.(currency);
-  if (problem !== undefined) lacks.push(problem);
-  return lacks;
+  if (problem !== undefined) needs.push(problem);
+  return needs;
 }
 
-/** Connected accounts that are to be read at the processor, and for which there is no key or not yet a reading. */
+/** Connected accounts that Reckoner reads at the processor: a missing key, or a key that was never used. */
 function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
   return accounts
     .filter(({ balance_transactions_from }) => balance_transactions_from === 'processor')
     .flatMap(({ account, partners, read_to }): Gap[] => {
       if (!connectedKeys.has(account)) {
-        const lacks = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
-        return [{ scope: 'environment', id: accountKeyVariable(account), lacks, partners }];
+        const needs = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
+        return [{ scope: 'environment', id: accountKeyVariable(account), needs, partners }];
       }
-      const lacks = "a first reading: 'reckoner processor poll' shows that its key is good";
-      return read_to === null ? [{ scope: 'account', id: account, lacks, partners }] : [];
+      const needs = "a first reading: run 'reckoner processor poll' to check the key";
+      return read_to === null ? [{ scope: 'account', id: account, needs, partners }] : [];
     });
 }
 
@@ -146,6 +146,6 @@ function partnerGaps(partner: ActivePartner): Gap[] {
     partner.address_country === '' ? 'address.country' : undefined,
     partner.policies === 0 ? 'an active policy' : undefined,
   ]
-    .filter((lacks) => lacks !== undefined)
-    .map((lacks) => ({ scope: 'partner', id: partner.partner_id, lacks }));
+    .filter((needs) => needs !== undefined)
+    .map((needs) => ({ scope: 'partner', id: partner.partner_id, needs }));
 }

@@ -255,7 +255,7 @@ test('a partner without an e-mail address is held, exit 4, until a corrected imp
   expect((await run(['status'], '2026-09-02T11:00:00Z')).status).toBe(0);
 });
 
-test('init --check says what production still lacks, by setting, currency and partner', async () => {
+test('init --check says what production still needs, by setting, currency and partner', async () => {
   await run(['partner', 'import', file('bare.json', JSON.stringify([partner({ partner_id: 'p-2', address: {} })]))]);
   const ran = await run(['--json', 'init', '--check']);
   expect(ran.status).toBe(4);
@@ -265,15 +265,15 @@ test('init --check says what production still lacks, by setting, currency and pa
       ...['issuer.legal_name', 'issuer.email', 'public_url', 'mail_from'].map((id) => ({
         scope: 'settings',
         id,
-        lacks: 'a value of its own: it is the sandbox’s',
+        needs: "your own value: this is the sandbox's",
       })),
       ...['instructions.USD.ach', 'instructions.USD.wire', 'instructions.*.wire'].map((id) => ({
         scope: 'settings',
         id,
-        lacks: 'a real bank account: it is the sandbox’s',
+        needs: "a real bank account: this is the sandbox's",
       })),
-      { scope: 'environment', id: 'SMTP_URL', lacks: 'a mail server: e-mails stay in outbox/' },
-      ...['address.line1', 'address.city', 'address.country'].map((lacks) => ({ scope: 'partner', id: 'p-2', lacks })),
+      { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: e-mails stay in outbox/' },
+      ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],
     link_limits: {},
   });

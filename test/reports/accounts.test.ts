@@ -4,8 +4,8 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { readAccountStatement } from '../../src/reports/account-statement.ts';
 import { readAging } from '../../src/reports/aging.ts';
-import { readStatement } from '../../src/reports/statement.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -176,7 +176,7 @@ test('after the write-off only credit and unapplied cash are left, and neither i
 
 test('the statement of account brings forward, tells each movement, and ends with what is open', async () => {
   const statement = await world.database.reading((tx) =>
-    readStatement(tx, { partnerId: 'p-1', asOf: '2026-09-30', today: '2026-10-03' }),
+    readAccountStatement(tx, { partnerId: 'p-1', asOf: '2026-09-30', today: '2026-10-03' }),
   );
   expect(statement).toMatchObject({ from: '2026-09-01', as_of: '2026-09-30', ties: true });
   const [account] = statement.accounts;
@@ -204,7 +204,7 @@ test('the statement of account brings forward, tells each movement, and ends wit
 
 test('a statement of nobody, or one that ends before it begins, is refused', async () => {
   const ask = (request: object) =>
-    world.database.reading((tx) => readStatement(tx, { partnerId: 'p-1', today: '2026-10-03', ...request }));
+    world.database.reading((tx) => readAccountStatement(tx, { partnerId: 'p-1', today: '2026-10-03', ...request }));
   await expect(ask({ partnerId: 'p-9' })).rejects.toMatchObject({ code: 'partner_unknown' });
   await expect(ask({ from: '2026-10-04' })).rejects.toMatchObject({ code: 'argument_invalid' });
 });

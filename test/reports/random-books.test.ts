@@ -17,8 +17,8 @@ import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
+import { readAccountStatement } from '../../src/reports/account-statement.ts';
 import { readAging } from '../../src/reports/aging.ts';
-import { readStatement } from '../../src/reports/statement.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
@@ -230,7 +230,7 @@ async function inspect(): Promise<void> {
       }
       expect((await readTrialBalance(tx, { asOf, today, detail: false })).balanced, told).toBe(true);
       for (const partnerId of Object.keys(CURRENCIES)) {
-        expect((await readStatement(tx, { partnerId, asOf, today })).ties, told).toBe(true);
+        expect((await readAccountStatement(tx, { partnerId, asOf, today })).ties, told).toBe(true);
       }
     });
   }

@@ -53,23 +53,23 @@ test('a currency without instructions is named with the partners who are invoice
   ]);
   const { USD } = realInstructions();
   expect(await gaps({ instructions: { USD: USD as object } })).toEqual([
-    { scope: 'currency', id: 'EUR', lacks: 'payment instructions', partners: ['p-2', 'p-3'] },
+    { scope: 'currency', id: 'EUR', needs: 'payment instructions', partners: ['p-2', 'p-3'] },
   ]);
 });
 
 test('dollars lack ACH where there is a wire only', async () => {
   await world.partners([partner()]);
   expect(await gaps({ instructions: { '*': realInstructions()['*'] as object } })).toEqual([
-    { scope: 'currency', id: 'USD', lacks: 'ACH instructions', partners: ['p-1'] },
+    { scope: 'currency', id: 'USD', needs: 'ACH instructions', partners: ['p-1'] },
   ]);
 });
 
-test('a partner lacks a contact, an address and an active policy', async () => {
+test('a partner needs a contact, an address and an active policy', async () => {
   const policies = [{ policy_id: 'x', name: 'X', kind: 'insurance', partner_cut_rate: '0.3', active: false }];
   const invoicing_contact = { name: '', email: '', cc: [] };
   await world.partners([partner({ invoicing_contact, address: {}, policies })]);
-  const lacking = ['invoicing_contact.email', 'address.line1', 'address.city', 'address.country', 'an active policy'];
-  expect(await gaps()).toEqual(lacking.map((lacks) => ({ scope: 'partner', id: 'p-1', lacks })));
+  const needed = ['invoicing_contact.email', 'address.line1', 'address.city', 'address.country', 'an active policy'];
+  expect(await gaps()).toEqual(needed.map((needs) => ({ scope: 'partner', id: 'p-1', needs })));
 });
 
 test('mail without a server, links of Stripe without a key and signed links without a secret', async () => {
@@ -92,7 +92,7 @@ test('for Stripe: currencies that it does not take or that no method pays in, an
   const ach = await readiness({
     payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account'] },
   });
-  expect(ach.missing.map(({ id, lacks }) => `${id}: ${lacks}`)).toEqual([
+  expect(ach.missing.map(({ id, needs }) => `${id}: ${needs}`)).toEqual([
     'CLF: a payment link: Stripe takes no payments in CLF',
     ...['EUR', 'ISK', 'JPY', 'KWD'].map(
       (currency) => `${currency}: a payment method: none of us_bank_account can pay in ${currency}`,
@@ -115,7 +115,7 @@ test('a template of the house by which no letter can be written is named', async
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'invoice.txt.hbs'), 'Dear {{contact}}');
   expect(await gaps()).toEqual([
-    { scope: 'template', id: join(folder, 'invoice.txt.hbs'), lacks: expect.stringContaining('"contact" not defined') },
+    { scope: 'template', id: join(folder, 'invoice.txt.hbs'), needs: expect.stringContaining('"contact" not defined') },
   ]);
   writeFileSync(join(folder, 'invoice.txt.hbs'), 'Dear {{contactName}} {{#if}}');
   expect(await gaps()).toMatchObject([{ scope: 'template', id: join(folder, 'invoice.txt.hbs') }]);
@@ -123,7 +123,7 @@ test('a template of the house by which no letter can be written is named', async
 
 test('a page that is not https', async () => {
   expect(await gaps({ public_url: 'http://billing.fathom.example' })).toMatchObject([
-    { id: 'public_url', lacks: expect.stringContaining('https') },
+    { id: 'public_url', needs: expect.stringContaining('https') },
   ]);
 });
 
@@ -152,7 +152,7 @@ test('people read it in 80 columns', async () => {
   await fresh.end();
 });
 
-test('a connected account lacks a key, then a first reading, unless its settlement files tell of it', async () => {
+test('a connected account needs a key, then a first reading, unless its settlement files tell of it', async () => {
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([
     partner({ ...connected, connected_account_id: 'acct_1' }),
@@ -169,9 +169,9 @@ test('a connected account lacks a key, then a first reading, unless its settleme
     {
       scope: 'environment',
       id: 'STRIPE_SECRET_KEY_acct_1',
-      lacks: expect.stringMatching(/cannot be read/),
+      needs: expect.stringMatching(/cannot be read/),
       partners: ['p-1'],
     },
-    { scope: 'account', id: 'acct_2', lacks: expect.stringMatching(/processor poll/), partners: ['p-2'] },
+    { scope: 'account', id: 'acct_2', needs: expect.stringMatching(/processor poll/), partners: ['p-2'] },
   ]);
 });

@@ -63,17 +63,23 @@ export async function initCheck(output: Output): Promise<number> {
 }
 
 /** What is left for the last column of a line of 80. */
-const LACKS_WIDTH = 38;
+const NEEDS_WIDTH = 38;
 
 function describeReadiness({ missing, link_limits: limits }: Readiness): string {
   const rows = missing.flatMap((gap) => {
-    const [first = '', ...more] = wrapped(`${gap.lacks}${forPartners(gap.partners)}`, LACKS_WIDTH);
+    const [first = '', ...more] = wrapped(`${gap.needs}${forPartners(gap.partners)}`, NEEDS_WIDTH);
     return [[gap.scope, short(gap.id, 26), first], ...more.map((text) => ['', '', text])];
   });
   return [
     ...(missing.length === 0
       ? ['Nothing is missing for production.']
-      : [table(['of', 'which', 'lacks'], rows), '', `${missing.length} thing(s) are missing for production.`]),
+      : [
+          table(['of', 'which', 'needs'], rows),
+          '',
+          missing.length === 1
+            ? '1 item is missing for production.'
+            : `${missing.length} items are missing for production.`,
+        ]),
     ...Object.entries(limits).map(([currency, limit]) => `Payment links in ${currency}: ${limit}.`),
   ].join('\n');
 }

@@ -4,15 +4,15 @@ import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
-import { drawStatement } from '../../../reports/draw-statement.ts';
 import {
   type AccountStatement,
-  type MovementName,
-  movementName,
-  readStatement,
-  type Statement,
-  type StatementLine,
-} from '../../../reports/statement.ts';
+  type ActivityLine,
+  type ActivityName,
+  activityName,
+  type CurrencyAccount,
+  readAccountStatement,
+} from '../../../reports/account-statement.ts';
+import { renderAccountStatement } from '../../../reports/account-statement-pdf.ts';
 import { dateArgument } from '../../arguments.ts';
 import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';
@@ -38,7 +38,7 @@ export interface StatementOptions extends ReportOptions {
   readonly pdf?: string;
 }
 
-const MOVEMENTS: Readonly<Record<MovementName, string>> = {
+const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
   document_issued: '',
   document_voided: 'voided:',
   written_off: 'written off:',
@@ -56,13 +56,13 @@ const MOVEMENTS: Readonly<Record<MovementName, string>> = {
   credit_refund_returned: 'refund returned:',
 };
 
-export const movementText = (line: StatementLine): string =>
-  [MOVEMENTS[movementName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
+export const activityText = (line: ActivityLine): string =>
+  [MOVEMENTS[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
 export async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
   return reading(async (context) => {
     const statement = await context.database.reading((tx) =>
-      readStatement(tx, {
+      readAccountStatement(tx, {
         partnerId: options.partner,
         from: options.from,
         asOf: options.asOf,
@@ -71,7 +71,7 @@ export async function reportStatement(output: Output, options: StatementOptions)
     );
     if (options.pdf !== undefined) {
       const sandbox = context.environment.name === 'sandbox';
-      const pdf = await drawStatement({ statement, issuer: context.settings.issuer, sandbox });
+      const pdf = await renderAccountStatement({ statement, issuer: context.settings.issuer, sandbox });
       writeFileAsked(options.pdf, pdf);
       output.note(`Wrote ${options.pdf}.`);
     }
@@ -88,17 +88,17 @@ export async function reportStatement(output: Output, options: StatementOptions)
 }
 
 const statementRows =
-  ({ from, as_of }: Statement) =>
-  (account: AccountStatement) => [
+  ({ from, as_of }: AccountStatement) =>
+  (account: CurrencyAccount) => [
     { currency: account.currency, date: from, fact: 'opening', balance: account.opening },
     ...account.lines.map((line) => ({ currency: account.currency, ...line })),
     { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
   ];
 
-function describeStatement(statement: Statement): string {
+function describeStatement(statement: AccountStatement): string {
   const { name, partner_id, from, as_of, accounts } = statement;
   const parts = [
-    `Statement of account, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
+    `AccountStatement of account, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
   ];
   for (const account of accounts) {
     parts.push(
@@ -108,7 +108,7 @@ function describeStatement(statement: Statement): string {
           [from, 'brought forward', '', groupThousands(account.opening)],
           ...account.lines.map((line) => [
             line.date,
-            short(movementText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`), 34),
+            short(activityText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`), 34),
             groupThousands(line.amount),
             groupThousands(line.balance),
           ]),

@@ -1,6 +1,6 @@
 /**
- * The statement of account of one partner: what it owed at the beginning, everything that moved it, and what is open at
- * the end. Its balance is what is billed less credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
+ * A partner's account statement: the opening balance, the activity, the closing balance and the open items. The balance is
+ * what is billed less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
 import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -12,8 +12,8 @@ import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
 import { readPresentDay, TIED_ACCOUNTS } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
 
-/** What can move a partner's account. What only moves within it (a payment applied, credit used) does not show. */
-export type Movement =
+/** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
+export type Activity =
   | 'document_issued'
   | 'document_voided'
   | 'written_off'
@@ -26,13 +26,13 @@ export type Movement =
   | 'credit_refunded'
   | 'credit_refund_returned';
 
-export interface StatementLine {
-  /** The date of its entry in the journal. */
+export interface ActivityLine {
+  /** The date of its journal entry. */
   readonly date: string;
-  /** When it happened; earlier than its entry where that month was closed already. */
+  /** When it happened: before `date` if that month was already closed. */
   readonly dated_on: string;
-  readonly fact: Movement;
-  /** Why a payment was taken back; null of anything else. */
+  readonly fact: Activity;
+  /** Why a payment was reversed; null for anything else. */
   readonly kind: ReversalKind | null;
   readonly document: string | null;
   readonly reference: string | null;
@@ -41,29 +41,29 @@ export interface StatementLine {
   readonly balance: string;
 }
 
-export interface AccountStatement {
+export interface CurrencyAccount {
   readonly currency: string;
   readonly opening: string;
-  readonly lines: readonly StatementLine[];
+  readonly lines: readonly ActivityLine[];
   readonly closing: string;
   readonly open_items: readonly (OpenItem & { readonly days_due: number | null })[];
   readonly unapplied: string;
   readonly aging: Readonly<Record<Bucket, string>>;
-  /** The closing balance is what the open items add up to. */
+  /** Whether the open items add up to the closing balance. */
   readonly ties: boolean;
 }
 
-export interface Statement {
+export interface AccountStatement {
   readonly partner_id: string;
   readonly name: string;
   readonly address: Address;
   readonly from: string;
   readonly as_of: string;
-  readonly accounts: readonly AccountStatement[];
+  readonly accounts: readonly CurrencyAccount[];
   readonly ties: boolean;
 }
 
-export interface StatementRequest {
+export interface AccountStatementRequest {
   readonly partnerId: string;
   /** Left out, the first day of the month of `asOf`. */
   readonly from?: string | undefined;
@@ -72,17 +72,20 @@ export interface StatementRequest {
   readonly today: string;
 }
 
-/** The name of a movement for whoever words it: of a payment taken back, by why. */
-export type MovementName = Exclude<Movement, 'payment_reversed'> | `payment_${ReversalKind}`;
+/** What a label is chosen by: the fact, and for a reversed payment why it was reversed. */
+export type ActivityName = Exclude<Activity, 'payment_reversed'> | `payment_${ReversalKind}`;
 
-export const movementName = ({ fact, kind }: Pick<StatementLine, 'fact' | 'kind'>): MovementName =>
+export const activityName = ({ fact, kind }: Pick<ActivityLine, 'fact' | 'kind'>): ActivityName =>
   fact === 'payment_reversed' ? `payment_${kind ?? 'returned'}` : fact;
 
-interface MovementRow extends Omit<StatementLine, 'balance'> {
+interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;
 }
 
-export async function readStatement(tx: Transaction, request: StatementRequest): Promise<Statement> {
+export async function readAccountStatement(
+  tx: Transaction,
+  request: AccountStatementRequest,
+): Promise<AccountStatement> {
   const { partnerId } = request;
   const [partner] = await query<{ name: string; address: Address }>(
     tx,
@@ -97,14 +100,14 @@ export async function readStatement(tx: Transaction, request: StatementRequest):
   if (from > asOf) {
     throw refuse('argument_invalid', { argument: '--from', value: from, reason: `is after ${asOf}` });
   }
-  const moved = await readMovements(tx, partnerId, asOf);
+  const moved = await readActivity(tx, partnerId, asOf);
   const items = await readOpenItems(tx, asOf, partnerId);
   const cash = await readUnappliedCash(tx, asOf, partnerId);
   const currencies = [...new Set([...moved, ...items, ...cash].map((each) => each.currency))].sort();
   const accounts = currencies.map((currency) => {
     const own = <Row extends { currency: string }>(rows: readonly Row[]) =>
       rows.filter((row) => row.currency === currency);
-    return accountOf(currency, { from, asOf }, own(moved), own(items), own(cash)[0]?.amount ?? '0');
+    return currencyAccount(currency, { from, asOf }, own(moved), own(items), own(cash)[0]?.amount ?? '0');
   });
   return {
     partner_id: partnerId,
@@ -117,8 +120,8 @@ export async function readStatement(tx: Transaction, request: StatementRequest):
   };
 }
 
-/** The tables of what moves an account, with the column that the journal's entries know their rows by. */
-const TABLES: Readonly<Record<Movement, readonly [table: string, id: string]>> = {
+/** The table of each fact, and the column that the journal identifies it by. */
+const TABLES: Readonly<Record<Activity, readonly [table: string, id: string]>> = {
   document_issued: ['documents', 'document_id'],
   document_voided: ['voids', 'document_id'],
   written_off: ['write_offs', 'write_off_id'],
@@ -132,13 +135,13 @@ const TABLES: Readonly<Record<Movement, readonly [table: string, id: string]>> =
   credit_refund_returned: ['credit_refund_returns', 'credit_refund_id'],
 };
 
-/** The number that a fact was recorded under, of all facts. */
+/** The fact's number in the order of recording. */
 const RECORDED_AS = `CASE m.fact ${Object.entries(TABLES)
   .map(([fact, [table, id]]) => `WHEN '${fact}' THEN (SELECT t.fact_id FROM ${table} t WHERE t.${id} = m.fact_id)`)
   .join(' ')} END`;
 
-/** Each fact that changed what the partner owes in all, in order of date; within a day, as they were recorded. */
-function readMovements(tx: Transaction, partnerId: string, asOf: string): Promise<MovementRow[]> {
+/** The facts that changed the partner's balance, by date and within a day in the order of recording. */
+function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise<ActivityRow[]> {
   return query(
     tx,
     `SELECT m.date, m.dated_on, m.fact, m.document, m.reference, m.currency, m.amount,
@@ -155,18 +158,18 @@ function readMovements(tx: Transaction, partnerId: string, asOf: string): Promis
   );
 }
 
-/** Pure: one currency's account. */
-export function accountOf(
+/** One currency's account. Pure. */
+export function currencyAccount(
   currency: string,
   { from, asOf }: { from: string; asOf: string },
-  moved: readonly MovementRow[],
+  moved: readonly ActivityRow[],
   items: readonly OpenItem[],
   unapplied: string,
-): AccountStatement {
+): CurrencyAccount {
   const amount = (text: string) => Amount.of(text, currency);
   let balance = Amount.zero(currency);
   let opening = balance;
-  const lines: StatementLine[] = [];
+  const lines: ActivityLine[] = [];
   for (const { currency: _, ...row } of moved) {
     balance = balance.plus(amount(row.amount));
     if (row.date < from) opening = balance;

@@ -12,10 +12,10 @@ import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
 import { addressLines } from '../documents/pdf/wording.ts';
-import { type AccountStatement, movementName, type Statement, type StatementLine } from './statement.ts';
+import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
 
 export interface StatementToRender {
-  readonly statement: Statement;
+  readonly statement: AccountStatement;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
 }
@@ -39,7 +39,7 @@ interface TableRow {
   readonly strong?: boolean;
 }
 
-export async function drawStatement({ statement, issuer, sandbox }: StatementToRender): Promise<Buffer> {
+export async function renderAccountStatement({ statement, issuer, sandbox }: StatementToRender): Promise<Buffer> {
   const { address } = statement;
   const template = readTemplate();
   const labels = template.labels.account;
@@ -80,7 +80,7 @@ export async function drawStatement({ statement, issuer, sandbox }: StatementToR
   return pdf.finish();
 }
 
-function drawAccount(layout: PageLayout, { from, as_of: asOf }: Statement, account: AccountStatement): void {
+function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement, account: CurrencyAccount): void {
   const { account: labels } = layout.labels;
   const { currency } = account;
   const number = (text: string) => layout.locale.number(text);
@@ -119,8 +119,8 @@ function drawAccount(layout: PageLayout, { from, as_of: asOf }: Statement, accou
   );
 }
 
-const movement = (labels: PageLayout['labels']['account'], line: StatementLine): string =>
-  fill(labels.movements[movementName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
+const movement = (labels: PageLayout['labels']['account'], line: ActivityLine): string =>
+  fill(labels.movements[activityName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
 
 // --- Tables ---------------------------------------------------------------------------------------------------------------
 

@@ -1,16 +1,16 @@
 /** The statement of account within one day: what happened stands in its order and under its name, in the PDF too. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { movementText } from '../../src/cli/commands/report/statement.ts';
+import { activityText } from '../../src/cli/commands/report/statement.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
-import { drawStatement } from '../../src/reports/draw-statement.ts';
-import { readStatement, type Statement } from '../../src/reports/statement.ts';
+import { type AccountStatement, readAccountStatement } from '../../src/reports/account-statement.ts';
+import { renderAccountStatement } from '../../src/reports/account-statement-pdf.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 
 let books: Books;
-let statement: Statement;
+let statement: AccountStatement;
 beforeAll(async () => {
   books = await openBooks();
   const today = '2026-10-15';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const number = 'CN-2026-000001';
   await transaction((tx) => refundCredit(tx, books.acting, { number, method: 'ach', reference: 'OUT-1' }));
   await transaction((tx) => returnRefund(tx, books.acting, { number, reason: 'account closed' }));
-  statement = await books.database.reading((tx) => readStatement(tx, { partnerId: 'p-1', today, from: today }));
+  statement = await books.database.reading((tx) => readAccountStatement(tx, { partnerId: 'p-1', today, from: today }));
 });
 afterAll(() => books.end());
 
@@ -53,7 +53,7 @@ const MOVED: readonly (readonly [what: string, amount: string])[] = [
 
 test('a payment stands before its return, a refund before it came back, each under its name', () => {
   const lines = statement.accounts[0]?.lines ?? [];
-  expect(lines.map((line) => [movementText(line), line.amount])).toEqual(MOVED);
+  expect(lines.map((line) => [activityText(line), line.amount])).toEqual(MOVED);
   expect(lines.map((line) => line.kind).filter((kind) => kind !== null)).toEqual([
     ...['returned', 'refunded', 'mistake', 'duplicate'],
   ]);
@@ -61,8 +61,10 @@ test('a payment stands before its return, a refund before it came back, each und
 });
 
 test('the PDF says the same', async () => {
-  const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<typeof drawStatement>[0]['issuer'];
-  const pdf = await drawStatement({ statement, issuer, sandbox: false });
+  const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
+    typeof renderAccountStatement
+  >[0]['issuer'];
+  const pdf = await renderAccountStatement({ statement, issuer, sandbox: false });
   const page = await (await getDocument({ data: new Uint8Array(pdf), verbosity: 0 }).promise).getPage(1);
   const text = (await page.getTextContent()).items.map((item) => ('str' in item ? item.str : '')).join(' ');
   const said = [

@@ -2,17 +2,19 @@
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
-import { drawStatement } from '../../src/reports/draw-statement.ts';
-import { accountOf, type Statement } from '../../src/reports/statement.ts';
+import { type AccountStatement, currencyAccount } from '../../src/reports/account-statement.ts';
+import { renderAccountStatement } from '../../src/reports/account-statement-pdf.ts';
 
-const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<typeof drawStatement>[0]['issuer'];
+const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
+  typeof renderAccountStatement
+>[0]['issuer'];
 
-function statementOf(lines: number): Statement {
+function statementOf(lines: number): AccountStatement {
   const moved = Array.from({ length: lines }, (_, index) => ({
     ...{ date: '2026-09-04', dated_on: '2026-09-04', currency: 'EUR', reference: null, amount: '1000.50' },
     ...{ fact: 'document_issued' as const, kind: null, document: `INV-2026-${String(index + 1).padStart(6, '0')}` },
   }));
-  const account = accountOf('EUR', { from: '2026-09-01', asOf: '2026-09-30' }, moved, [], '0');
+  const account = currencyAccount('EUR', { from: '2026-09-01', asOf: '2026-09-30' }, moved, [], '0');
   return {
     ...{ partner_id: 'p-1', name: 'Brisa Levante, S.L.', from: '2026-09-01', as_of: '2026-09-30' },
     address: { line1: 'Calle Mayor 1', line2: '', city: 'Valencia', region: '', postal_code: '46001', country: 'ES' },
@@ -32,7 +34,9 @@ async function read(pdf: Buffer): Promise<{ pages: number; text: string }> {
 }
 
 test('it says whose account it is, of which time, and each movement in the form of the partner’s country', async () => {
-  const { pages, text } = await read(await drawStatement({ statement: statementOf(2), issuer, sandbox: true }));
+  const { pages, text } = await read(
+    await renderAccountStatement({ statement: statementOf(2), issuer, sandbox: true }),
+  );
   expect(pages).toBe(1);
   for (const said of [
     'Brisa Levante, S.L.',
@@ -46,13 +50,15 @@ test('it says whose account it is, of which time, and each movement in the form 
 });
 
 test('the same statement is the same bytes, and in production it carries no mark', async () => {
-  const draw = (sandbox: boolean) => drawStatement({ statement: statementOf(2), issuer, sandbox });
+  const draw = (sandbox: boolean) => renderAccountStatement({ statement: statementOf(2), issuer, sandbox });
   expect((await draw(true)).equals(await draw(true))).toBe(true);
   expect((await read(await draw(false))).text).not.toContain('SANDBOX');
 });
 
 test('a long one goes on over pages that name the columns again and say how many there are', async () => {
-  const { pages, text } = await read(await drawStatement({ statement: statementOf(90), issuer, sandbox: false }));
+  const { pages, text } = await read(
+    await renderAccountStatement({ statement: statementOf(90), issuer, sandbox: false }),
+  );
   expect(pages).toBeGreaterThan(2);
   expect(text.match(/Brought forward/g)).toHaveLength(1);
   expect(text.match(/What/g)).toHaveLength(pages);
