@@ -272,7 +272,7 @@ test('init --check says what production still needs, by setting, currency and pa
         id,
         needs: "a real bank account: this is the sandbox's",
       })),
-      { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: e-mails stay in outbox/' },
+      { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' },
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],
     link_limits: {},
