@@ -80,12 +80,13 @@ const versionOf = (name: string): string => versionOfPackageAt(dirname(fileURLTo
 const VECTORS = {
   pdfkit: versionOf('pdfkit'),
   fontkit: versionOf('fontkit'),
+  qr: versionOf('qr'),
   zlib: process.versions['zlib'] ?? 'unknown',
 } as const;
 
 /** The libraries that each version of the drawing draws with: under the same, the same snapshot gives the same bytes. */
 export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
-  RENDERER_VERSIONS.map((version) => [version, version === 1 ? VECTORS : { ...VECTORS, qr: versionOf('qr') }]),
+  RENDERER_VERSIONS.map((version) => [version, VECTORS]),
 );
 
 /** What draws a document now. */

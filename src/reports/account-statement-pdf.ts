@@ -61,7 +61,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
     foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
     mark: sandbox ? mark : null,
   };
-  const layout = new PageLayout({ canvas: pdf, size, air: 1, running, template, locale });
+  const layout = new PageLayout({ canvas: pdf, size, spacing: 1, running, template, locale });
   drawNames(layout, { issuer }, { title: labels.title, number: period }, template);
   const column = new Column(layout, layout.width);
   column.text(labels.addressee, layout.style('label'));

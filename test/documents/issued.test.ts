@@ -103,43 +103,43 @@ test('the same logo is kept once, and its content is never changed or taken away
   ).rejects.toThrow('issuer_logo_kept');
 });
 
-/** Keeps a drawing of July's invoice as a program of that drawing version did. */
-async function keepDrawing(rendererVersion: number, libraries: Readonly<Record<string, string>>, pdf?: Buffer) {
+/** Keeps a PDF of July's invoice as a program of that renderer version did. */
+async function keepPdf(rendererVersion: number, libraries: Readonly<Record<string, string>>, pdf?: Buffer) {
   await world.database.transaction(async (tx) => {
     const [row] = await readDocuments(tx, {});
-    if (row === undefined) throw new Error('there is no document');
+    if (row === undefined) throw new Error('no document');
     const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
-    const drawn = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
+    const rendered = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
     await recordDrawing(tx, {
       documentId: row.document_id,
       rendererVersion,
       libraries,
       instructionVersionId: null,
       instructionsChanged: false,
-      sha256: createHash('sha256').update(drawn).digest('hex'),
-      pdf: drawn,
+      sha256: createHash('sha256').update(rendered).digest('hex'),
+      pdf: rendered,
       now: '2026-08-01T10:00:00Z',
     });
   });
 }
 
-test('a document that version 1 drew is still drawn to the same bytes', async () => {
+test('a document that version 1 rendered is rendered again to the same bytes', async () => {
   await closeJuly();
-  await keepDrawing(1, librariesByVersion[1] as Record<string, string>);
+  await keepPdf(1, librariesByVersion[1] as Record<string, string>);
   expect(await differences()).toEqual([]);
 });
 
-test('a drawing that version 1 would have drawn otherwise is found', async () => {
+test('a PDF that version 1 would have rendered differently is found', async () => {
   await closeJuly();
-  await keepDrawing(1, librariesByVersion[1] as Record<string, string>, Buffer.from('%PDF-1.7 and something else'));
+  await keepPdf(1, librariesByVersion[1] as Record<string, string>, Buffer.from('%PDF-1.7 and something else'));
   expect(await differences()).toEqual([
     { subject: 'INV-2026-000001', detail: 'drawn again from its frozen data, it is another PDF' },
   ]);
 });
 
-test('what a later program or other libraries drew is judged by its hash alone', async () => {
+test('a PDF of a later program or of other libraries is checked by its hash alone', async () => {
   await closeJuly();
-  await keepDrawing(99, librariesByVersion[2] as Record<string, string>, Buffer.from('%PDF-1.7 of the future'));
+  await keepPdf(99, librariesByVersion[1] as Record<string, string>, Buffer.from('%PDF-1.7 of the future'));
   expect(await differences()).toEqual([]);
 });
 

@@ -430,10 +430,10 @@ describe('a void copy', () => {
     expect(text).toContain('Nothing replaces it so far.');
   });
 
-  test('of a document that version 1 drew is drawn by version 1', async () => {
-    const { text } = await read(await renderDocument(snapshot(), { version: 1, void: voided }));
-    expect(text).toContain('VOID SINCE 12 November 2026');
-    expect(text).toContain('by 1 December 2026');
+  test('of a document that an unknown version rendered is refused', async () => {
+    await expect(renderDocument(snapshot(), { version: 99, void: voided })).rejects.toThrow(
+      'unknown renderer version: 99',
+    );
   });
 });
 

@@ -16,7 +16,6 @@ import {
 import type { PageLayout } from './page-layout.ts';
 import { fill, type Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
-import type { Edition } from './version.ts';
 import type { Total, Wording } from './wording.ts';
 
 const ROW_PADDING = 3.4;
@@ -48,7 +47,7 @@ interface Table {
   readonly headings: readonly Cell[];
 }
 
-export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wording: Wording, edition: Edition): void {
+export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wording: Wording): void {
   const sections = sectionsOf(snapshot);
   const columns = layOutColumns(layout, snapshot, sections);
   const table: Table = {
@@ -61,14 +60,14 @@ export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wordin
   drawHeading(table);
   const element = layout.open(layout.root, 'Table');
   drawColumnHeadings(table, layout.open(layout.open(element, 'THead'), 'TR'));
-  const subtotal = sections.length > 1 && edition.totalsTakeSubtotal ? rowHeight(layout) : 0;
+  const subtotal = sections.length > 1 ? rowHeight(layout) : 0;
   const closing = subtotal + totalsHeight(table, wording);
   for (const section of sections) {
     const body = layout.open(element, 'TBody');
     const isLast = section === sections.at(-1);
     if (section.late) drawSectionHeading(table, body, section);
     for (const line of section.lines) {
-      // The last line goes to a new page with the totals, lest they stand there alone.
+      // The last line moves to a new page with the totals, so that they never stand there alone.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(table, body, lineCells(table, line), section, company);
     }

@@ -1,34 +1,34 @@
-/** The paper: its margins and pages, an explicit cursor, and the few marks that everything else is made of. */
+/** Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. */
 import type { Locale } from '../locale.ts';
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Tag } from './canvas.ts';
 import { type Colour, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
-/** What every page repeats. */
+/** What every page repeats: the running head and foot. */
 export interface Running {
-  /** Said at the top of each page after the first. */
+  /** At the top of each page after the first. */
   readonly continued: string;
   readonly about: string;
-  /** Said at the foot of each page. */
+  /** At the foot of each page. */
   readonly foot: string;
-  /** That it is void or from a sandbox, or null. */
+  /** Marks a void or sandbox document; null for others. */
   readonly mark: Mark | null;
 }
 
-/** What sets a document apart on each page: a banner at its top, and large words across it. */
+/** The mark of a void or sandbox document: a banner at the top of each page and large words across it. */
 export interface Mark {
   readonly banner: string;
   readonly across: string;
   readonly style: 'watermark' | 'void_mark';
-  /** The banner is read aloud on the first page, or on every one. */
+  /** Whether screen readers read the banner on the first page or on every page. */
   readonly spoken: 'first' | 'every';
 }
 
 export interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
-  /** How much of the space between things is kept, from 0 to 1: what just misses one page is set closer. */
-  readonly air: number;
+  /** The part of the usual distances that is kept, from 0 to 1: a document that just misses one page is set closer. */
+  readonly spacing: number;
   readonly running: Running;
   readonly template: Template;
   readonly locale: Locale;
@@ -40,16 +40,16 @@ const TOP_MARGIN = 40;
 const TOP_MARGIN_MARKED = 44;
 const BOTTOM_MARGIN = 52;
 const FOOT_ABOVE_EDGE = 38;
-/** The foot's text leaves the rest of the width to the page number. */
+/** The part of the width for the foot's text; the page number takes the rest. */
 const FOOT_WIDTH = 0.8;
 const CONTINUATION_HEIGHT = 28;
 const CONTINUATION_RULE = 14;
 const CONTINUATION_GAP = 16;
 const RULE_WIDTH = 0.6;
-/** Height of capitals in the two fonts, in parts of the size: text is centred in its line by its capitals. */
+/** Height of capitals in the two fonts, in parts of the size: text is centered in its line by its capitals. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
-/** Below the headline, whose panel would hide a part of it: this part of the way down. */
+/** As a part of the height. Below the headline, whose panel would hide some of the watermark. */
 const WATERMARK_CENTRE = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
@@ -65,19 +65,19 @@ export class PageLayout {
   y = 0;
 
   private readonly canvas: Canvas;
-  private readonly air: number;
+  private readonly spacing: number;
   private readonly running: Running;
   private readonly paperWidth: number;
   private readonly paperHeight: number;
   private pages = 0;
 
-  constructor({ canvas, size, air, running, template, locale }: PageLayoutOptions) {
+  constructor({ canvas, size, spacing, running, template, locale }: PageLayoutOptions) {
     this.theme = template.theme;
     this.labels = template.labels;
     this.locale = locale;
     this.canvas = canvas;
     this.root = canvas.root;
-    this.air = air;
+    this.spacing = spacing;
     this.running = running;
     [this.paperWidth, this.paperHeight] = size;
     this.width = this.paperWidth - 2 * SIDE_MARGIN;
@@ -88,9 +88,9 @@ export class PageLayout {
     return this.theme.styles[name];
   }
 
-  /** A distance between things, with as much air as the document keeps. */
+  /** A distance, scaled by the document's spacing. */
   space(distance: number): number {
-    return distance * this.air;
+    return distance * this.spacing;
   }
 
   // --- Pages --------------------------------------------------------------------------------------------------------
@@ -107,17 +107,17 @@ export class PageLayout {
     return this.paperHeight - BOTTOM_MARGIN;
   }
 
-  /** What fits between the cursor and the end of the page. */
+  /** The height between the cursor and the end of the page. */
   get room(): number {
     return this.bottom - this.y;
   }
 
-  /** What fits on a page of its own. */
+  /** The height of an empty page. */
   get fullRoom(): number {
     return this.bottom - this.top - CONTINUATION_HEIGHT;
   }
 
-  /** Goes on to a new page unless that much fits on this one, or would not fit on a whole page either. */
+  /** Starts a new page unless this height fits on the current one or exceeds a whole page. */
   keepTogether(height: number): void {
     if (height > this.room && height <= this.fullRoom) this.newPage();
   }

@@ -1,9 +1,9 @@
 /**
- * Draws an invoice, credit note or statement as a tagged PDF. The same snapshot under the same drawing version gives the
- * same bytes: nothing here asks a clock, the environment, or the machine's language and time zone.
+ * Renders an invoice, credit note or statement as a tagged PDF. The same snapshot under the same renderer version gives
+ * the same bytes: the renderer reads no clock, environment, language or time zone.
  */
 import { monthName } from '../../month.ts';
-import type { Locale } from '../locale.ts';
+import { type Locale, localeOf } from '../locale.ts';
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
@@ -16,7 +16,7 @@ import type { Code } from './qr-code.ts';
 import { fill, readTemplate, type Template } from './template.ts';
 import { printable } from './text.ts';
 import { Column } from './text-column.ts';
-import { type Edition, editionOf, localeIn, RENDERER_VERSION } from './version.ts';
+import { RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
 import { situationOf, type Wording, wordingOf } from './wording.ts';
 
 export { unprintable } from './text.ts';
@@ -24,23 +24,24 @@ export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
-/** More lines than this fit no single page, and read well when they are close. */
+/** A longer table never fits one page, and reads well with the closest spacing. */
 const LONG_TABLE = 24;
+/** Parts of the usual distances, tried in this order until the document fits one page. */
+const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 
 export interface RenderOptions {
-  /** The version that the document was issued with; the present one for a new document. */
+  /** The version that the document was issued with; the current one for a new document. */
   readonly version?: number | undefined;
-  /** Makes it the copy of a void document, marked so on each page and without a way to pay. */
+  /** Renders the copy of a void document, marked as void on each page and without a way to pay. */
   readonly void?: VoidMark | undefined;
 }
 
-/** What a drawing is made from, the same for its trials and for itself. */
+/** What a document is rendered from, the same when it is measured and when it is drawn. */
 interface Plan {
   readonly snapshot: DocumentSnapshot;
-  readonly edition: Edition;
   readonly locale: Locale;
   readonly void: VoidMark | undefined;
-  /** Of the payment link. */
+  /** The QR code of the payment link. */
   readonly code: Code | undefined;
   readonly wording: Wording;
   readonly template: Template;
@@ -58,7 +59,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
     issuedOn: snapshot.issued_on,
     colours: template.theme.colours,
   });
-  const layout = drawWith(pdf, plan, airFor(plan, new MeasuringCanvas(pdf)));
+  const layout = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
   for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
@@ -71,18 +72,17 @@ function nameOf({ wording: { title, number }, template, void: voided }: Plan): s
 }
 
 function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: voided }: RenderOptions): Plan {
-  const edition = editionOf(version);
-  const locale = localeIn(edition, snapshot);
+  refuseUnknownVersion(version);
+  const locale = localeOf(snapshot.partner.address.country);
   const template = readTemplate();
   const { labels, theme } = template;
   const wording = wordingOf(snapshot, template, locale);
   const paper = theme.letter_countries.includes(snapshot.issuer.address.country) ? 'letter' : 'a4';
   return {
-    snapshot: edition.logo ? snapshot : { ...snapshot, issuer: { ...snapshot.issuer, logo: null } },
-    edition,
+    snapshot,
     locale,
     void: voided,
-    code: edition.qrCode ? codeOfLink(snapshot.payment_link) : undefined,
+    code: codeOfLink(snapshot.payment_link),
     wording,
     template,
     size: theme.paper[paper],
@@ -95,7 +95,7 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
   };
 }
 
-/** A void document says so aloud on every page: whoever is handed the second one alone must know it too. */
+/** A void document is tagged as void on every page, because its pages can be separated. */
 function markOf(
   snapshot: DocumentSnapshot,
   { labels }: Template,
@@ -115,28 +115,27 @@ function markOf(
   };
 }
 
-/** The most air with which the document fits one page; all of it where none makes it fit. */
-function airFor(plan: Plan, trial: MeasuringCanvas): number {
-  const { airs } = plan.edition;
-  if (plan.snapshot.lines.length > LONG_TABLE) return Math.min(...airs);
-  const fits = (air: number) => drawWith(trial, plan, air).pageCount === 1;
-  return airs.find(fits) ?? Math.max(...airs);
+/** The widest spacing with which the document fits one page; the widest of all if none makes it fit. */
+function spacingFor(plan: Plan, canvas: MeasuringCanvas): number {
+  if (plan.snapshot.lines.length > LONG_TABLE) return Math.min(...SPACINGS);
+  const fits = (spacing: number) => layOut(canvas, plan, spacing).pageCount === 1;
+  return SPACINGS.find(fits) ?? Math.max(...SPACINGS);
 }
 
-function drawWith(canvas: Canvas, plan: Plan, air: number): PageLayout {
-  const { snapshot, wording, template, size, running, edition, locale } = plan;
-  const layout = new PageLayout({ canvas, size, air, running, template, locale });
+function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
+  const { snapshot, wording, template, size, running, locale } = plan;
+  const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
   drawNames(layout, snapshot, wording, template);
   if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
   drawHeadline(layout, wording);
   drawAddressee(layout, snapshot, wording, template);
   if (situationOf(snapshot) === 'adjustment') drawAdjustment(layout, snapshot, wording);
-  else drawLines(layout, snapshot, wording, edition);
+  else drawLines(layout, snapshot, wording);
   drawNote(layout, printable(snapshot.partner.legal_note));
-  // What is void is not to be paid, and its link leads nowhere by now.
+  // A void document must not be paid, and its link is closed.
   if (situationOf(snapshot) === 'due' && plan.void === undefined)
     drawPayment(layout, snapshot, wording, template, plan.code);
-  if (edition.seal && snapshot.seal !== null) {
+  if (snapshot.seal !== null) {
     const month = monthName(snapshot.seal.month);
     drawNote(layout, fill(template.labels.seal, { month, root: printable(snapshot.seal.root) }));
   }
