@@ -1,5 +1,5 @@
 /**
- * Applying a payment to an invoice and undoing it. What a person applies is confirmed by that, suggestion or not.
+ * Cash application by hand: applying a payment to an invoice, and undoing it. This confirms a suggestion, if there is one.
  * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
  * argument_invalid.
  */
@@ -17,7 +17,7 @@ import { type PaymentState, readLiveApplications, readPayments, readStates } fro
 export interface ApplyRequest {
   readonly paymentId: number;
   readonly number: string;
-  /** Left out: all that is unapplied, up to the balance. */
+  /** Left out: as much as possible. */
   readonly amount?: string | undefined;
 }
 
@@ -32,30 +32,30 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     subject: String(request.paymentId),
     details: { number: request.number, amount: amount.toString() },
   });
-  const evidence: Evidence = suggested ?? { rule: 'person', why: 'a person said so' };
+  const evidence: Evidence = suggested ?? { rule: 'person', why: 'applied by hand' };
   const whole = request.amount === undefined;
   await applyTo(context, caller.settings, state, document, { amount, whole, evidence, appliedOn: context.today });
   await enqueueDeliveries(context, [document.document_id]);
 }
 
-/** The suggestion that a person accepts by applying, as evidence of what it saw. */
+/** The evidence of the suggestion that is confirmed. */
 async function suggestionOf(tx: Transaction, { paymentId, number }: ApplyRequest): Promise<Evidence | undefined> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   const found = payment?.suggestions.find((each) => each.number === number);
   if (found === undefined) return undefined;
-  return { ...(found.evidence as Evidence), rule: 'person', why: `a person confirmed it: ${found.evidence.why}` };
+  return { ...(found.evidence as Evidence), rule: 'person', why: `confirmed: ${found.evidence.why}` };
 }
 
 export interface Application {
   readonly amount: Amount;
-  /** As much as there is: only then may a small difference be written off. */
+  /** As much as possible: only then may a small difference be written off. */
   readonly whole: boolean;
   readonly evidence: Evidence;
   readonly appliedOn: string;
   readonly confidence?: string;
 }
 
-/** Applies what has been judged; a payer that was to be found out becomes the document's partner. */
+/** Applies part of a payment. Where the payer was unknown, it becomes the document's partner. */
 export async function applyTo(
   context: PaymentContext,
   settings: Settings,
@@ -88,7 +88,7 @@ export async function applyTo(
   await insertApplications(context, [row]);
 }
 
-/** What is left of a document, where the settings let so much be written to bank charges. */
+/** What stays open of a document, if the settings allow it to be written off to bank charges. */
 export function smallDifference(settings: Settings, left: Amount): Amount | undefined {
   const most = Amount.of(settings.small_difference[left.currency] ?? '0', left.currency);
   return left.isPositive() && !left.minus(most).isPositive() ? left : undefined;
@@ -102,7 +102,7 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
   return state;
 }
 
-/** The document, if this payment may pay it. */
+/** The document; refused if this payment cannot be applied to it. */
 async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
@@ -111,25 +111,25 @@ async function payableFor(tx: Transaction, state: PaymentState, number: string):
   return document;
 }
 
-/** Why a payment may not pay a document; undefined where it may. */
+/** Why a payment cannot be applied to a document; undefined if it can. */
 export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {
   const reason = whyTakesNoPayment(document);
   if (reason !== undefined) return reason;
   if (document.currency !== state.currency)
     return `it is in ${document.currency}, and the payment in ${state.currency}`;
-  // A payer that was not known at receipt may be found out anew while nothing of it is applied.
+  // A payer that was unknown at receipt may change until part of the payment is applied.
   const open = state.payer_at_receipt === null && Number(state.applied) === 0;
   if (!open && state.partner_id !== document.partner_id) {
-    return `it is ${document.partner_id}'s, and the payment ${state.partner_id}'s`;
+    return `it belongs to ${document.partner_id}, and the payment to ${state.partner_id}`;
   }
-  if (Number(state.unapplied) === 0) return 'nothing of the payment is unapplied';
+  if (Number(state.unapplied) === 0) return 'no part of the payment is unapplied';
   return undefined;
 }
 
-/** Why a document takes no payment at all. */
+/** Why no payment can be applied to a document; undefined if one can. */
 export function whyTakesNoPayment(document: PayableRow): string | undefined {
   if (document.document === 'credit_note') return 'it is a credit note: money is owed to the partner';
-  if (document.document === 'statement') return 'it is a statement: the processor routes its money';
+  if (document.document === 'statement') return 'it is a statement: the processor routes its payments';
   if (document.status === 'void')
     return `it is void${document.replaced_by === null ? '' : `; ${document.replaced_by} replaces it`}`;
   if (document.status === 'paid') return 'it is paid';
@@ -142,8 +142,8 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
   if (given === undefined) return unapplied.minus(balance).isPositive() ? balance : unapplied;
   const amount = positiveAmount(given, state.currency);
   for (const [most, what] of [
-    [unapplied, 'unapplied of the payment'],
-    [balance, `open of ${document.number}`],
+    [unapplied, 'that is unapplied'],
+    [balance, `that is open on ${document.number}`],
   ] as const) {
     if (amount.minus(most).isPositive()) {
       throw refuse('payment_amount_too_large', { amount: amount.forPeople(), most: most.forPeople(), what });
@@ -152,7 +152,7 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
   return amount;
 }
 
-/** Undoes what of a payment is applied: all of it, or to one document. It is unapplied cash again. */
+/** Turns the applied part of a payment, or what is applied to one document, into unapplied cash again. */
 export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,

@@ -1,8 +1,8 @@
 /**
- * The frame of every act on payments: one at a time, within one month of the journal, under one audit event.
+ * The context of everything that is recorded about payments: one act at a time, under one audit event.
  *
- * Order of the locks, always: ledger (shared, so that no month closes and no document is issued or voided meanwhile), then
- * payments. A close holds the ledger's whole, so it never waits for an act that waits for it.
+ * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
+ * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
  */
 
 import type { Environment } from '../config/environment.ts';
@@ -10,21 +10,24 @@ import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import { enqueueDeliveries as enqueueDocuments } from '../documents/emails.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 
+/** Who acts, with which settings and in which environment. */
 export interface Caller {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly actor: Actor;
 }
 
-/** What the facts of one act have in common. */
+/** What all facts of one act have in common. */
 export interface PaymentContext {
   readonly tx: Transaction;
   /** ISO instant. */
   readonly now: string;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;
+  /** Of the audit event. */
   readonly eventId: number;
   /** The first day of the earliest open month; null before the first close. */
   readonly earliest: string | null;
@@ -37,7 +40,7 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
 }
 
-/** Records the event of an act; the caller holds the payments' lock, so that what it has looked at still holds. */
+/** Records the audit event of an act. The caller holds the lock on payments, so that what it has read stays true. */
 export async function openPaymentContext(
   tx: Transaction,
   caller: Caller,
@@ -52,10 +55,7 @@ export async function openPaymentContext(
   return { tx, now, today: todayOf(caller), eventId, earliest };
 }
 
-/** Delivery looks at these documents again: the payment link of a paid one is closed, that of a reopened one opened. */
-export async function enqueueDeliveries(context: PaymentContext, documentIds: Iterable<number>): Promise<void> {
-  const ids = [...new Set(documentIds)];
-  if (ids.length > 0) {
-    await execute(context.tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids });
-  }
+/** Asks delivery to open or close the payment links of documents whose balance changed. */
+export async function enqueueDeliveries({ tx }: PaymentContext, documentIds: readonly number[]): Promise<void> {
+  if (documentIds.length > 0) await enqueueDocuments(tx, [...new Set(documentIds)]);
 }

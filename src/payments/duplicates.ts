@@ -4,6 +4,7 @@
  */
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';
+import { PROCESSORS } from '../processors/processors.ts';
 import { meaningful, normalizeReference } from './bank/statement.ts';
 import type { Method, Source } from './enums.ts';
 import { leftOn, type TakenBack } from './payout.ts';
@@ -324,11 +325,9 @@ class Comparison {
 
 // --- References -------------------------------------------------------------------------------------------------------
 
-/** Ids of the processor: a payment intent, charge, ACH payment or checkout session. */
-const PROCESSOR_ID = /\b(?:pi|ch|py|cs)_(?:test_|live_)?[A-Za-z0-9]{6,}\b/g;
-
+/** The processors' ids of payments that stand in these texts. */
 export const processorIds = (texts: readonly string[]): string[] => [
-  ...new Set(texts.flatMap((text) => text.match(PROCESSOR_ID) ?? [])),
+  ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),
 ];
 
 /** Shorter references are found in other texts by chance. */

@@ -1,6 +1,6 @@
 /**
- * What of the money that came in, or was taken back, waits for a person. Most of it ends by the act that it waits for; a
- * bank line and an event that lead to nothing end by somebody's word that they were looked at, which is kept.
+ * Payment exceptions: what waits for a manual review. Most end when the missing act is done. A bank line or an event that
+ * needs no act is closed with a reason, which is recorded.
  * Refusals: exception_unknown, exception_needs_an_act.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
@@ -22,7 +22,7 @@ export interface PaymentException {
   readonly reason: string;
 }
 
-/** How each kind ends. */
+/** What resolves each kind. */
 export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
   suggestion: "'reckoner payment apply', or 'payment reverse --as duplicate'",
@@ -48,7 +48,7 @@ export async function countExceptions(tx: Transaction): Promise<Partial<Record<E
   return Object.fromEntries(rows.map(({ kind, count }) => [kind, count]));
 }
 
-/** Keeps that somebody has looked at a bank line or an event, and why nothing is to be done. */
+/** Closes the exception of a bank line or event, with the reason why nothing is to be done. */
 export async function closeException(
   tx: Transaction,
   caller: Caller,

@@ -23,7 +23,7 @@ export async function readPayable(tx: Transaction, number: string): Promise<Paya
   return rows[0];
 }
 
-/** All open invoices, those of these numbers, and whatever replaced them. */
+/** All open invoices, the invoices with these numbers, and those that replaced them. */
 export function readPayables(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
   return query(
     tx,
@@ -39,7 +39,7 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
   );
 }
 
-/** Accounts that applied payments of exactly one partner have come from. */
+/** Accounts whose applied payments are all of one partner, with that partner. */
 export async function readPayerAccounts(tx: Transaction): Promise<Map<string, string>> {
   const rows = await query<{ payer_account: string; partner_id: string }>(
     tx,

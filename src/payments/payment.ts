@@ -1,4 +1,4 @@
-/** A payment as programs see it: amounts with exactly their currency's digits, `null` for what does not exist. */
+/** A payment as JSON: amounts with the digits of their currency, `null` for what is missing. */
 import { Amount } from '../money.ts';
 import type { PaymentRow } from './queries.ts';
 

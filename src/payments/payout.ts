@@ -1,11 +1,11 @@
 /**
- * Payouts of the processor: which payments one brought, and what the processor kept. It pays out in the order in which it
- * was paid, so a payout is the oldest payments up to one of them, less a fee that is plausible. Pure.
+ * Payouts of the processor: which payments a payout consists of, and what the processor kept. It pays out in the order in
+ * which it received, so a payout is the oldest payments up to one of them, less a plausible fee. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
 import type { ReversalKind } from './enums.ts';
 
-/** What was taken back of a payment, and given back of that. */
+/** A reversal of a payment, and when it was reinstated. */
 export interface TakenBack {
   readonly amount: string;
   readonly kind: ReversalKind;
@@ -14,8 +14,8 @@ export interface TakenBack {
 }
 
 /**
- * What of a link payment a payout of this day could bring: what had come by then and not been taken back. What was
- * recorded by mistake or twice never was with the processor.
+ * What a payout of this day can contain of a link payment: what was received by then and not reversed. A mistake or a
+ * duplicate never was with the processor.
  */
 export function leftOn(
   payment: {
@@ -38,7 +38,7 @@ export function leftOn(
     .reduce((left, each) => left.minus(money(each.amount)), money(payment.amount));
 }
 
-/** Link money that is still with the processor. */
+/** A link payment that is still with the processor. */
 export interface WithProcessor {
   readonly payment_id: number;
   /** What is left of it after refunds and disputes. */
@@ -51,11 +51,11 @@ export interface Settlement {
   readonly fees: Amount;
 }
 
-/** No processor keeps more: in hundredths of what was paid, and so many major units for each payment. */
-const MOST_PER_CENT = 4;
+/** The most that a processor keeps: a share of the payments in percent, and major units for each payment. */
+const MOST_PERCENT = 4;
 const MOST_PER_PAYMENT = 1;
 
-/** The oldest payments that make up a payout; undefined where none do, or more than one choice is plausible. */
+/** The oldest payments that make up a payout; undefined unless exactly one choice is plausible. */
 export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): Settlement | undefined {
   const plausible: Settlement[] = [];
   let gross = Amount.zero(payout.currency);
@@ -69,10 +69,10 @@ export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): S
   return plausible.length === 1 ? plausible[0] : undefined;
 }
 
-/** Whether a processor may keep so much of so many payments. Compared in whole hundredths of the minor unit. */
+/** Whether fees are plausible for a number of payments. Compared in hundredths of the minor unit, without rounding. */
 export function feesPlausible(fees: Amount, gross: Amount, payments: number): boolean {
   const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);
   const minor = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
-  const most = minor(gross) * BigInt(MOST_PER_CENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;
+  const most = minor(gross) * BigInt(MOST_PERCENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;
   return !fees.isNegative() && minor(fees) * 100n <= most;
 }

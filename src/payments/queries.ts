@@ -5,7 +5,7 @@ import type { Evidence } from './match.ts';
 
 export interface PaymentState {
   readonly payment_id: number;
-  /** As it was known at receipt; null where it was to be found out. */
+  /** The payer as it was known at receipt; null where it was unknown. */
   readonly payer_at_receipt: string | null;
   readonly partner_id: string | null;
   readonly currency: string;
@@ -37,7 +37,7 @@ export interface LiveApplication {
   readonly amount: string;
 }
 
-/** What of these payments is applied, the latest application first. */
+/** Applications of these payments that are not undone, the latest first. */
 export function readLiveApplications(tx: Transaction, paymentIds: readonly number[]): Promise<LiveApplication[]> {
   return query(
     tx,
@@ -112,7 +112,7 @@ export interface PaymentFilter {
 
 const WHO = `coalesce(e.claimed_by, e.os_user)`;
 
-/** Payments with their whole story, in the order in which they were recorded. Suggestions that are moot are left out. */
+/** Payments with their history, in the order in which they were recorded. Obsolete suggestions are left out. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
     tx,

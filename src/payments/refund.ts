@@ -1,5 +1,5 @@
 /**
- * Paying out a credit note's open credit, and taking that back where the bank returns it.
+ * Refunding the open credit of a credit note, and undoing that when the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
 
@@ -13,7 +13,7 @@ import { type PayableRow, readPayable } from './open-items.sql.ts';
 export interface RefundRequest {
   readonly number: string;
   readonly method: 'ach' | 'wire' | 'other';
-  /** The bank's reference, where it is known. */
+  /** The bank's reference; empty where it is unknown. */
   readonly reference: string;
   /** Left out: today. */
   readonly on?: string | undefined;
@@ -27,7 +27,7 @@ export interface Refund {
   readonly refunded_on: string;
 }
 
-/** Pays out all that is open of a credit note. */
+/** Refunds all open credit of a credit note. */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const on = dayOf(caller, request.on);
   await lockPayments(tx);
@@ -48,7 +48,7 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
     `INSERT INTO credit_refunds (
        document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at, event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
-            -- Not before the credit was open, or open again: else it would be counted twice on the days between.
+            -- Not before the credit was last reopened: it would count twice on the days between.
             greatest(day.refunded_on, :earliest::date,
               (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
                WHERE a.credit_note_id = d.document_id),
@@ -70,7 +70,7 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
   return { number: request.number, partner_id, currency, amount, refunded_on: row?.refunded_on ?? on };
 }
 
-/** The latest refund of a credit note came back: its credit is open again. */
+/** Returns the latest refund of a credit note: its credit is open again. */
 export async function returnRefund(
   tx: Transaction,
   caller: Caller,
@@ -90,7 +90,7 @@ export async function returnRefund(
   if (refund === undefined) {
     throw refuse('credit_not_refundable', {
       number: request.number,
-      reason: 'nothing of it was refunded that could come back',
+      reason: 'it has no refund that could be returned',
     });
   }
   const context = await openPaymentContext(tx, caller, {

@@ -1,6 +1,6 @@
 /**
- * Recording payments back: a debit that was returned, a refund, a dispute, a mistake, a duplicate. What was applied of them
- * is unapplied, so that the invoices are open again; a reversal that is given back applies to the same invoices again.
+ * Reversing payments: a return, a refund, a dispute, a mistake, a duplicate. What was applied is unapplied, so that the
+ * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
 
@@ -22,47 +22,47 @@ import {
 import { readPayable } from './open-items.sql.ts';
 import { type LiveApplication, type PaymentState, readLiveApplications, readStates } from './queries.ts';
 
-/** Why a debit came back: NACHA's codes, and the reasons of ISO 20022 that say the same. */
+/** Return reasons: NACHA codes, and the ISO 20022 codes with the same meaning. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {
   R01: 'insufficient funds',
   R02: 'account closed',
   R03: 'no account, or not that of the payer',
   R04: 'account number invalid',
-  R05: 'unauthorised by a consumer',
-  R07: 'authorisation revoked',
+  R05: 'unauthorized by a consumer',
+  R07: 'authorization revoked',
   R08: 'payment stopped',
   R09: 'uncollected funds',
-  R10: 'unauthorised',
-  R11: 'not as authorised',
+  R10: 'unauthorized',
+  R11: 'not as authorized',
   R16: 'account frozen',
   R20: 'no account for transactions',
-  R29: 'unauthorised by a company',
+  R29: 'unauthorized by a company',
   AC01: 'account number invalid',
   AC04: 'account closed',
   AC06: 'account frozen',
   AM04: 'insufficient funds',
-  MD01: 'unauthorised',
+  MD01: 'unauthorized',
   MD06: 'the payer asked for it back',
   MS02: 'the payer refused it',
   MS03: 'no reason given',
 };
 
 export const returnReason = (code: string | undefined): string =>
-  code === undefined ? 'no code given' : `${code}, ${RETURN_REASONS[code] ?? 'a code that is not listed'}`;
+  code === undefined ? 'no code given' : `${code}, ${RETURN_REASONS[code] ?? 'unknown code'}`;
 
 export interface ReverseRequest {
   readonly paymentId: number;
   readonly kind: ReversalKind;
   readonly reason: string;
   readonly code?: string | undefined;
-  /** Left out: all that is left of it. */
+  /** Left out: all that remains of the payment. */
   readonly amount?: string | undefined;
   /** Left out: today. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
 }
 
-/** What a person takes back; gives how much that is, and the numbers of the invoices that it had paid. */
+/** Reverses a payment by hand. Gives the amount and the numbers of the invoices that are open again. */
 export async function reversePayment(
   tx: Transaction,
   caller: Caller,
@@ -96,7 +96,7 @@ export async function reversePayment(
     throw refuse('payment_amount_too_large', {
       amount: amount.forPeople(),
       most: left.forPeople(),
-      what: `left of payment ${state.payment_id}`,
+      what: `that remains of payment ${state.payment_id}`,
     });
   }
   const context = await openPaymentContext(tx, caller, {
@@ -104,7 +104,7 @@ export async function reversePayment(
     subject: String(state.payment_id),
     details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
   });
-  // A person's act is known by its event.
+  // A reversal by hand is identified by its audit event.
   const identity = `hand|${context.eventId}`;
   const reversed = await reverseAll(context, [
     {
@@ -122,14 +122,14 @@ export async function reversePayment(
   return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
 }
 
-/** Why a payment can't be the duplicate of another, which stays: of two payments of one money one must. */
+/** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */
 async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
   const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
   if (other.payment_id === state.payment_id) return 'must be another payment';
-  if (money(other) !== money(state)) return `is of ${money(other)}, and payment ${state.payment_id} of ${money(state)}`;
+  if (money(other) !== money(state)) return `is ${money(other)}, and payment ${state.payment_id} is ${money(state)}`;
   if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
-    return `is ${other.partner_id}'s, and payment ${state.payment_id} ${state.partner_id}'s`;
-  if (other.status === 'reversed') return 'is taken back itself: the payment that stays must be named';
+    return `belongs to ${other.partner_id}, and payment ${state.payment_id} to ${state.partner_id}`;
+  if (other.status === 'reversed') return 'is reversed itself: name the payment that stays';
   const [duplicate] = await query<{ duplicate_of: number }>(
     tx,
     `SELECT r.duplicate_of FROM live_payment_reversals r
@@ -140,9 +140,9 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 }
 
 /**
- * Takes payments back, each at most once in one call and by no more than is left of it. It comes out of unapplied cash
- * first, then out of what was applied last; what an application loses only in part is applied again. Gives what became
- * of each by its identity.
+ * Reverses payments, each at most once in a call and by at most what remains of it. A reversal is taken from unapplied
+ * cash first, then from the latest applications. An application that is needed only in part is undone, and the rest is
+ * applied again. Gives the results by identity.
  */
 export async function reverseAll(
   context: PaymentContext,
@@ -186,7 +186,7 @@ export async function reverseAll(
               confidence: '1',
               evidence: {
                 rule: 'given_back' as const,
-                why: `what was left of the payment after ${reversal.amount} of it was ${reversal.kind}`,
+                why: `the rest of the payment after ${reversal.amount} was ${reversal.kind}`,
               },
               small_difference: null,
             },
@@ -210,21 +210,21 @@ export async function reverseAll(
 
 export interface Reversed {
   readonly payment_reversal_id: number;
-  /** The numbers of the invoices that it was taken from. */
+  /** The numbers of the invoices that are open again. */
   readonly reopened: readonly string[];
 }
 
-/** What a reversal did to what was paid, for people. */
+/** What a reversal changed, as a clause. */
 export const whatIsOwedAgain = (reopened: readonly string[]): string =>
   reopened.length === 0 ? 'it came out of unapplied cash' : `what it paid of ${reopened.join(', ')} is owed again`;
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];
-  /** What of the last one undone is to be applied again. */
+  /** The part of the last one that is applied again. */
   readonly kept: { readonly document_id: number; readonly amount: Amount } | undefined;
 }
 
-/** Which applications must go for an amount to be taken back: the latest first, no more than needed. Pure. */
+/** Which applications a reversal undoes: the latest first, no more than needed. Pure. */
 export function planUnapplying(
   state: Pick<PaymentState, 'unapplied' | 'currency'>,
   live: readonly LiveApplication[],
@@ -245,7 +245,7 @@ export function planUnapplying(
   return { undone, kept };
 }
 
-/** Gives a reversal back: the money is there again, and pays what it paid before, as far as that is still open. */
+/** Reinstates a reversal: the payment is applied to the same invoices again, as far as they are open. */
 export async function reinstate(context: PaymentContext, reversalId: number, on: string): Promise<void> {
   const { tx } = context;
   const undone = await query<{ payment_id: number; number: string; amount: string }>(
@@ -263,7 +263,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
-  // As many as the payment had invoices: one by one, because each takes from what is left for the next.
+  // One by one, because each reduces what is left for the next. There are few: the invoices of one payment.
   for (const { number, amount } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open' || document.partner_id !== state.partner_id) continue;
@@ -280,7 +280,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
         amount: part.toString(),
         applied_on: on,
         confidence: '1',
-        evidence: { rule: 'given_back', why: 'the money was given back after it had been taken back' },
+        evidence: { rule: 'given_back', why: 'the reversal was reinstated' },
         small_difference: null,
       },
     ]);

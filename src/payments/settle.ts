@@ -1,6 +1,7 @@
 /**
- * What a payout brought: payments, or what a connected account paid out. The latter is told by the processor, and is
- * found by itself; a person says what could not be told. Refusals: payout_not_settled.
+ * Settling payouts: recording which payments, or which payout of a connected account, a payout in the bank consists of.
+ * Payouts of connected accounts are settled by themselves where that is certain.
+ * Refusals: payout_unknown, payout_settled, payout_not_settled.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -21,7 +22,7 @@ export interface SettleRequest {
   readonly paymentIds: readonly number[];
   /** Instead of payments: the connected account that paid it out. */
   readonly account?: string | undefined;
-  /** Which of its payouts it is, by the processor's id; left out, the only one that it may be, if any is told of. */
+  /** Which of its payouts, by the processor's id; left out: the only one that fits, if any is known. */
   readonly payout?: string | undefined;
 }
 
@@ -63,25 +64,27 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
         amount,
         balance_transaction_id: of?.balance_transaction_id ?? null,
         fees: of?.fees ?? '0',
-        why: 'a person said so',
+        why: 'settled by hand',
       },
     ]);
     return;
   }
-  if (paymentIds.length === 0) throw refuseIt('it needs the payments that it brought, or --account');
+  if (paymentIds.length === 0) throw refuseIt('name its payments, or --account');
   const wanted = new Set(paymentIds);
   const waiting = (await readWithProcessor(tx, payout.currency, payout.received_on)).filter((each) =>
     wanted.has(each.payment_id),
   );
   const missing = [...wanted].filter((id) => !waiting.some((each) => each.payment_id === id));
   if (missing.length > 0) {
-    throw refuseIt(`payment ${missing.join(', ')} is no link payment in ${payout.currency} that waits for its payout`);
+    throw refuseIt(
+      `payment ${missing.join(', ')} is not a link payment in ${payout.currency} that waits for its payout`,
+    );
   }
   const gross = waiting.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
     throw refuseIt(
-      `these payments are ${gross.forPeople()}, less than the ${payout.amount} ${payout.currency} that arrived`,
+      `these payments add up to ${gross.forPeople()}, less than the ${payout.amount} ${payout.currency} that arrived`,
     );
   }
   const context = await openPaymentContext(tx, caller, {
@@ -94,15 +97,15 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
       payout_id: payoutId,
       gross: gross.toString(),
       fees: fees.toString(),
-      why: 'a person said so',
+      why: 'settled by hand',
       payments: waiting.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() })),
     },
   ]);
 }
 
 /**
- * Settles what certainly is a payout of a connected account, and gives all that the bank's payouts may be: what is not
- * certain is left for a person, and is no money of payment links.
+ * Settles the payouts that certainly come from a connected account. Gives everything that unsettled payouts may be: what
+ * is not certain is left for finance, and is never settled with link payments.
  */
 export async function settleReportedPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
   const told = await readAccountPayouts(context.tx, context.now);
@@ -115,12 +118,12 @@ export async function settleReportedPayouts(context: PaymentContext): Promise<re
   return told;
 }
 
-/** The same for an act that takes in what moved at the processor. */
+/** The same, after balance transactions were imported. */
 export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;
   await lockPayments(tx);
-  const details = { by: 'the payouts that connected accounts told of' };
+  const details = { by: 'payouts of connected accounts' };
   await settleReportedPayouts(
     await openPaymentContext(tx, caller, { action: 'payment.settle', subject: 'payouts', details }),
   );

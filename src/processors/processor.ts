@@ -10,7 +10,11 @@ export interface PaymentProcessor {
   /** How bank statements name its payouts. */
   readonly bankName: string;
   readonly paymentLinks: PaymentLinkMaker;
-  readonly events: { readonly read: (type: string, object: unknown) => EventReading };
+  readonly events: {
+    readonly read: (type: string, object: unknown) => EventReading;
+    /** The processor's ids of payments that stand in a text. */
+    readonly paymentIds: (text: string) => string[];
+  };
   readonly balanceTransactions: BalanceTransactionSource;
   readonly webhooks: WebhookVerifier;
 }

@@ -53,7 +53,7 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 test('a statement takes no payment, paid or not: the refusal says why', { timeout: 120_000 }, async () => {
   const ran = await record('5', 'FT-1', '--invoice', STATEMENT);
   expect(ran).toMatchObject({ status: 2 });
-  expect(ran.stderr).toMatch(/it is a statement: the processor routes its money/);
+  expect(ran.stderr).toMatch(/it is a statement: the processor routes its payments/);
 });
 
 test('taken back, it says how much, and of what is owed again', { timeout: 120_000 }, async () => {

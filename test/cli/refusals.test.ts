@@ -491,7 +491,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: async () => inCorrected('payment', 'settle', await importPayout('P-2'), '1', '--account', 'acct_1'),
   },
   processor_events_invalid: {
-    when: 'a line is no event of the processor',
+    when: 'a line is not an event of the processor',
     exit: 2,
     says: /line 1: is not an event/,
     run: () => inWorld(['payment', 'events', written('events.ndjson', '{"object":"invoice"}\n')]),
@@ -769,7 +769,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   payment_not_applicable: {
     when: "one partner's payment is to pay another's invoice",
     exit: 3,
-    says: /INV-2026-000001: it is p-1's, and the payment p-payer's/,
+    says: /INV-2026-000001: it belongs to p-1, and the payment to p-payer/,
     run: async () => {
       await world.partners([partner({ partner_id: 'p-payer' })]);
       expect((await recorded('FT-other', '--partner', 'p-payer')).status).toBe(0);
@@ -785,7 +785,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   payment_amount_too_large: {
     when: 'more is to be applied than is open',
     exit: 3,
-    says: /USD 99\.00 is more than the USD 5\.00 unapplied of the payment/,
+    says: /USD 99\.00 is more than the USD 5\.00 that is unapplied/,
     run: async () => {
       expect((await recorded('FT-own', '--partner', 'p-1')).status).toBe(0);
       return inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--amount', '99']);

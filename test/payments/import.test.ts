@@ -254,7 +254,7 @@ describe('once and whole', () => {
     const camt = bankFile('eur-october-01.camt053.xml').toString();
     for (const field of ['BookgDt', 'ValDt']) {
       const act = books.bankText('date.xml', camt.replace(`<${field}><Dt>2026-10-01`, `<${field}><Dt>2026-13-45`));
-      await expect(act).rejects.toThrow(/entry 1.*'2026-13-45' is no date/s);
+      await expect(act).rejects.toThrow(/entry 1.*'2026-13-45' is not a date/s);
       expect(await refusalOf(act)).toBe('bank_file_invalid');
     }
     const csv = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';

@@ -242,7 +242,7 @@ describe('a person says', () => {
     await read('acct_2');
     const line = await bank('2026-07-21', '13.70');
     expect(line).toMatchObject({ needs_review: true });
-    expect(line?.why).toMatch(/perhaps it is po_\d+ of acct_1 or po_\d+ of acct_2: .*by --account/);
+    expect(line?.why).toMatch(/it may be po_\d+ of acct_1 or po_\d+ of acct_2: .* --account/);
     await expect(opened('acct_2', { of: out.source.id })).rejects.toMatchObject({ code: 'payout_not_settled' });
     await opened('acct_2');
     expect(await payouts()).toEqual([[13.7, 0, 'acct_2', twin.source.id]]);

@@ -1,6 +1,6 @@
 /**
- * camt.053, the ISO 20022 statement of booked entries (camt.053.001.02 and .08, and what lies between them). Opening plus
- * entries must be the closing balance, stated sums and numbers of entries the found ones, a batch the sum of its parts.
+ * camt.053, the ISO 20022 bank statement with booked entries (versions camt.053.001.02 to .08). The opening balance and the
+ * entries must add up to the closing balance. Stated sums and numbers of entries, and totals of batches, are checked.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DateTime } from 'luxon';
@@ -27,7 +27,7 @@ const parser = new XMLParser({
   // Amounts and numbers stay texts.
   parseTagValue: false,
   parseAttributeValue: false,
-  // Numbered characters (&#252;) beside the five of XML; a document type, which could define more, is refused.
+  // Numeric character references (&#252;) too. A document type, which could define entities, is refused.
   htmlEntities: true,
   isArray: (name) => LISTS.has(name),
 });
@@ -52,7 +52,7 @@ function readDocument(text: string, file: string): BankStatement[] {
   }
   const document = child(parser.parse(text) as Node, 'Document');
   const statements = nodes(child(document, 'BkToCstmrStmt'), 'Stmt');
-  if (statements.length === 0) throw invalidFile(file, [{ path: '', reason: 'holds no camt.053 statement (Stmt)' }]);
+  if (statements.length === 0) throw invalidFile(file, [{ path: '', reason: 'has no camt.053 statement (Stmt)' }]);
   const problems: FieldProblem[] = [];
   const totals = new Totals();
   const read = statements.map((statement, index) =>
@@ -82,7 +82,7 @@ function nodes(node: Node, name: string): readonly Node[] {
   return Array.isArray(found) ? (found as readonly Node[]) : [];
 }
 
-/** The text at the end of a path, with or without attributes beside it; empty where there is none. */
+/** The text at the end of a path, with or without attributes; empty if there is none. */
 function textAt(node: Node, ...path: readonly string[]): string {
   const parent = child(node, ...path.slice(0, -1));
   const found = parent[path.at(-1) as string];
@@ -118,14 +118,14 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
     attribute(balances[0] ?? EMPTY, ['Amt'], 'Ccy') ||
     attribute(nodes(statement, 'Ntry')[0] ?? EMPTY, ['Amt'], 'Ccy');
   if (!isCurrency(currency)) {
-    problems.push({ path, reason: `'${currency}' is no currency` });
+    problems.push({ path, reason: `'${currency}' is not a currency` });
     return { account, currency, reference: '', opening: undefined, closing: undefined, lines: [], pending: 0 };
   }
   const money = (text: string, stated: string, where: string): Amount => {
     if (stated !== '' && stated !== currency) {
       problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
     } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
-    else problems.push({ path: where, reason: `'${text}' is no amount in ${currency}` });
+    else problems.push({ path: where, reason: `'${text}' is not an amount in ${currency}` });
     return Amount.zero(currency);
   };
   const entry = new EntryReader(path, problems, money, totals);
@@ -230,13 +230,13 @@ class EntryReader {
     if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
     for (const day of new Set([bookedOn, date(child(entry, 'ValDt'))])) {
       if (booked && day !== '' && !DateTime.fromFormat(day, 'yyyy-MM-dd').isValid)
-        this.problems.push({ path: where, reason: `'${day}' is no date` });
+        this.problems.push({ path: where, reason: `'${day}' is not a date` });
     }
     const shared = { entry, position, direction, bookedOn } as const;
     return { booked, direction, amount, lines: this.lines(shared, amount, where) };
   }
 
-  /** A batch gives a line for each of its parts; an entry whose parts carry no amounts of their own is one line. */
+  /** A batch gives a line for each part. An entry whose parts have no amounts of their own is one line. */
   private lines(shared: Shared, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
@@ -250,13 +250,13 @@ class EntryReader {
     const known = amounts.filter((each) => each !== undefined);
     if (parts.length < 2 || known.length < parts.length) return [lineOf(shared, parts, amount)];
     const sum = known.reduce((total, each) => total.plus(each), Amount.zero(amount.currency));
-    // Charges taken off the entry: its parts add up to more than what arrived, so it is one line.
+    // With charges deducted, the parts add up to more than what arrived: the entry is one line.
     if (!sum.equals(amount) && hasCharges(shared.entry, parts)) return [lineOf(shared, parts, amount)];
     this.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
     return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
   }
 
-  /** In the account's currency; an amount in another one says what was instructed, not what arrived. */
+  /** In the account's currency: an amount in another currency is what was instructed, not what arrived. */
   private partAmount(part: Node, currency: string, where: string): Amount | undefined {
     for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
       const text = textAt(part, ...path);
@@ -276,7 +276,7 @@ interface Shared {
 const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
   [entry, ...parts].some((node) => node['Chrgs'] !== undefined);
 
-/** `Dt` as it is; of `DtTm` its day, as the bank wrote it. */
+/** `Dt`, or the day of `DtTm` as the bank wrote it. */
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
 function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonly Node[], amount: Amount): BankLine {
@@ -300,7 +300,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     const lines = texts(child(part, 'RmtInf'), 'Ustrd');
     remittance.push(...lines);
     add('Ustrd', lines.join(' '));
-    // A number may be cut in two where a line of 140 characters ends.
+    // A number may continue in the next line, because a line has at most 140 characters.
     if (lines.length > 1) add('Ustrd', lines.join(''));
     add('InstrId', textAt(refs, 'InstrId'));
     add('TxId', textAt(refs, 'TxId'));
@@ -325,7 +325,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     payer_name: meaningful(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type: code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd'),
-    // xs:boolean has two words for it.
+    // xs:boolean writes true in two ways.
     reversal:
       ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
     return_code: reason || undefined,

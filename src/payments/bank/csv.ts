@@ -1,6 +1,6 @@
 /**
- * A bank's CSV, read by a column map that the settings keep under a name. Where a column has the running balance, every
- * row must lead from the balance before to its own, in whichever order the bank lists them.
+ * A bank's CSV, read by a column map of the settings ("bank_csv"). If there is a column with the running balance, every row
+ * must lead from the previous balance to its own, whether the bank lists the oldest or the newest row first.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
@@ -23,7 +23,7 @@ interface Row {
   readonly raw: string;
 }
 
-/** A row as a line, with the account and currency that it belongs to. */
+/** A row as a line, with its account and its running balance. */
 interface Read {
   readonly account: string;
   readonly line: BankLine;
@@ -91,7 +91,7 @@ function readRows(text: string, file: string, map: BankCsvMap): Row[] {
     }) as unknown as typeof records;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw invalidFile(file, [{ path: '', reason: `is not CSV as the column map says: ${error.message}` }]);
+    throw invalidFile(file, [{ path: '', reason: `is not CSV as the column map describes it: ${error.message}` }]);
   }
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
@@ -118,11 +118,11 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
     return undefined;
   };
   const account = (cell(columns.account) || map.account).replace(/\s/g, '');
-  if (account === '') return complain('names no account, and the column map has none');
+  if (account === '') return complain('names no account, and neither does the column map');
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
-  if (!isCurrency(currency)) return complain(`'${currency}' is no currency`);
+  if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
   const bookedOn = day(cell(columns.date), map.date_format);
-  if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is no date of the form ${map.date_format}`);
+  if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}`);
 
   const number = (name: string | undefined): Amount | undefined => {
     const written = cell(name);
@@ -131,7 +131,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
     if (plain !== undefined && amountProblem(plain, minorDigits(currency) as number) === undefined) {
       return Amount.of(plain, currency);
     }
-    return complain(`'${written}' is no amount in ${currency} with '${map.decimal}' before the decimals`);
+    return complain(`'${written}' is not an amount in ${currency} with the decimal separator '${map.decimal}'`);
   };
   const before = problems.length;
   const single = number(columns.amount);
@@ -141,7 +141,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
   if (problems.length > before) return undefined;
   const signed = signedAmount(single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
-  // A row of zero moves nothing; banks use them for remarks.
+  // Banks write remarks as rows of zero.
   if (signed.isZero()) return undefined;
 
   const references: ReferenceField[] = [];
@@ -177,7 +177,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
   return { account, line, balance };
 }
 
-/** Of one column with a sign, or of two; a debit column holds what went out, with or without a minus. */
+/** From one column with a sign, or from two. Amounts in a debit column may have a minus or not. */
 function signedAmount(
   single: Amount | undefined,
   credit: Amount | undefined,
@@ -191,8 +191,8 @@ function signedAmount(
 }
 
 /**
- * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined where it is none of
- * them. What stands before the decimals must be grouped by threes or not at all, so that a wrong map is noticed.
+ * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined for anything else. Whole
+ * digits must be grouped by threes or not at all, so that a wrong decimal separator is noticed.
  */
 export function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
@@ -227,7 +227,7 @@ function day(text: string, format: string): string | undefined {
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
 }
 
-/** Opening and closing balance, where there is a column of balances. */
+/** Opening and closing balance, if there is a column with the running balance. */
 function checkBalances(
   lines: readonly Read[],
   totals: Totals,

@@ -1,6 +1,6 @@
 /**
- * What every reader of bank files gives: statements of one account each, with their lines, checked against the totals
- * and balances that the file itself states. Refusals of all readers: bank_file_invalid, bank_file_totals.
+ * What every bank format gives: bank statements of one account each, with their lines, checked against the totals and
+ * balances that the file states. Refusals of all formats: bank_file_invalid, bank_file_totals.
  */
 import { createHash } from 'node:crypto';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
@@ -10,24 +10,24 @@ export interface BankStatement {
   /** IBAN or account number as the bank writes it, without spaces. */
   readonly account: string;
   readonly currency: string;
-  /** The bank's name for the statement; empty where it has none. */
+  /** The bank's name of the statement; empty where it has none. */
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
   readonly lines: readonly BankLine[];
-  /** Entries that the bank has announced but not booked: they come again when they are. */
+  /** Entries that are announced but not booked. They are skipped; a later file has them booked. */
   readonly pending: number;
 }
 
-/** A text that may hold a document's number, and where it stood. */
+/** A remittance text that may contain a document number, and where it stood. */
 export interface ReferenceField {
-  /** In the words of the format: `EndToEndId`, `customer reference`, `text`. */
+  /** As the format names it: `EndToEndId`, `customer reference`, `text`. */
   readonly field: string;
   readonly text: string;
 }
 
 export interface BankLine {
-  /** Where it stands in the file: physical line, or the entry's place in its statement. */
+  /** Where it stands in the file: the line, or the entry's place in its statement. */
   readonly position: number;
   /** `YYYY-MM-DD`: the day on which the bank booked it. */
   readonly booked_on: string;
@@ -36,31 +36,31 @@ export interface BankLine {
   readonly amount: Amount;
   /** The bank's own reference; undefined where it gives none. */
   readonly bank_reference: string | undefined;
-  /** The fields in which a reference hides, the most telling first. */
+  /** The remittance fields, the most reliable first. */
   readonly references: readonly ReferenceField[];
-  /** For people. */
+  /** Everything that the bank wrote. */
   readonly text: string;
   readonly payer_name: string | undefined;
-  /** IBAN, account or ACH company id: what makes two payments come from the same payer. */
+  /** IBAN, account or ACH company id: two payments with the same one come from the same payer. */
   readonly payer_account: string | undefined;
-  /** The format's own code for what kind of movement it is. */
+  /** The format's transaction code. */
   readonly type: string;
-  /** It takes an earlier movement back. */
+  /** It reverses an earlier transaction. */
   readonly reversal: boolean;
   /** Why a debit was returned, R01 and so on. */
   readonly return_code: string | undefined;
   readonly raw: string;
 }
 
-/** The file is not of its format, at these places. */
+/** The file does not follow its format, at these places. */
 export const invalidFile = (file: string, problems: readonly FieldProblem[]) =>
   refuse('bank_file_invalid', { file, problems });
 
-/** What the file states, beside what its lines give. */
+/** Compares what a file states with what its lines add up to. */
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
-  /** Compares texts of figures: a difference refuses the whole file. */
+  /** Compares figures as texts. A difference refuses the whole file. */
   expect(path: string, stated: string | undefined, found: string): void {
     if (stated !== undefined && stated !== found) {
       this.problems.push({ path, reason: `the file states ${stated}, its records give ${found}` });
@@ -72,15 +72,15 @@ export class Totals {
   }
 }
 
-const LETTERS_AND_DIGITS = /[^A-Z0-9]/g;
+const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 
-/** A reference as it is compared: capitals and digits alone. */
-export const normalizeReference = (text: string): string => text.toUpperCase().replace(LETTERS_AND_DIGITS, '');
+/** A reference as it is compared: only letters, in capitals, and digits. */
+export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
-/** References that banks write where there is none. */
+/** What banks write where there is no reference. */
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
-/** The reference, or undefined where what stands there is none: empty, NOTPROVIDED, zeros. */
+/** The text; undefined where it means that there is none: empty, NOTPROVIDED, zeros. */
 export function meaningful(text: string | undefined): string | undefined {
   const trimmed = (text ?? '').trim();
   const plain = normalizeReference(trimmed);
@@ -88,9 +88,9 @@ export function meaningful(text: string | undefined): string | undefined {
 }
 
 /**
- * The names by which a statement's lines are known, in their order. A line is known by its bank reference together with
- * its day, direction and amount: banks repeat a reference on what they take back and on the parts of a batch. Without a
- * reference its text takes that place. Lines that are equal in all of it are told apart by counting.
+ * The identities of an account's lines, in their order: bank reference, day, direction and amount. The reference alone is
+ * not enough, because banks repeat it on reversals and on the parts of a batch. Without a reference the text takes its
+ * place. Lines that are equal in everything are counted.
  */
 export function lineIdentities(lines: readonly BankLine[]): string[] {
   const seen = new Map<string, number>();

@@ -168,3 +168,8 @@ function received(
     payer_name: name ?? undefined,
   };
 }
+
+/** A payment intent, charge, ACH payment or checkout session. */
+const PAYMENT_ID = /\b(?:pi|ch|py|cs)_(?:test_|live_)?[A-Za-z0-9]{6,}\b/g;
+
+export const paymentIds = (written: string): string[] => written.match(PAYMENT_ID) ?? [];

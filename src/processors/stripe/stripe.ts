@@ -2,7 +2,7 @@
 import type { PaymentProcessor } from '../processor.ts';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
-import { readEvent } from './events.ts';
+import { paymentIds, readEvent } from './events.ts';
 import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -18,7 +18,7 @@ export const stripe: PaymentProcessor = {
     keyValidHours: 20,
     open: openStripeLinks,
   },
-  events: { read: readEvent },
+  events: { read: readEvent, paymentIds },
   balanceTransactions: { read: readBalanceTransaction, list: listBalanceTransactions },
   webhooks,
 };
