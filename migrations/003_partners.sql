@@ -39,7 +39,8 @@ CREATE TABLE partner_arrangements (
     CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
   -- Who reports the account's balance transactions. NULL: the processor. An account that gives us no key is known from
   -- the partner's settlement files only.
-  balance_transactions_from text CONSTRAINT movements_from_known CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
+  balance_transactions_from text CONSTRAINT balance_transactions_from_known
+    CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
   PRIMARY KEY (partner_id, from_month),
   CONSTRAINT connected_account_complete CHECK (
     (arrangement = 'connected_account') = (connected_account_id IS NOT NULL)

@@ -35,7 +35,7 @@ CREATE TABLE settlement_lines (
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
   CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id)
     REFERENCES settlement_files (settlement_file_id, partner_id),
-  CONSTRAINT settlement_line_names_what_moved CHECK (num_nonnulls(transfer, payment) > 0),
+  CONSTRAINT settlement_line_names_transfer_or_payment CHECK (num_nonnulls(transfer, payment) > 0),
   CONSTRAINT settlement_line_sign CHECK (
     CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
@@ -49,7 +49,7 @@ CREATE TABLE balance_transactions (
   account text COLLATE "C" NOT NULL,
   -- The balance transaction's id; of a settlement line, where there is no other source, its payment or transfer.
   id text COLLATE "C" NOT NULL,
-  reported_by text NOT NULL CONSTRAINT balance_transaction_told_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
+  reported_by text NOT NULL CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
   type text NOT NULL,
   -- See BalanceTransactionKind in src/processors/processor.ts.
   kind text NOT NULL
@@ -74,10 +74,46 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_adds_up CHECK (net = amount - fee),
   CONSTRAINT balance_transaction_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= minor_digits(currency))
 );
-CREATE INDEX movements_by_payment ON balance_transactions (account, payment);
-CREATE INDEX movements_by_time ON balance_transactions (account, moved_at);
+CREATE INDEX balance_transactions_by_payment ON balance_transactions (account, payment);
+CREATE INDEX balance_transactions_by_time ON balance_transactions (account, moved_at);
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, moved_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
+
+-- Who reports the balance transactions of an account in a month: exactly one source. Money from before the account's
+-- first arrangement follows that one. Where several partners share an account, the processor if one of them says so.
+CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LANGUAGE sql AS $$
+  SELECT coalesce(min(source), 'processor') FROM (
+    SELECT DISTINCT ON (a.partner_id) coalesce(a.balance_transactions_from, 'processor') AS source
+    FROM partner_arrangements a WHERE a.connected_account_id = account_source.account
+    ORDER BY a.partner_id, a.from_month <= account_source.month COLLATE "C" DESC,
+             CASE WHEN a.from_month <= account_source.month COLLATE "C" THEN a.from_month END DESC, a.from_month) AS own
+$$;
+
+-- Whether an account has balance transactions in this month or later: its source cannot change then.
+CREATE FUNCTION has_balance_transactions(account text, from_month text) RETURNS boolean STABLE LANGUAGE sql AS $$
+  SELECT EXISTS (
+    SELECT FROM balance_transactions t
+    WHERE t.account = has_balance_transactions.account
+      AND to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM') COLLATE "C" >= has_balance_transactions.from_month)
+$$;
+
+-- The partners that have, or had, an account on their platform.
+CREATE VIEW account_partners AS
+SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
+WHERE connected_account_id IS NOT NULL;
+CALL grant_to_app('SELECT', 'account_partners');
+
+-- Quotes of which something was accepted under a connected account, by the row of their own acceptance.
+CREATE VIEW routed_quotes AS
+SELECT q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
+       own_id(q) AS own_id
+FROM ledger_rows q
+WHERE q.kind = 'quote_accepted' AND (
+  q.arrangement = 'connected_account' OR EXISTS (
+    SELECT FROM ledger_rows r
+    WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.kind = 'requote_accepted'
+      AND r.arrangement = 'connected_account'));
+CALL grant_to_app('SELECT', 'routed_quotes');
 
 -- How far each account was read. The next reading begins before the end of this one.
 CREATE TABLE processor_readings (
@@ -85,12 +121,12 @@ CREATE TABLE processor_readings (
   account text COLLATE "C" NOT NULL,
   read_from timestamptz,
   read_to timestamptz NOT NULL,
-  movements bigint NOT NULL,
+  balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
-  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions BETWEEN 0 AND movements)
+  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions BETWEEN 0 AND balance_transactions)
 );
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
 CALL make_fact('processor_readings');
@@ -106,7 +142,7 @@ CREATE TABLE share_allocations (
   requote_id text COLLATE "C",
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
-  matched_by text NOT NULL CONSTRAINT share_allocation_found_by_known
+  matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'person')),
   settlement_line_id bigint REFERENCES settlement_lines,
   -- Why, where finance matched it.
@@ -116,7 +152,7 @@ CREATE TABLE share_allocations (
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT share_allocation_of_a_movement FOREIGN KEY (balance_transaction_id, currency)
+  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, currency)
     REFERENCES balance_transactions (balance_transaction_id, currency),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
@@ -129,10 +165,28 @@ CREATE TABLE share_allocations (
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
   WHERE matched_by <> 'person';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
-CREATE INDEX share_allocations_of_movement ON share_allocations (balance_transaction_id);
+CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
 CALL require_open_month('share_allocations');
 CALL make_fact('share_allocations');
+
+-- Balance transactions of shares without an allocation. What the processor lists for a month whose source is the
+-- settlement files only explains payouts, and one that was imported for a wrong account counts once.
+CREATE VIEW unattributed_balance_transactions AS
+SELECT t.* FROM balance_transactions t
+WHERE t.kind <> 'other' AND t.net <> 0
+  AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
+  AND NOT (
+    t.reported_by = 'processor'
+    AND t.account IN (
+      SELECT connected_account_id FROM partner_arrangements WHERE balance_transactions_from = 'settlement_file')
+    AND account_source(t.account, to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file')
+  AND NOT EXISTS (
+    SELECT FROM balance_transactions other
+    WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account
+      AND (SELECT sum(s.amount) FROM share_allocations s
+           WHERE s.balance_transaction_id = other.balance_transaction_id) <> 0);
+CALL grant_to_app('SELECT', 'unattributed_balance_transactions');
 
 -- The ledger's reversal that was recorded for a reversed transfer.
 CREATE TABLE reversal_evidence (
@@ -205,7 +259,7 @@ CREATE TABLE payout_contents (
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
     REFERENCES balance_transactions (balance_transaction_id, account, currency),
-  CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_transaction_id, account, currency)
+  CONSTRAINT payout_content_of_a_payout FOREIGN KEY (payout_transaction_id, account, currency)
     REFERENCES balance_transactions (balance_transaction_id, account, currency),
   CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id)
 );

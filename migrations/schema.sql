@@ -171,7 +171,7 @@ CREATE TABLE partner_arrangements (
   CONSTRAINT split_known CHECK (split = ANY (ARRAY['real_time', 'sequential'])),
   CONSTRAINT connected_account_type_known CHECK (connected_account_type = ANY (ARRAY['standard', 'express', 'custom'])),
   CONSTRAINT connected_account_state_known CHECK (connected_account_state = ANY (ARRAY['invited', 'onboarding', 'active', 'restricted', 'disconnected'])),
-  CONSTRAINT movements_from_known CHECK (balance_transactions_from = ANY (ARRAY['processor', 'settlement_file'])),
+  CONSTRAINT balance_transactions_from_known CHECK (balance_transactions_from = ANY (ARRAY['processor', 'settlement_file'])),
   CONSTRAINT connected_account_complete CHECK ((arrangement = 'connected_account') = (connected_account_id IS NOT NULL) AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL) AND (arrangement = 'connected_account') = (split IS NOT NULL)),
   CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
   CONSTRAINT onboarding_is_of_a_connected_account CHECK (arrangement = 'connected_account' OR num_nonnulls(connected_account_type, connected_account_state, balance_transactions_from) = 0),
@@ -2110,7 +2110,7 @@ CREATE TABLE settlement_lines (
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
   CONSTRAINT settlement_line_kind_known CHECK (kind = ANY (ARRAY['share', 'reversal', 'dispute'])),
   CONSTRAINT settlement_line_refund_not_negative CHECK (refunded >= 0::numeric),
-  CONSTRAINT settlement_line_names_what_moved CHECK (num_nonnulls(transfer, payment) > 0),
+  CONSTRAINT settlement_line_names_transfer_or_payment CHECK (num_nonnulls(transfer, payment) > 0),
   CONSTRAINT settlement_line_sign CHECK (
 CASE kind
     WHEN 'share' THEN amount > 0::numeric
@@ -2154,14 +2154,14 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_once UNIQUE (account, id),
   CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
   CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency),
-  CONSTRAINT balance_transaction_told_by_known CHECK (reported_by = ANY (ARRAY['processor', 'settlement_file'])),
+  CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by = ANY (ARRAY['processor', 'settlement_file'])),
   CONSTRAINT balance_transaction_kind_known CHECK (kind = ANY (ARRAY['share', 'misrouted', 'reversal', 'dispute', 'other'])),
   CONSTRAINT balance_transaction_adds_up CHECK (net = (amount - fee)),
   CONSTRAINT balance_transaction_minor_digits CHECK (GREATEST(scale(amount), scale(fee), scale(net)) <= minor_digits(currency)),
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE INDEX movements_by_payment ON balance_transactions USING btree (account, payment);
-CREATE INDEX movements_by_time ON balance_transactions USING btree (account, moved_at);
+CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (account, payment);
+CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, moved_at);
 CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, moved_at) WHERE type = 'payout';
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -2169,19 +2169,56 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EAC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON balance_transactions TO reckoner_app;
 
+CREATE FUNCTION account_source(account text, month text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT coalesce(min(source), 'processor') FROM (
+    SELECT DISTINCT ON (a.partner_id) coalesce(a.balance_transactions_from, 'processor') AS source
+    FROM partner_arrangements a WHERE a.connected_account_id = account_source.account
+    ORDER BY a.partner_id, a.from_month <= account_source.month COLLATE "C" DESC,
+             CASE WHEN a.from_month <= account_source.month COLLATE "C" THEN a.from_month END DESC, a.from_month) AS own
+$function$;
+
+CREATE FUNCTION has_balance_transactions(account text, from_month text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT EXISTS (
+    SELECT FROM balance_transactions t
+    WHERE t.account = has_balance_transactions.account
+      AND to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM') COLLATE "C" >= has_balance_transactions.from_month)
+$function$;
+
+CREATE VIEW account_partners AS
+ SELECT DISTINCT connected_account_id AS account, partner_id
+   FROM partner_arrangements
+  WHERE connected_account_id IS NOT NULL;
+GRANT SELECT ON account_partners TO reckoner_app;
+
+CREATE VIEW routed_quotes AS
+ SELECT partner_id, posted_month, entry_id, quote_id, currency, own_id(q.*) AS own_id
+   FROM ledger_rows q
+  WHERE kind = 'quote_accepted' AND (arrangement = 'connected_account' OR (EXISTS ( SELECT
+           FROM ledger_rows r
+          WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account')));
+GRANT SELECT ON routed_quotes TO reckoner_app;
+
 CREATE TABLE processor_readings (
   processor_reading_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   account text COLLATE "C" NOT NULL,
   read_from timestamp with time zone,
   read_to timestamp with time zone NOT NULL,
-  movements bigint NOT NULL,
+  balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT processor_readings_pkey PRIMARY KEY (processor_reading_id),
   CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
-  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions >= 0 AND new_balance_transactions <= movements),
+  CONSTRAINT reading_new_are_read CHECK (new_balance_transactions >= 0 AND new_balance_transactions <= balance_transactions),
   CONSTRAINT processor_readings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX processor_readings_of_account ON processor_readings USING btree (account, read_to);
@@ -2212,19 +2249,19 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocations_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_something CHECK (amount <> 0::numeric),
-  CONSTRAINT share_allocation_found_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'person'])),
+  CONSTRAINT share_allocation_matched_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'person'])),
   CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
   CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
   CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
   CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
   CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
-  CONSTRAINT share_allocation_of_a_movement FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency),
+  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'person';
 CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
-CREATE INDEX share_allocations_of_movement ON share_allocations USING btree (balance_transaction_id);
+CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -2232,6 +2269,21 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH S
 CREATE TRIGGER entry_month_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
+
+CREATE VIEW unattributed_balance_transactions AS
+ SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment,
+    of_payment, transfer, quote_id, requote_id, enrollment_id, payload, recorded_at, event_id, fact_id
+   FROM balance_transactions t
+  WHERE kind <> 'other' AND net <> 0::numeric AND NOT (EXISTS ( SELECT
+           FROM share_allocations s
+          WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (reported_by = 'processor' AND (account IN ( SELECT partner_arrangements.connected_account_id
+           FROM partner_arrangements
+          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(account, to_char((moved_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
+           FROM balance_transactions other
+          WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account AND (( SELECT sum(s.amount) AS sum
+                   FROM share_allocations s
+                  WHERE s.balance_transaction_id = other.balance_transaction_id)) <> 0::numeric));
+GRANT SELECT ON unattributed_balance_transactions TO reckoner_app;
 
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint NOT NULL,
@@ -2320,7 +2372,7 @@ CREATE TABLE payout_contents (
   CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id),
   CONSTRAINT payout_contents_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency),
-  CONSTRAINT payout_content_of_a_movement FOREIGN KEY (payout_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
+  CONSTRAINT payout_content_of_a_payout FOREIGN KEY (payout_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
 );
 CREATE INDEX payout_contents_of_payout ON payout_contents USING btree (payout_transaction_id);
 CREATE UNIQUE INDEX payout_contents_fact ON payout_contents USING btree (fact_id);

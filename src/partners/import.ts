@@ -11,6 +11,7 @@ import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
 import {
   type Arrangement,
+  findUsedAccounts,
   latestArrangements,
   latestMonthsWithRows,
   readUseOfAccounts,
@@ -58,14 +59,16 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
 
   const changing = different.filter((each) => {
     const before = present.get(each.partner_id);
-    return before !== undefined && (before.arrangement !== each.arrangement || before.from_month !== each.from_month);
+    if (before === undefined || (hasOtherSource(each, before) && !hasOtherAccount(each, before))) return false;
+    return before.arrangement !== each.arrangement || before.from_month !== each.from_month;
   });
   const replacing = different.filter((each) => {
     const before = present.get(each.partner_id);
     return before?.from_month === each.from_month && hasOtherAccount(each, before);
   });
-  // A row's arrangement is decided when it is recorded: no row, nor a movement, may come while the change is judged.
-  if (changing.length > 0 || replacing.length > 0) await lockLedgerWhole(tx);
+  const rerouted = different.filter((each) => hasOtherSource(each, present.get(each.partner_id)));
+  // A row's arrangement is decided when it is recorded: no row or balance transaction may be recorded meanwhile.
+  if (changing.length > 0 || replacing.length > 0 || rerouted.length > 0) await lockLedgerWhole(tx);
   if (changing.length > 0) {
     const latest = await latestMonthsWithRows(
       tx,
@@ -79,6 +82,7 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
     const used = new Map((await readUseOfAccounts(tx, before)).map((each) => [each.partner_id, each]));
     for (const each of replacing) refuseReplaced(each, present.get(each.partner_id), used.get(each.partner_id));
   }
+  for (const { partner_id } of await findUsedAccounts(tx, rerouted)) refuseOtherSource(partner_id);
   if (different.length > 0) await recordArrangements(tx, different);
   return different.map((each) => each.partner_id);
 }
@@ -99,10 +103,15 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
-  // Another account may follow from a later month on; the arrangement before it keeps the account that its money came to.
+  // Another account, or another source, may follow from a later month on; earlier months keep what they have.
+  const next = {
+    arrangement,
+    connected_account_id: partner.connected_account_id ?? null,
+    balance_transactions_from: partner.balance_transactions_from ?? null,
+  };
   const following =
     before !== undefined &&
-    hasOtherAccount({ arrangement, connected_account_id: partner.connected_account_id ?? null }, before) &&
+    (hasOtherAccount(next, before) || hasOtherSource(next, before)) &&
     arrangement_from !== undefined &&
     arrangement_from > before.from_month;
   const planned = before !== undefined && before.arrangement === arrangement && before.from_month !== ALWAYS;
@@ -146,6 +155,30 @@ function hasOtherAccount(one: Pick<Arrangement, 'arrangement' | 'connected_accou
     before.arrangement === 'connected_account' &&
     one.connected_account_id !== before.connected_account_id
   );
+}
+
+type AccountSource = Pick<Arrangement, 'arrangement' | 'connected_account_id' | 'balance_transactions_from'>;
+
+const sourceOf = ({ balance_transactions_from }: AccountSource) => balance_transactions_from ?? 'processor';
+
+/** The same account, but its balance transactions come from the other source. */
+function hasOtherSource(one: AccountSource, before: Arrangement | undefined): boolean {
+  return (
+    before !== undefined &&
+    one.arrangement === 'connected_account' &&
+    one.connected_account_id === before.connected_account_id &&
+    sourceOf(one) !== sourceOf(before)
+  );
+}
+
+/** A month of an account has one source, so that nothing counts twice. */
+function refuseOtherSource(partner_id: string): never {
+  throw refuse('arrangement_change', {
+    partner_id,
+    reason:
+      'its account has balance transactions already, and a month has one source. ' +
+      'Change balance_transactions_from with a month without balance transactions, by "arrangement_from"',
+  });
 }
 
 /** An account that was used stays that of its months: what came to it is of their quotes, and more may come. */

@@ -121,7 +121,7 @@ export function latestMonthsWithRows(
   );
 }
 
-/** Of these arrangements, what their account was used for: the partner's latest month with rows under it, and movements. */
+/** Of these arrangements, what their account was used for: the partner's latest month with rows under it, and balance transactions. */
 export function readUseOfAccounts(
   tx: Transaction,
   arrangements: readonly Arrangement[],
@@ -132,9 +132,24 @@ export function readUseOfAccounts(
             (SELECT max(e.month) FROM ledger_rows e
              WHERE e.partner_id = a.partner_id COLLATE "C" AND e.arrangement = 'connected_account'
                AND e.month >= a.from_month COLLATE "C") AS month,
-            EXISTS (SELECT FROM balance_transactions m WHERE m.account = a.connected_account_id COLLATE "C") AS moved
+            has_balance_transactions(a.connected_account_id, '0001-01') AS moved
      FROM json_to_recordset(:arrangements::json) AS a (
        partner_id text, from_month text, connected_account_id text)`,
+    { arrangements: JSON.stringify(arrangements) },
+  );
+}
+
+/** Of these arrangements, those whose account has balance transactions in their first month or later. */
+export function findUsedAccounts(
+  tx: Transaction,
+  arrangements: readonly Arrangement[],
+): Promise<{ partner_id: string }[]> {
+  return query(
+    tx,
+    `SELECT a.partner_id
+     FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a
+     WHERE has_balance_transactions(a.connected_account_id, a.from_month)
+     ORDER BY a.partner_id`,
     { arrangements: JSON.stringify(arrangements) },
   );
 }

@@ -167,7 +167,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed(
     'processor_readings',
-    'processor_reading_id account read_from read_to movements new_balance_transactions recorded_at event_id',
+    'processor_reading_id account read_from read_to balance_transactions new_balance_transactions recorded_at event_id',
   ),
   sealed(
     'share_allocations',

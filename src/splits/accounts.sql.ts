@@ -68,7 +68,8 @@ export async function insertReading(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+    `INSERT INTO processor_readings (
+       account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
      VALUES (:account, :from::timestamptz, :to::timestamptz, :balance_transactions, :fresh,
              :now::timestamptz, :eventId::bigint)`,
     { ...reading, ...recording },
@@ -107,8 +108,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
   return query(
     tx,
     `WITH eras AS (
-       SELECT a.partner_id, a.connected_account_id AS account, coalesce(a.balance_transactions_from, 'processor') AS balance_transactions_from,
-              row_number() OVER (PARTITION BY a.partner_id, a.connected_account_id ORDER BY a.from_month DESC) = 1 AS tells,
+       SELECT a.partner_id, a.connected_account_id AS account,
               EXISTS (SELECT FROM partner_arrangements f
                       WHERE f.partner_id = a.partner_id AND f.connected_account_id <> a.connected_account_id
                         AND f.from_month > a.from_month
@@ -121,8 +121,8 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
        FROM partner_arrangements a WHERE a.connected_account_id IS NOT NULL
      ), accounts AS (
        SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,
-              -- Of several partners, the processor where one says so.
-              min(balance_transactions_from) FILTER (WHERE tells) AS balance_transactions_from, max(sold_at) AS sold_at, bool_and(followed) AS followed
+              account_source(account, to_char(:now::timestamptz, 'YYYY-MM')) AS balance_transactions_from,
+              max(sold_at) AS sold_at, bool_and(followed) AS followed
        FROM eras GROUP BY account
      )
      SELECT account, partners, balance_transactions_from, sold_at IS NOT NULL AS sold, followed,

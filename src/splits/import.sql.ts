@@ -5,7 +5,7 @@ import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 import type { SettlementLine } from './settlement.ts';
 
-/** Balance transactions of these that are kept already with another currency or amount; a balance transaction never changes. */
+/** Of these, those that were recorded with another currency or amount: a balance transaction never changes. */
 export function findChangedBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -22,7 +22,7 @@ export function findChangedBalanceTransactions(
   );
 }
 
-/** Keeps balance transactions, each once, and says how many are new. */
+/** Records balance transactions, each once, and returns the number of new ones. */
 export function insertBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -32,8 +32,8 @@ export function insertBalanceTransactions(
   return execute(
     tx,
     `INSERT INTO balance_transactions (
-       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer, quote_id,
-       requote_id, enrollment_id, payload, recorded_at, event_id)
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer,
+       quote_id, requote_id, enrollment_id, payload, recorded_at, event_id)
      SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
             n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
             :now::timestamptz, :eventId::bigint
@@ -46,7 +46,7 @@ export function insertBalanceTransactions(
   );
 }
 
-/** Keeps a settlement file; undefined where this very file was kept before. */
+/** Records a settlement file; undefined where the same file was recorded before. */
 export async function insertSettlementFile(
   tx: Transaction,
   file: { partnerId: string; sha256: string; name: string; lines: number },
@@ -66,37 +66,30 @@ const LINES = `json_to_recordset(:lines::json) AS n (
        line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
        currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
 
-// Two lines of a quote tell of the same money where both name its payment, or the transfer that brought it: one may know
-// less of it than the other. What was pulled back by several reversals of one transfer is each its own.
-const SAME_LINE = `l.quote_id = n.quote_id AND l.requote_id IS NOT DISTINCT FROM n.requote_id AND (
-         (l.payment, l.transfer) IS NOT DISTINCT FROM (n.payment, n.transfer)
-         OR ((l.kind, sign(l.amount)) = (n.kind, sign(n.amount)) AND (
-           (l.payment = n.payment AND coalesce(l.transfer, n.transfer) IS NOT DISTINCT FROM coalesce(n.transfer, l.transfer))
-           OR (l.transfer = n.transfer AND n.amount > 0 AND num_nulls(l.payment, n.payment) > 0))))`;
-
-/** Lines of these of whose money lines that are kept, or that stand above them, tell another amount, kind or currency. */
-export function findChangedSettlementLines(
+/** Lines whose transfer, payment and quote were recorded, or stand above them, with another amount, kind or currency. */
+export function findConflictingLines(
   tx: Transaction,
   partnerId: string,
   lines: readonly SettlementLine[],
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    `WITH told AS (SELECT * FROM ${LINES})
+    `WITH given AS (SELECT * FROM ${LINES})
      SELECT DISTINCT ON (n.line) n.line, format('%s %s', l.currency, l.amount) AS known
-     FROM told n
+     FROM given n
      JOIN (SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
            WHERE partner_id = :partnerId
            UNION ALL
-           SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM told) AS l
-       ON l.line < n.line AND ${SAME_LINE}
+           SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given) AS l
+       ON l.line < n.line AND l.quote_id = n.quote_id
+          AND (l.requote_id, l.payment, l.transfer) IS NOT DISTINCT FROM (n.requote_id, n.payment, n.transfer)
      WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
      ORDER BY n.line, l.line`,
     { partnerId, lines: JSON.stringify(lines) },
   );
 }
 
-/** Keeps the lines of whose money no line tells yet, and says how many. */
+/** Records the lines that are new and returns their number. */
 export function insertSettlementLines(
   tx: Transaction,
   file: { fileId: number; partnerId: string },
@@ -104,63 +97,40 @@ export function insertSettlementLines(
 ): Promise<number> {
   return execute(
     tx,
-    `WITH told AS (SELECT * FROM ${LINES})
-     INSERT INTO settlement_lines (
+    `INSERT INTO settlement_lines (
        settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency, amount,
        refunded, moved_at)
      SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
             n.currency, trim_scale(n.amount), n.refunded, n.moved_at
-     FROM told n
-     WHERE NOT EXISTS (SELECT FROM settlement_lines l WHERE l.partner_id = :partnerId AND ${SAME_LINE})
-       AND NOT EXISTS (SELECT FROM told l WHERE l.line < n.line AND ${SAME_LINE})
+     FROM ${LINES}
      ORDER BY n.line
      ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
     { ...file, lines: JSON.stringify(lines) },
   );
 }
 
-// Two tellers tell of the same money: a file may name its payment, its transfer or both. What was pulled back may name
-// the transfer of the share that it is of, and is other money. Each side is looked for in a set that is hashed once.
-export const alsoTold = (one: string, same: readonly string[], tellings: string) =>
-  (['payment', 'transfer'] as const)
-    .map((id) => {
-      const tuple = (of: string, named: string) => [
-        ...same.map((each) => `${of}.${each}`),
-        named,
-        `sign(${of}.amount)`,
-      ];
-      return `(${tuple(one, `coalesce(${one}.${id}, '')`).join(', ')}) IN (
-           SELECT ${tuple('told', `told.${id}`).join(', ')} FROM balance_transactions told
-           WHERE told.${id} IS NOT NULL AND ${tellings})`;
-    })
-    .join('\n         OR ');
-
 /**
- * Where the processor lets us read nothing, each line of the partner's files is a balance transaction: those of earlier files, too,
- * from the time when it was read, unless the processor told of them itself. It is on the account under which what it names
- * was accepted (its requote, else the last of its quote before the money moved), whichever the partner has now; of a
- * quote that is not known, on the account of its own month.
+ * Records the lines of a file as balance transactions where the settlement files are the source of their account in the
+ * month of the money; a line without a time is dated now. The account is the one under which the quote of the line was
+ * accepted (its requote, else the last acceptance before the money moved), whichever the partner has now; for an unknown
+ * quote, the account of its own month.
  */
-export function insertToldMovements(
+export function insertSettlementTransactions(
   tx: Transaction,
-  whose: { partnerId: string; account: string },
+  file: { fileId: number; partnerId: string; account: string },
   recording: Recording,
 ): Promise<number> {
   return execute(
     tx,
-    `WITH tellers AS (
-       SELECT DISTINCT ON (connected_account_id) connected_account_id AS account, balance_transactions_from
-       FROM partner_arrangements
-       WHERE partner_id = :partnerId AND connected_account_id IS NOT NULL
-       ORDER BY connected_account_id, from_month DESC
-     ), lines AS (
-       SELECT l.*, coalesce(a.connected_account_id, :account) AS account
+    `WITH lines AS (
+       SELECT l.*, moved.at, coalesce(a.connected_account_id, :account) AS account
        FROM settlement_lines l
        CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, :now::timestamptz) AS at) AS moved
        LEFT JOIN LATERAL (
          SELECT e.month FROM (
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
-           WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = l.quote_id
+           WHERE partner_id = l.partner_id AND kind = 'quote_accepted'
+             AND own_id(ledger_rows) = l.quote_id
            UNION ALL
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
            WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
@@ -173,24 +143,18 @@ export function insertToldMovements(
          WHERE p.partner_id = l.partner_id AND p.connected_account_id IS NOT NULL
            AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
-       WHERE l.partner_id = :partnerId
-         AND 'line:' || l.settlement_line_id NOT IN (SELECT id FROM balance_transactions WHERE reported_by = 'settlement_file')
+       WHERE l.settlement_file_id = :fileId AND l.partner_id = :partnerId
      )
      INSERT INTO balance_transactions (
-       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id, requote_id,
-       payload, recorded_at, event_id)
-     SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency, l.amount,
-            0, l.amount, coalesce(l.moved_at, :now::timestamptz), l.payment, l.transfer, l.quote_id, l.requote_id,
+       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id,
+       requote_id, payload, recorded_at, event_id)
+     SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency,
+            l.amount, 0, l.amount, l.at, l.payment, l.transfer, l.quote_id, l.requote_id,
             (SELECT to_jsonb(s) FROM settlement_lines s WHERE s.settlement_line_id = l.settlement_line_id),
             :now::timestamptz, :eventId::bigint
-     FROM lines l JOIN tellers t ON t.account = l.account AND t.balance_transactions_from = 'settlement_file'
-     WHERE NOT (${alsoTold(
-       'l',
-       [],
-       `told.reported_by = 'processor' AND told.kind <> 'other' AND told.account IN (
-             SELECT connected_account_id FROM partner_arrangements WHERE partner_id = :partnerId)`,
-     )})
+     FROM lines l
+     WHERE account_source(l.account, to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file'
      ORDER BY l.settlement_line_id`,
-    { ...whose, ...recording },
+    { ...file, ...recording },
   );
 }

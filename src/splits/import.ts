@@ -26,11 +26,11 @@ import {
 } from './accounts.sql.ts';
 import {
   findChangedBalanceTransactions,
-  findChangedSettlementLines,
+  findConflictingLines,
   insertBalanceTransactions,
   insertSettlementFile,
   insertSettlementLines,
-  insertToldMovements,
+  insertSettlementTransactions,
 } from './import.sql.ts';
 import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
@@ -129,19 +129,21 @@ export async function importSettlement(
     subject: file.name,
     details: { partner_id: partnerId, lines: lines.length },
   });
-  const changed = await findChangedSettlementLines(tx, partnerId, lines);
+  const changed = await findConflictingLines(tx, partnerId, lines);
   if (changed.length > 0) {
     throw refuseFile(
       changed.map(({ line, known }) => ({
         path: `line ${line}`,
-        reason: `names a transfer, payment and quote that were told of with ${known}: a correction is a line of its own`,
+        reason: `names a transfer, payment and quote that were recorded with ${known}: add a line for the correction`,
       })),
     );
   }
   const sha256 = createHash('sha256').update(file.text).digest('hex');
   const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, recording);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
-  await insertToldMovements(tx, { partnerId, account: partner.account }, recording);
+  if (fileId !== undefined) {
+    await insertSettlementTransactions(tx, { fileId, partnerId, account: partner.account }, recording);
+  }
   failpoint('processor.recorded');
   return {
     read: lines.length,

@@ -2,144 +2,136 @@
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
-import { alsoTold } from './import.sql.ts';
-
-// Balance transactions of shares that nobody has said anything about. What a settlement file told before the processor itself could
-// be read is not taken twice (the other way round, its line is no balance transaction), nor what was taken in as of another account.
-export const WAITING = `waiting AS MATERIALIZED (
-       SELECT m.* FROM balance_transactions m
-       WHERE m.kind <> 'other' AND m.net <> 0
-         AND NOT EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id)
-         AND NOT (m.reported_by = 'processor' AND (${alsoTold('m', ['account'], `told.reported_by = 'settlement_file'`)}))
-         AND NOT EXISTS (
-           SELECT FROM balance_transactions other
-           WHERE other.id = m.id AND other.payment = m.payment AND other.account <> m.account
-             AND (SELECT sum(amount) FROM share_allocations r WHERE r.balance_transaction_id = other.balance_transaction_id) <> 0)
-     )`;
-
-const STILL_WAITING = `waiting AS (
-       SELECT w.* FROM pg_temp.waiting_movements w
-       WHERE NOT EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = w.balance_transaction_id)
-     )`;
-
-export const OWNERS = `owners AS (
-       SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
-       WHERE connected_account_id IS NOT NULL
-     )`;
-
-// A quote of which something was accepted under a connected account, by the row of its own acceptance.
-const ofAcceptedQuote = (quoteId: string, partnerId: string, currency: string) => `
-       JOIN ledger_rows q ON q.partner_id = ${partnerId} AND q.kind = 'quote_accepted'
-         AND own_id(q) = ${quoteId} AND q.currency = ${currency}
-         AND (q.arrangement = 'connected_account' OR EXISTS (
-           SELECT FROM ledger_rows r WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-             AND r.kind = 'requote_accepted' AND r.arrangement = 'connected_account'))`;
-
-// A way of finding quotes: of those that a join (as q) gives a waiting balance transaction (as w), all where there are as many as
-// there must be, each with its part.
-const insertFound = (
-  by: 'metadata' | 'payment' | 'settlement_file',
-  quotes: string,
-  {
-    requoteId = 'w.requote_id',
-    amount = 'w.net',
-    line = 'NULL::bigint',
-    wanted = '1',
-    before = '',
-  }: { requoteId?: string; amount?: string; line?: string; wanted?: string; before?: string } = {},
-) => `
-     WITH ${STILL_WAITING}, ${OWNERS}, ${before} found AS (
-       SELECT w.balance_transaction_id, w.moved_at, q.partner_id, q.posted_month, q.entry_id, q.quote_id, ${requoteId} AS requote_id,
-              w.currency, ${amount} AS amount, ${line} AS settlement_line_id,
-              count(*) OVER (PARTITION BY w.balance_transaction_id) AS quotes, ${wanted} AS wanted
-       FROM waiting w ${quotes}
-     )
-     INSERT INTO share_allocations (
-       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-       settlement_line_id, moved_on, entry_on, recorded_at, event_id)
-     SELECT f.balance_transaction_id, f.partner_id, f.posted_month, f.entry_id, f.quote_id, f.requote_id, f.currency,
-            trim_scale(f.amount), '${by}', f.settlement_line_id, day.moved_on,
-            greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
-            :now::timestamptz, :eventId::bigint
-     FROM found f
-     CROSS JOIN LATERAL (SELECT (f.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
-     WHERE f.quotes = f.wanted`;
-
-// In this order: each way looks at what those before it left.
-const WAYS_OF_FINDING = [
-  // What the partner's file told, where there is no other source.
-  insertFound(
-    'settlement_file',
-    `JOIN settlement_lines l ON w.reported_by = 'settlement_file' AND w.id = 'line:' || l.settlement_line_id
-       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'l.currency')}`,
-    { requoteId: 'l.requote_id', line: 'l.settlement_line_id' },
-  ),
-  insertFound(
-    'metadata',
-    `JOIN owners o ON w.reported_by = 'processor' AND o.account = w.account
-       ${ofAcceptedQuote('w.quote_id', 'o.partner_id', 'w.currency')}`,
-  ),
-  insertFound(
-    'metadata',
-    `JOIN owners o ON o.account = w.account
-       JOIN ledger_rows q ON q.partner_id = o.partner_id AND q.kind = 'quote_accepted' AND q.enrollment_id = w.enrollment_id
-         AND q.currency = w.currency AND q.arrangement = 'connected_account' AND w.quote_id IS NULL`,
-  ),
-  // The lines that name a payment, where they add up to it and the quote of each is known.
-  insertFound(
-    'settlement_file',
-    `JOIN named l USING (balance_transaction_id)
-       ${ofAcceptedQuote('l.quote_id', 'l.partner_id', 'w.currency')} AND l.told = w.net`,
-    {
-      ...{ requoteId: 'l.requote_id', amount: 'l.amount', line: 'l.settlement_line_id', wanted: 'l.lines' },
-      before: `named AS (
-       SELECT w.balance_transaction_id, l.settlement_line_id, l.quote_id, l.requote_id, l.partner_id, l.amount,
-              sum(l.amount) OVER (PARTITION BY w.balance_transaction_id) AS told, count(*) OVER (PARTITION BY w.balance_transaction_id) AS lines
-       FROM waiting w JOIN owners o ON o.account = w.account
-       JOIN LATERAL (
-         SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
-         FROM settlement_lines WHERE payment = w.payment
-         UNION
-         SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
-         FROM settlement_lines WHERE transfer = w.transfer
-       ) AS l ON l.partner_id = o.partner_id AND l.currency = w.currency AND sign(l.amount) = sign(w.net)
-       WHERE w.reported_by = 'processor'
-     ),`,
-    },
-  ),
-  // What was taken from a payment is of the quote of that.
-  insertFound(
-    'payment',
-    `JOIN balance_transactions paid ON paid.account = w.account AND paid.payment = w.of_payment
-         AND paid.kind IN ('share', 'misrouted') AND paid.currency = w.currency
-       JOIN LATERAL (
-         SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM share_allocations s
-         WHERE s.balance_transaction_id = paid.balance_transaction_id
-         GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS q ON true`,
-    { requoteId: 'q.requote_id' },
-  ),
-];
 
 /**
- * Matches every balance transaction that names its quote, or whose quote the settlement file names, or that takes from a payment
- * which is matched. Never by its amount. Gives how many shares were found. Needs the ledger's lock.
+ * Allocates every balance transaction that names its quote, or whose quote a settlement file names, or that takes from an
+ * allocated payment. Never by its amount. Returns the number of new allocations. Needs the ledger's lock.
  */
 export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
-  // Looked for once among all that ever moved; each way of finding then looks at what those before it left.
-  await execute(tx, `DROP TABLE IF EXISTS pg_temp.waiting_movements`);
-  await execute(tx, `CREATE TEMPORARY TABLE waiting_movements ON COMMIT DROP AS WITH ${WAITING} SELECT * FROM waiting`);
-  await execute(tx, `ANALYZE pg_temp.waiting_movements`);
+  // Selected once from all that were ever recorded. Each statement then looks at what those before it left.
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.unattributed`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE unattributed ON COMMIT DROP AS
+     SELECT u.*, day.moved_on, greatest(day.moved_on, earliest_postable_date()) AS entry_on
+     FROM unattributed_balance_transactions u
+     CROSS JOIN LATERAL (SELECT (u.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day`,
+    { timeZone: recording.timeZone },
+  );
+  await execute(tx, `ANALYZE pg_temp.unattributed`);
   let found = 0;
-  for (const way of WAYS_OF_FINDING) found += await execute(tx, way, { ...recording });
+  for (const allocate of [BY_OWN_LINE, BY_QUOTE_ID, BY_ENROLLMENT_ID, BY_SETTLEMENT_LINES, BY_PAYMENT]) {
+    found += await execute(tx, allocate, { now: recording.now, eventId: recording.eventId });
+  }
   return found;
 }
 
-/** Balance transactions of which nobody knows the quote, of the whole or of a part. */
+/** Those that are settlement lines themselves, by the line's quote. */
+const BY_OWN_LINE = `
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
+    settlement_line_id, moved_on, entry_on, recorded_at, event_id)
+  SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
+         trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.moved_on, u.entry_on, :now::timestamptz,
+         :eventId::bigint
+  FROM pg_temp.unattributed u
+  JOIN settlement_lines l ON u.id = 'line:' || l.settlement_line_id
+  JOIN routed_quotes q ON q.partner_id = l.partner_id AND q.own_id = l.quote_id AND q.currency = l.currency
+  WHERE u.reported_by = 'settlement_file'`;
+
+/** By the quote_id of the payment's metadata, if one partner of the account has such a quote. */
+const BY_QUOTE_ID = `
+  WITH found AS (
+    SELECT u.*, q.partner_id, q.posted_month, q.entry_id, q.quote_id AS found_id,
+           count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
+    FROM pg_temp.unattributed u
+    JOIN account_partners p ON p.account = u.account
+    JOIN routed_quotes q ON q.partner_id = p.partner_id AND q.own_id = u.quote_id AND q.currency = u.currency
+    WHERE u.reported_by = 'processor'
+  )
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
+    moved_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, currency, trim_scale(net),
+         'metadata', moved_on, entry_on, :now::timestamptz, :eventId::bigint
+  FROM found WHERE quotes = 1`;
+
+/** By the enrollment_id of the payment's metadata, where it names no quote and one quote has that enrollment. */
+const BY_ENROLLMENT_ID = `
+  WITH found AS (
+    SELECT u.*, q.partner_id, q.posted_month, q.entry_id, q.quote_id AS found_id,
+           count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
+    FROM pg_temp.unattributed u
+    JOIN account_partners p ON p.account = u.account
+    JOIN ledger_rows q ON q.partner_id = p.partner_id AND q.kind = 'quote_accepted'
+      AND q.enrollment_id = u.enrollment_id AND q.currency = u.currency AND q.arrangement = 'connected_account'
+    WHERE u.quote_id IS NULL
+      AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = u.balance_transaction_id)
+  )
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
+    moved_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, currency, trim_scale(net),
+         'metadata', moved_on, entry_on, :now::timestamptz, :eventId::bigint
+  FROM found WHERE quotes = 1`;
+
+/** By the settlement lines that name its payment or transfer, where they add up to it and the quote of each is known. */
+const BY_SETTLEMENT_LINES = `
+  WITH named AS (
+    SELECT u.*, l.settlement_line_id, l.partner_id, l.quote_id AS line_quote_id, l.requote_id AS line_requote_id,
+           l.amount AS line_amount, sum(l.amount) OVER own AS total, count(*) OVER own AS lines
+    FROM pg_temp.unattributed u
+    JOIN account_partners p ON p.account = u.account
+    JOIN LATERAL (
+      SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
+      FROM settlement_lines WHERE payment = u.payment
+      UNION
+      SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
+      FROM settlement_lines WHERE transfer = u.transfer
+    ) AS l ON l.partner_id = p.partner_id AND l.currency = u.currency AND sign(l.amount) = sign(u.net)
+    WHERE u.reported_by = 'processor'
+      AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = u.balance_transaction_id)
+    WINDOW own AS (PARTITION BY u.balance_transaction_id)
+  ), found AS (
+    SELECT n.*, q.posted_month, q.entry_id, count(*) OVER (PARTITION BY n.balance_transaction_id) AS quotes
+    FROM named n
+    JOIN routed_quotes q ON q.partner_id = n.partner_id AND q.own_id = n.line_quote_id AND q.currency = n.currency
+    WHERE n.total = n.net
+  )
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
+    settlement_line_id, moved_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, currency,
+         trim_scale(line_amount), 'settlement_file', settlement_line_id, moved_on, entry_on, :now::timestamptz,
+         :eventId::bigint
+  FROM found WHERE quotes = lines`;
+
+/** What was taken from a payment belongs to the quote of that payment, where it has one. */
+const BY_PAYMENT = `
+  WITH found AS (
+    SELECT u.*, s.partner_id, s.posted_month, s.entry_id, s.quote_id AS found_id, s.requote_id AS found_requote_id,
+           count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
+    FROM pg_temp.unattributed u
+    JOIN balance_transactions paid ON paid.account = u.account AND paid.payment = u.of_payment
+      AND paid.kind IN ('share', 'misrouted') AND paid.currency = u.currency
+    JOIN LATERAL (
+      SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM share_allocations
+      WHERE balance_transaction_id = paid.balance_transaction_id
+      GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS s ON true
+    WHERE NOT EXISTS (SELECT FROM share_allocations a WHERE a.balance_transaction_id = u.balance_transaction_id)
+  )
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
+    moved_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, currency,
+         trim_scale(net), 'payment', moved_on, entry_on, :now::timestamptz, :eventId::bigint
+  FROM found WHERE quotes = 1`;
+
+/** Balance transactions that no quote explains, in whole or in part. */
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    `WITH ${WAITING}
-     SELECT (SELECT count(*) FROM waiting)
+    `SELECT (SELECT count(*) FROM unattributed_balance_transactions)
             + (SELECT count(*) FROM (
                  SELECT FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
                  GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
@@ -154,12 +146,12 @@ export interface BalanceTransactionState {
   readonly kind: string;
   readonly currency: string;
   readonly net: string;
-  /** Of it, what no quote explains yet. */
+  /** The part that no quote explains yet. */
   readonly unexplained: string;
   readonly moved_at: string;
 }
 
-/** Balance transactions of an id; more than one only where two accounts have the same. */
+/** Balance transactions with an id; more than one only where two accounts have the same. */
 export function readBalanceTransactions(
   tx: Transaction,
   { id, account }: { id: string; account?: string | undefined },
@@ -167,7 +159,8 @@ export function readBalanceTransactions(
   return query(
     tx,
     `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
-            (m.net - coalesce((SELECT sum(amount) FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id), 0))::text AS unexplained
+            (m.net - coalesce((SELECT sum(s.amount) FROM share_allocations s
+                               WHERE s.balance_transaction_id = m.balance_transaction_id), 0))::text AS unexplained
      FROM balance_transactions m
      WHERE m.id = :id AND (:account::text IS NULL OR m.account = :account)
      ORDER BY m.account`,
@@ -175,7 +168,7 @@ export function readBalanceTransactions(
   );
 }
 
-/** What of a balance transaction a quote has now, by person or otherwise. */
+/** The amount of a balance transaction that is allocated to a quote now. */
 export async function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -189,7 +182,7 @@ export async function readShareOf(
   return amount;
 }
 
-/** A person says of which quote a balance transaction is, or takes that back by the opposite amount. */
+/** Finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
 export function insertManualAllocation(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string; amount: string; reason: string },
@@ -198,17 +191,16 @@ export function insertManualAllocation(
   return execute(
     tx,
     `INSERT INTO share_allocations (
-       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, reason, moved_on, entry_on,
-       recorded_at, event_id)
-     SELECT m.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, m.currency,
+       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, reason,
+       moved_on, entry_on, recorded_at, event_id)
+     SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, t.currency,
             trim_scale(:amount::numeric), 'person', :reason, day.moved_on,
-            greatest(day.moved_on, (SELECT (month_after(max(month)) || '-01')::date FROM closed_months)),
-            :now::timestamptz, :eventId::bigint
-     FROM balance_transactions m
-     ${ofAcceptedQuote(':quoteId', ':partnerId', 'm.currency')}
-     CROSS JOIN LATERAL (SELECT (m.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
-     WHERE m.balance_transaction_id = :balanceTransactionId
-       AND EXISTS (SELECT FROM partner_arrangements a WHERE a.partner_id = q.partner_id AND a.connected_account_id = m.account)`,
+            greatest(day.moved_on, earliest_postable_date()), :now::timestamptz, :eventId::bigint
+     FROM balance_transactions t
+     JOIN account_partners p ON p.account = t.account
+     JOIN routed_quotes q ON q.partner_id = p.partner_id AND q.currency = t.currency
+     CROSS JOIN LATERAL (SELECT (t.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
+     WHERE t.balance_transaction_id = :balanceTransactionId AND q.partner_id = :partnerId AND q.own_id = :quoteId`,
     { ...share, ...recording },
   );
 }

@@ -2,7 +2,6 @@
 
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { OWNERS, WAITING } from './match.sql.ts';
 
 /** What the ledger expects of one quote and what came of it, over all its life. Amounts are sums of its own currency. */
 export interface QuotePosition {
@@ -167,14 +166,14 @@ export function readUnmatchedBalanceTransactions(
 ): Promise<UnmatchedBalanceTransaction[]> {
   return query(
     tx,
-    `WITH ${WAITING}, ${OWNERS}, partly AS (
+    `WITH partly AS (
        SELECT m.*, m.net - sum(r.amount) AS unexplained
        FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
        WHERE m.moved_at >= :startsAt::timestamptz AND m.moved_at < :endsAt::timestamptz
        GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
      ), unknown AS MATERIALIZED (
        SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
-       FROM waiting WHERE moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
+       FROM unattributed_balance_transactions WHERE moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
        UNION ALL
        SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
      ), near AS MATERIALIZED (
@@ -188,12 +187,12 @@ export function readUnmatchedBalanceTransactions(
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
      SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
-            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM owners o WHERE o.account = u.account), '[]') AS partners,
+            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o WHERE o.account = u.account), '[]') AS partners,
             coalesce((
               SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id) ORDER BY c.distance, c.quote_id)
               FROM (
                 SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.moved_at)) AS distance
-                FROM near n JOIN owners o ON o.account = u.account AND o.partner_id = n.partner_id
+                FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
                 WHERE n.currency = u.currency AND n.open = u.amount
                 ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
      FROM unknown u ORDER BY u.moved_at, u.id`,

@@ -225,18 +225,18 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'a share that is more than what moved',
-    'movements_add_up',
+    'balance_transactions_add_up',
     `UPDATE share_allocations SET amount = 7.01 WHERE quote_id = 'split-routed'`,
   ],
   [
     'a movement that was changed',
-    'movements_add_up',
+    'balance_transactions_add_up',
     'ALTER TABLE balance_transactions DROP CONSTRAINT balance_transaction_adds_up',
     `UPDATE balance_transactions SET net = net + 1 WHERE quote_id = 'split-routed'`,
   ],
   [
     'a share taken in again from a file',
-    'movements_told_once',
+    'balance_transactions_counted_once',
     'ALTER TABLE balance_transactions DISABLE TRIGGER ALL',
     'ALTER TABLE share_allocations DISABLE TRIGGER ALL',
     `INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, quote_id,

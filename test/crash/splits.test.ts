@@ -79,7 +79,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
     expect(differences).toBe(0);
     const found = { ...(last?.json() as object), invoices: undefined };
     const counts = await world.sql(
-      `SELECT (SELECT count(*)::int FROM balance_transactions) AS movements, (SELECT count(*)::int FROM share_allocations) AS shares,
+      `SELECT (SELECT count(*)::int FROM balance_transactions) AS balance_transactions, (SELECT count(*)::int FROM share_allocations) AS shares,
               (SELECT count(*)::int FROM payout_contents) AS paid_out,
               (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
               (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
@@ -103,7 +103,7 @@ for (const failpoint of someOf(KILLS, times({ few: 2, short: 3, long: KILLS.leng
   test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({
-      counts: [{ movements: 5, shares: 4, paid_out: 1, reversals: 1, billed: 1, paid: 1, applied: 1 }],
+      counts: [{ balance_transactions: 5, shares: 4, paid_out: 1, reversals: 1, billed: 1, paid: 1, applied: 1 }],
     });
     expect(await run(failpoint)).toEqual(await undisturbed);
     survived += 1;

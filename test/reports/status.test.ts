@@ -225,7 +225,7 @@ test('an account that was not read for 48 hours needs a person, and not before',
      VALUES (now(), 'processor.read', 'acct_1', '{}', 'ada', 'desk', 'command')`,
   );
   await world.sql(
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+    `INSERT INTO processor_readings (account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
      SELECT 'acct_1', NULL, '2026-08-01T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
   );
   const stale = async (at: string) => {

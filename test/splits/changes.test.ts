@@ -1,4 +1,4 @@
-/** A connected account changes, or who tells of its balance transactions: nothing counts twice, and nothing is lost. */
+/** A connected account changes, or the source of its balance transactions: nothing counts twice, and nothing is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
@@ -6,7 +6,7 @@ import { readConnectedAccounts } from '../../src/splits/accounts.sql.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
-import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
+import { ndjson, share, type Told } from './balance-transactions.ts';
 
 const AT = '2026-07-15T12:00:01Z';
 const HEADER = 'quote_id,transfer,payment,amount,moved_at';
@@ -43,109 +43,80 @@ const unknownOf = async (account: string) => {
 const differences = async () =>
   (await world.database.reading((tx) => verify(tx, undefined))).checks.filter((check) => check.differences.length > 0);
 
-describe('who tells of balance transactions changes', () => {
-  /** A partner whose account is told of by `teller`, and a quote with a share of 7.00. */
-  async function begin(id: string, teller: 'processor' | 'settlement_file') {
-    await tellBy(id, teller);
+describe('the source of balance transactions', () => {
+  type Source = 'processor' | 'settlement_file';
+  const sourceIs = (id: string, balance_transactions_from: Source, arrangement_from?: string) =>
+    world.partners([
+      partner({
+        ...{ partner_id: id, arrangement: 'connected_account', connected_account_id: `acct_${id}` },
+        ...{ merchant_of_record: 'third_party', split: 'sequential', connected_account_type: 'custom' },
+        ...{ balance_transactions_from, ...(arrangement_from === undefined ? {} : { arrangement_from }) },
+      }),
+    ]);
+  /** A partner whose account has that source, and a quote with a share of 7.00. */
+  async function begin(id: string, source: Source) {
+    await sourceIs(id, source);
     await world.rows([quote({ partner_id: id, quote_id: `q-${id}` })]);
     return { quoteId: `q-${id}`, account: `acct_${id}` };
   }
-  const tellBy = (id: string, balance_transactions_from: 'processor' | 'settlement_file') =>
-    world.partners([
-      partner({
-        ...{
-          partner_id: id,
-          arrangement: 'connected_account',
-          connected_account_id: `acct_${id}`,
-          balance_transactions_from,
-        },
-        ...{ merchant_of_record: 'third_party', split: 'sequential', connected_account_type: 'custom' },
-      }),
-    ]);
   const idsOf = ({ source }: Told) => ({ payment: source.id, transfer: String(source['source_transfer']) });
 
-  const NAMED: [string, (ids: { payment: string; transfer: string }) => string][] = [
-    ['by its payment', ({ payment }) => `,${payment}`],
-    ['by its transfer', ({ transfer }) => `${transfer},`],
-    ['by both', ({ payment, transfer }) => `${transfer},${payment}`],
-  ];
-
-  test.each(NAMED)('a share that a file named %s is not taken again from the processor', async (name, written) => {
-    const id = `file-${name.replaceAll(' ', '-')}`;
-    const { quoteId, account } = await begin(id, 'settlement_file');
-    const moved = share(700, AT, { quote_id: quoteId });
-    await settle(id, `${quoteId},${written(idsOf(moved))},7.00`);
-    await tellBy(id, 'processor');
-    expect(await take(account, moved)).toMatchObject({ recorded: 1, matched: 0 });
-    expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
-  });
-
-  test.each(NAMED)('a share that the processor told is not taken again from a file %s', async (name, written) => {
-    const id = `processor-${name.replaceAll(' ', '-')}`;
-    const { quoteId, account } = await begin(id, 'processor');
-    const moved = share(700, AT, { quote_id: quoteId });
-    await take(account, moved);
-    await tellBy(id, 'settlement_file');
-    expect(await settle(id, `${quoteId},${written(idsOf(moved))},7.00`)).toMatchObject({ recorded: 1, matched: 0 });
-    expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
-  });
-
-  test.each(NAMED)('one without metadata gets its quote from the line that names it %s', async (name, written) => {
-    const id = `bare-${name.replaceAll(' ', '-')}`;
-    const { quoteId, account } = await begin(id, 'processor');
+  test('is one: a line of an account that the processor reports only explains a transfer', async () => {
+    const { quoteId, account } = await begin('one', 'processor');
     const moved = share(700, AT);
-    await take(account, moved);
-    await tellBy(id, 'settlement_file');
-    expect(await settle(id, `${quoteId},${written(idsOf(moved))},7.00`)).toMatchObject({ matched: 1 });
+    expect(await settle('one', `${quoteId},,${idsOf(moved).payment},7.00`)).toMatchObject({ recorded: 1, matched: 0 });
+    expect(await found(quoteId)).toMatchObject({ status: 'missing' });
+    expect(await take(account, moved)).toMatchObject({ recorded: 1, matched: 1 });
     expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
   });
 
-  test('what both told of before its quote was known counts once, too', async () => {
-    await tellBy('early', 'settlement_file');
-    const moved = share(700, AT, { quote_id: 'q-early' });
-    await settle('early', `q-early,${idsOf(moved).transfer},,7.00`);
-    await tellBy('early', 'processor');
-    await take('acct_early', moved);
-    await world.rows([quote({ partner_id: 'early', quote_id: 'q-early' })]);
-    expect(await take('acct_early')).toMatchObject({ matched: 1 });
-    expect(await found('q-early')).toBeUndefined();
-  });
-
-  test('what was pulled back and names the transfer of its share is not that share', async () => {
-    const { quoteId, account } = await begin('back', 'processor');
+  test('is one: what the processor lists for a month of settlement files is recorded and never counts', async () => {
+    const { quoteId, account } = await begin('file', 'settlement_file');
     const moved = share(700, AT, { quote_id: quoteId });
-    await take(account, moved);
-    await tellBy('back', 'settlement_file');
-    await settle('back', `${quoteId},${idsOf(moved).transfer},pyr_back,-3.50`);
-    expect(await found(quoteId)).toMatchObject({ status: 'reversed' });
+    expect(await settle('file', `${quoteId},,${idsOf(moved).payment},7.00`)).toMatchObject({ matched: 1 });
+    expect(await take(account, moved, share(300, AT))).toMatchObject({ recorded: 2, matched: 0 });
+    expect([await found(quoteId), await unknownOf(account), await differences()]).toEqual([undefined, 0, []]);
   });
 
-  test('what a file told as pulled back is not pulled back again by the processor', async () => {
-    const { quoteId, account } = await begin('again', 'settlement_file');
-    const moved = share(700, AT, { quote_id: quoteId });
-    const back = reversedTransfers(moved, 350, AT);
-    const { transfer, payment } = idsOf(moved);
-    await settle('again', `${quoteId},${transfer},${payment},7.00`, `${quoteId},,${back.source.id},-3.50`);
-    const before = await found(quoteId);
-    expect(before).toMatchObject({ status: 'reversed' });
-    await tellBy('again', 'processor');
-    expect(await take(account, moved, back)).toMatchObject({ recorded: 2, matched: 0 });
-    expect(await found(quoteId)).toEqual(before);
+  test('changes freely before the account has balance transactions, though it has rows', async () => {
+    const { quoteId } = await begin('fresh', 'processor');
+    expect(await sourceIs('fresh', 'settlement_file')).toMatchObject({ updated: 1 });
+    expect(await settle('fresh', `${quoteId},tr_fresh,,7.00`)).toMatchObject({ matched: 1 });
   });
 
-  test('a later line that knows more, or less, of the same money is the same line', async () => {
-    const { quoteId } = await begin('more', 'settlement_file');
-    await settle('more', `${quoteId},,py_more,7.00`);
-    expect(await settle('more', `${quoteId},tr_more,py_more,7.00`)).toMatchObject({ recorded: 0, duplicates: 1 });
-    expect(await found(quoteId)).toBeUndefined();
-    const within = await begin('within', 'settlement_file');
-    const lines = [`${within.quoteId},tr_within,,7.00`, `${within.quoteId},tr_within,py_within,7.00`];
-    expect(await settle('within', ...lines)).toMatchObject({ recorded: 1, duplicates: 1, matched: 1 });
-    expect(await found(within.quoteId)).toBeUndefined();
-    await expect(
-      settle('within', `${within.quoteId},,py_other,3.00`, `${within.quoteId},tr_within,py_other,3.00`),
-    ).rejects.toMatchObject({ code: 'settlement_invalid' });
-    expect(await differences()).toEqual([]);
+  test('changes from a month without balance transactions only', async () => {
+    const { quoteId, account } = await begin('later', 'settlement_file');
+    await settle('later', `${quoteId},tr_later,,7.00`);
+    const refusal = { code: 'arrangement_change', facts: { reason: expect.stringMatching(/a month has one source/) } };
+    await expect(sourceIs('later', 'processor')).rejects.toMatchObject(refusal);
+    await expect(sourceIs('later', 'processor', '2026-07')).rejects.toMatchObject(refusal);
+    expect(await sourceIs('later', 'processor', '2026-08')).toMatchObject({ updated: 1 });
+
+    await world.rows([quote({ partner_id: 'later', quote_id: 'q-later-2', accepted_at: '2026-07-31T12:00:00Z' })]);
+    // The whole account is read: July counts from the file, August from the processor.
+    const august = share(700, '2026-08-01T12:00:00Z', { quote_id: 'q-later-2' });
+    expect(await take(account, share(700, AT, { quote_id: quoteId }), august)).toMatchObject({
+      recorded: 2,
+      matched: 1,
+    });
+    const text = `${HEADER}\nq-later-2,,${idsOf(august).payment},7.00,2026-08-01T12:00:00Z\n`;
+    const report = await world.database.transaction((tx) =>
+      importSettlement(tx, world, { name: 'august.csv', text }, 'later'),
+    );
+    expect(report).toMatchObject({ recorded: 1, matched: 0 });
+    expect([await found(quoteId), await found('q-later-2'), await differences()]).toEqual([undefined, undefined, []]);
+  });
+
+  test('a line that was recorded with another amount is refused', async () => {
+    const { quoteId } = await begin('changed', 'settlement_file');
+    await settle('changed', `${quoteId},tr_changed,py_changed,7.00`);
+    expect(await settle('changed', `${quoteId},tr_changed,py_changed,7.00`, `${quoteId},,py_more,1.00`)).toMatchObject({
+      recorded: 1,
+      duplicates: 1,
+    });
+    await expect(settle('changed', `${quoteId},tr_changed,py_changed,3.00`)).rejects.toMatchObject({
+      code: 'settlement_invalid',
+    });
   });
 
   test('several reversals of one transfer are each its own', async () => {
@@ -155,17 +126,6 @@ describe('who tells of balance transactions changes', () => {
       recorded: 3,
       matched: 3,
     });
-  });
-
-  test('lines of a time when the processor was to be read, and was not, come in with the next file', async () => {
-    const { quoteId } = await begin('unread', 'processor');
-    const line = `${quoteId},tr_unread,py_unread,7.00`;
-    expect(await settle('unread', line)).toMatchObject({ recorded: 1, matched: 0 });
-    expect(await found(quoteId)).toMatchObject({ status: 'missing' });
-    await tellBy('unread', 'settlement_file');
-    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 1 });
-    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 0 });
-    expect(await found(quoteId)).toBeUndefined();
   });
 });
 

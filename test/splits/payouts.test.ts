@@ -160,7 +160,7 @@ describe('what an account paid out', () => {
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-late' }), out], out);
     world.at('2026-07-30T10:00:01Z');
     await world.sql(
-      `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+      `INSERT INTO processor_readings (account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
        SELECT 'acct_1', NULL, '2026-07-29T10:00:00Z', 0, 0, now(), max(event_id) FROM audit_events`,
     );
     expect(await read()).toMatchObject({ recorded: 2, matched: 1 });

@@ -53,7 +53,7 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   const line = `${day},7.00,USD,0001,B-SPLIT,STRIPE TRANSFER,STRIPE,`;
   await booksOf(world).bankText('paid-out.csv', `${head}\n${line}\n`);
   await world.sql(
-    `INSERT INTO processor_readings (account, read_from, read_to, movements, new_balance_transactions, recorded_at, event_id)
+    `INSERT INTO processor_readings (account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
      SELECT 'acct_split', NULL, $1::timestamptz + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
     [at],
   );
