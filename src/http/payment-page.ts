@@ -4,9 +4,9 @@
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
-import type { Address } from '../config/validation.ts';
 import { readDocumentRows } from '../delivery/queries.ts';
 import { rowsCsv } from '../delivery/rows.ts';
+import { addressLine, DOCUMENT_TITLES, rowKindName } from '../documents/labels.ts';
 import { localeOf } from '../documents/locale.ts';
 import { readPdf } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
@@ -18,8 +18,6 @@ import type { Shared } from './shared.ts';
 const paymentPage = page<PaymentView>('payment');
 const unknownPage = page<Record<string, unknown>>('unknown');
 
-const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
-const KINDS = { quote_accepted: 'enrollment', requote_accepted: 'requote', reversal: 'reversal' } as const;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 export function addPaymentPages(app: FastifyInstance, { database, environment, settings, limits }: Shared): void {
@@ -111,7 +109,7 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
   const isVoid = document.status === 'void';
   const isDue = document.document === 'invoice' && document.status === 'open';
   const isPaid = document.document === 'invoice' && document.status === 'paid';
-  const heading = TITLES[document.document];
+  const heading = DOCUMENT_TITLES[document.document];
   const paid = Amount.of(document.amount_due, currency).minus(Amount.of(document.balance, currency));
   const partlyPaid = isDue && paid.isPositive();
   const totals = [
@@ -150,7 +148,7 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     lines: document.lines.map((line) => ({
       policy: line.policy_name,
       month: monthName(line.month),
-      rows: `${locale.number(String(line.count))} ${KINDS[line.kind]}${line.count === 1 ? '' : 's'}`,
+      rows: `${locale.number(String(line.count))} ${rowKindName(line.kind, line.count)}`,
       amount: money(line.invoice_amount),
     })),
     totals,
@@ -168,9 +166,9 @@ const number = (label: string, value: string | undefined): Fact[] => (value ? [{
 
 const achFacts = (ach: AchInstructions): Fact[] => [
   ...plain('Account holder', ach.account_holder),
-  ...plain('Holder’s address', addressText(ach.account_holder_address)),
+  ...plain('Holder’s address', addressLine(ach.account_holder_address)),
   ...plain('Bank', ach.bank_name),
-  ...plain('Bank’s address', addressText(ach.bank_address)),
+  ...plain('Bank’s address', addressLine(ach.bank_address)),
   ...number('ACH routing number', ach.routing_number),
   ...number('Account number', ach.account_number),
   ...plain('Account type', ach.account_type),
@@ -178,9 +176,9 @@ const achFacts = (ach: AchInstructions): Fact[] => [
 
 const wireFacts = (wire: WireInstructions): Fact[] => [
   ...plain('Account holder', wire.account_holder),
-  ...plain('Holder’s address', addressText(wire.account_holder_address)),
+  ...plain('Holder’s address', addressLine(wire.account_holder_address)),
   ...plain('Bank', wire.bank_name),
-  ...plain('Bank’s address', addressText(wire.bank_address)),
+  ...plain('Bank’s address', addressLine(wire.bank_address)),
   ...number('Wire routing number', wire.routing_number),
   ...number('Account number', wire.account_number),
   ...number('IBAN', wire.iban),
@@ -188,7 +186,3 @@ const wireFacts = (wire: WireInstructions): Fact[] => [
   ...plain('Intermediary bank', wire.intermediary?.bank_name),
   ...number('Intermediary’s BIC', wire.intermediary?.bic),
 ];
-
-function addressText({ line1, line2, city, region, postal_code, country }: Address): string {
-  return [line1, line2, city, [region, postal_code].filter(Boolean).join(' '), country].filter(Boolean).join(', ');
-}

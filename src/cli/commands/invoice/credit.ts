@@ -8,7 +8,7 @@ import { type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../d
 import { deliverWithProgress } from '../../deliveries.ts';
 import { type Output, wrapped } from '../../output.ts';
 import { exitOf, followBalance, read } from './after.ts';
-import { emailStory, money } from './show.ts';
+import { emailText, money } from './show.ts';
 
 export const defineCredit: Definition = (invoice, act) => {
   invoice
@@ -43,7 +43,7 @@ export async function invoiceCredit(
           80,
           '  ',
         ),
-        ...wrapped(`E-mail: ${emailStory(issued)}`, 80, '  '),
+        ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
       ].join('\n'),
     );
     return deliver ? exitOf(issued) : EXIT.done;

@@ -7,7 +7,7 @@ import { type Definition, type DeliverOption, NO_DELIVER } from '../../define.ts
 import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
-import { emailStory } from './show.ts';
+import { emailText } from './show.ts';
 
 export const defineHold: Definition = (invoice, act) => {
   invoice
@@ -34,7 +34,7 @@ export async function invoiceHold(
       documentJson(document),
       () =>
         `${number} is on hold: nothing more of it goes out until 'reckoner invoice release ${number}'.\n` +
-        `E-mail: ${emailStory(document)}`,
+        `E-mail: ${emailText(document)}`,
     );
     return EXIT.done;
   });
@@ -45,7 +45,7 @@ export async function invoiceRelease(output: Output, number: string, { deliver }
     await context.database.transaction((tx) => releaseDocument(tx, context, number));
     if (deliver) await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
-    output.print(documentJson(document), () => `${number} is no longer on hold.\nE-mail: ${emailStory(document)}`);
+    output.print(documentJson(document), () => `${number} is no longer on hold.\nE-mail: ${emailText(document)}`);
     return deliver ? exitOf(document) : EXIT.done;
   });
 }

@@ -13,7 +13,7 @@ import { type Definition, type DeliverOption, NO_DELIVER } from '../../define.ts
 import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
-import { emailStory } from './show.ts';
+import { emailText } from './show.ts';
 
 export const defineRerun: Definition = (invoice, act) => {
   invoice
@@ -66,7 +66,7 @@ export async function invoiceRerun(
       replacement === undefined
         ? `${one} is unchanged: issued today it would say the same.`
         : `${one} is void, and ${replacement.replaced_by} replaces it (changed: ${replacement.why.join(', ')}).\n` +
-          `E-mail: ${emailStory(document)}`,
+          `E-mail: ${emailText(document)}`,
     );
     return replacement && deliver ? exitOf(document) : EXIT.done;
   });

@@ -7,7 +7,7 @@ import { type Definition, type DeliverOption, NO_DELIVER } from '../../define.ts
 import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
-import { emailStory } from './show.ts';
+import { emailText } from './show.ts';
 
 export const defineResend: Definition = (invoice, act) => {
   invoice
@@ -27,7 +27,7 @@ export async function invoiceResend(
     await context.database.transaction((tx) => resendDocument(tx, context, { number, to: options.to }));
     if (options.deliver) await deliverWithProgress(context, output, [number]);
     const document = await read(context, number);
-    output.print(documentJson(document), () => `${number}: ${emailStory(document)}`);
+    output.print(documentJson(document), () => `${number}: ${emailText(document)}`);
     return options.deliver ? exitOf(document) : EXIT.done;
   });
 }

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../../database/transaction.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
+import { DOCUMENT_TITLES, rowKindName } from '../../../documents/labels.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
@@ -22,7 +23,7 @@ export async function invoiceShow(output: Output, number: string): Promise<numbe
       const document = await documentNumbered(tx, number);
       return [document, await readHistory(tx, document.document_id)] as const;
     });
-    output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${told(story)}`);
+    output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${historyText(story)}`);
     return EXIT.done;
   });
 }
@@ -37,10 +38,6 @@ export async function documentNumbered(
   return row;
 }
 
-const TITLES = { invoice: 'Invoice', credit_note: 'Credit note', statement: 'Statement' } as const;
-
-const KINDS = { quote_accepted: 'quotes', requote_accepted: 'requotes', reversal: 'reversals' } as const;
-
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
 /** `1,234.50 USD`. */
@@ -52,7 +49,7 @@ function described(row: DocumentRow): string {
     ['month', row.month],
     ['issued on', row.issued_on],
     ['due on', row.due_on ?? 'nothing is due'],
-    ['status', statusStory(row)],
+    ['status', statusText(row)],
     ['amount', money(row.invoice_amount, row.currency)],
     ['credit applied', money(row.credit_applied, row.currency)],
     ['amount due', money(row.amount_due, row.currency)],
@@ -62,13 +59,13 @@ function described(row: DocumentRow): string {
     ['payment link', row.payment_link ?? 'none'],
     [
       'PDF',
-      row.pdf_sha256 === null ? 'not drawn yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
+      row.pdf_sha256 === null ? 'not rendered yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
     ],
-    ['e-mail', emailStory(row)],
+    ['e-mail', emailText(row)],
   ];
   const lines = row.lines.map((line) => [
     short(line.policy_name, 24),
-    KINDS[line.kind],
+    rowKindName(line.kind),
     line.month,
     line.count,
     amount(line.spot_price, row.currency),
@@ -76,14 +73,14 @@ function described(row: DocumentRow): string {
     amount(line.invoice_amount, row.currency),
   ]);
   return [
-    `${TITLES[row.document]} ${row.number}`,
+    `${DOCUMENT_TITLES[row.document]} ${row.number}`,
     ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
     '',
     table(['policy', 'rows', 'month', '>count', '>sales', '>their cut', '>ours'], lines),
   ].join('\n');
 }
 
-function statusStory({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {
+function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {
   const remarks = [
     ...(voided_on === null
       ? []
@@ -95,8 +92,8 @@ function statusStory({ status, voided_on, replaced_by, held_at, replaces, credit
   return [status, ...remarks].join(', ');
 }
 
-/** Each happening with its instant; texts are broken into lines of a terminal. */
-function told(story: readonly HistoryLine[]): string {
+/** Each act with its instant, wrapped to the width of a terminal. */
+function historyText(story: readonly HistoryLine[]): string {
   const lines = story.flatMap(({ at, says, by }) => {
     const who =
       by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
@@ -104,10 +101,10 @@ function told(story: readonly HistoryLine[]): string {
       (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
     );
   });
-  return ['Story', ...lines].join('\n');
+  return ['History', ...lines].join('\n');
 }
 
-export function emailStory(row: DocumentRow): string {
+export function emailText(row: DocumentRow): string {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
   if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
