@@ -1,24 +1,28 @@
--- E-mails: of documents, of reminders and close reports, and of seals.
+-- The outbox: every e-mail, whatever it is about. An e-mail is queued before it is sent, moves from state to state, and
+-- leaves a line in the log for each attempt.
 
--- The e-mail of a document. It moves from state to state; what it is of, its Message-ID and that it was sent are facts.
-CREATE TABLE sendings (
-  sending_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  document_id bigint NOT NULL REFERENCES documents,
-  asked_for text NOT NULL CONSTRAINT sending_asked_for_known
+CREATE TABLE emails (
+  email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text NOT NULL CONSTRAINT email_kind_known
+    CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'seal', 'status')),
+  -- What it is about.
+  document_id bigint REFERENCES documents,
+  partner_id text COLLATE "C" REFERENCES partners,
+  month text COLLATE "C" REFERENCES closed_months,
+  day date,
+  -- What asked for the e-mail of a document, and the address that a user named instead of the partner's contacts.
+  asked_for text CONSTRAINT email_asked_for_known
     CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares')),
-  event_id bigint REFERENCES audit_events,
-  -- Whom a user named instead of the partner's contacts.
   addressed_to text,
-  message_id text NOT NULL CONSTRAINT sending_message_id_once UNIQUE,
-  status text NOT NULL CONSTRAINT sending_status_known
+  event_id bigint REFERENCES audit_events,
+  message_id text NOT NULL CONSTRAINT email_message_id_once UNIQUE,
+  status text NOT NULL CONSTRAINT email_status_known
     CHECK (status IN ('queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn')),
   -- Why it is held, or the mail server's last reply.
   reason text,
   recipients text[],
-  -- The exact bytes while they may be needed for a repetition; afterwards only their hash.
+  -- The exact bytes while a repetition may have to be the same; afterwards only their hash.
   message bytea,
-  -- Where the document's PDF goes into the message, as base64 in lines. NULL: the message is whole.
-  drawing_at integer,
   message_sha256 text,
   envelope_from text,
   attempts integer NOT NULL DEFAULT 0,
@@ -28,115 +32,141 @@ CREATE TABLE sendings (
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
   sent_at timestamptz,
-  CONSTRAINT sending_person_is_known CHECK (asked_for = 'close' OR event_id IS NOT NULL),
-  CONSTRAINT sending_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
-  CONSTRAINT sending_in_flight_has_message CHECK (status <> 'sending' OR (message IS NOT NULL AND recipients IS NOT NULL)),
-  CONSTRAINT sending_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
-  CONSTRAINT sending_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
-  CONSTRAINT sending_drawing_within_message CHECK (
-    drawing_at IS NULL OR (message IS NOT NULL AND drawing_at BETWEEN 0 AND length(message)))
+  CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
+  CONSTRAINT email_document_named CHECK (
+    (kind IN ('invoice', 'credit_note', 'statement')) = (document_id IS NOT NULL)
+    AND (document_id IS NOT NULL) = (asked_for IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK (
+    (kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal')) = (month IS NOT NULL)),
+  CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR asked_for = 'resend'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR kind IN ('seal', 'status') OR asked_for = 'close'),
+  CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
+  CONSTRAINT email_in_flight_has_message CHECK (
+    status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
+  CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL)
 );
-ALTER TABLE sendings ALTER COLUMN message SET STORAGE EXTERNAL;
-CREATE UNIQUE INDEX sending_one_of_the_issue ON sendings (document_id) WHERE asked_for <> 'resend';
--- The latest of a document. Without it a month's preview after ten years took 70 s, reading all of them each time.
-CREATE INDEX sendings_of_document ON sendings (document_id, sending_id);
-CREATE INDEX sendings_unfinished ON sendings (status) WHERE status <> 'sent';
-CALL grant_to_app('SELECT, INSERT, UPDATE', 'sendings');
+ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
-CREATE OR REPLACE FUNCTION refuse_rewritten_sending() RETURNS trigger LANGUAGE plpgsql AS $$
+-- What is sent once, by kind. A document has one e-mail of its issue, and one more each time somebody resends it.
+CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
+CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder';
+CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report';
+CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal';
+-- The status is read when its e-mail is sent: while one waits, another would say the same.
+CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
+
+-- The latest of a document. Without it a month's preview after ten years took 70 s, reading all of them each time.
+CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
+CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
+
+-- What an e-mail is about, its Message-ID and that it was sent are facts.
+CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.document_id, OLD.message_id, OLD.asked_for, OLD.queued_at, OLD.event_id, OLD.addressed_to)
-     IS DISTINCT FROM (NEW.document_id, NEW.message_id, NEW.asked_for, NEW.queued_at, NEW.event_id, NEW.addressed_to)
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+      OLD.message_id, OLD.queued_at)
+     IS DISTINCT FROM
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') THEN
-    RAISE EXCEPTION 'sending % is a fact: send again by a new one', OLD.sending_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'sendings_facts_stay';
+    RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER sendings_facts_stay BEFORE UPDATE ON sendings
-  FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_sending();
+CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
+  FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
+
+-- The log: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear` may have arrived.
+CREATE TABLE email_attempts (
+  email_id bigint NOT NULL REFERENCES emails,
+  attempt integer NOT NULL,
+  started_at timestamptz NOT NULL,
+  ended_at timestamptz NOT NULL,
+  outcome text NOT NULL CONSTRAINT email_attempt_outcome_known
+    CHECK (outcome IN ('sent', 'refused', 'deferred', 'unclear')),
+  reply text NOT NULL,
+  recipients text[] NOT NULL,
+  message_sha256 text NOT NULL,
+  PRIMARY KEY (email_id, attempt)
+);
+CALL make_append_only('email_attempts');
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;
 CALL grant_to_app('UPDATE', 'worker_numbers');
 
--- Recorded before it is sent, and once: a reminder per partner and day, the report of a close per month. The states are
--- those of `sendings`.
-CREATE TABLE notices (
-  notice_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind text NOT NULL CONSTRAINT notice_kind_known CHECK (kind IN ('reminder', 'close_report')),
-  partner_id text COLLATE "C" REFERENCES partners,
-  day date,
-  month text COLLATE "C" REFERENCES closed_months,
-  message_id text NOT NULL CONSTRAINT notice_message_id_once UNIQUE,
-  status text NOT NULL CONSTRAINT notice_status_known
-    CHECK (status IN ('queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn')),
-  reason text,
-  recipients text[],
-  message bytea,
-  message_sha256 text,
-  envelope_from text,
-  attempts integer NOT NULL DEFAULT 0,
-  unclear_attempts integer NOT NULL DEFAULT 0,
-  worker bigint,
-  queued_at timestamptz NOT NULL,
-  attempted_at timestamptz,
-  sent_at timestamptz,
-  event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT notice_once UNIQUE NULLS NOT DISTINCT (kind, partner_id, day, month),
-  CONSTRAINT notice_of_partner UNIQUE (notice_id, partner_id),
-  CONSTRAINT notice_says_of_what CHECK (
-    (kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)
-    AND (kind = 'close_report') = (month IS NOT NULL)),
-  CONSTRAINT notice_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
-  CONSTRAINT notice_in_flight_has_message CHECK (status <> 'sending' OR (message IS NOT NULL AND recipients IS NOT NULL)),
-  CONSTRAINT notice_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
-  CONSTRAINT notice_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL)
-);
-CREATE INDEX notices_unfinished ON notices (status) WHERE status <> 'sent';
-CALL grant_to_app('SELECT, INSERT, UPDATE', 'notices');
+-- For the nouns before this one: the e-mails of documents, and the latest of each document.
+CREATE VIEW document_emails AS
+SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
+       attempts, unclear_attempts, queued_at, attempted_at, sent_at
+FROM emails WHERE document_id IS NOT NULL;
+CALL grant_to_app('SELECT', 'document_emails');
 
-CREATE FUNCTION refuse_rewritten_notice() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE VIEW latest_emails AS
+SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
+CALL grant_to_app('SELECT', 'latest_emails');
+
+-- What happened to the e-mails of a document, for its history: each request, how each e-mail stands, and the attempts
+-- before its last.
+CREATE VIEW document_email_history AS
+SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS act,
+       jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
+FROM document_emails
+UNION ALL
+SELECT e.document_id, 6.5, a.ended_at, 'attempted',
+       jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply), NULL
+FROM email_attempts a JOIN document_emails e USING (email_id) WHERE a.attempt < e.attempts
+UNION ALL
+SELECT document_id, 7, coalesce(sent_at, attempted_at, queued_at), 'sending',
+       jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'attempts', attempts::text,
+                          'reply', reason, 'sha256', message_sha256), NULL
+FROM document_emails WHERE status <> 'queued' OR attempts > 0;
+CALL grant_to_app('SELECT', 'document_email_history');
+
+-- Queues one e-mail for each of these documents, with a Message-ID that is fixed from now on.
+CREATE FUNCTION queue_document_emails(
+  document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamptz
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.kind, OLD.partner_id, OLD.day, OLD.month, OLD.message_id, OLD.queued_at, OLD.event_id)
-     IS DISTINCT FROM (NEW.kind, NEW.partner_id, NEW.day, NEW.month, NEW.message_id, NEW.queued_at, NEW.event_id)
-     OR OLD.status IN ('sent', 'withdrawn') THEN
-    RAISE EXCEPTION 'notice % is a fact: another is a new one', OLD.notice_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'notices_facts_stay';
-  END IF;
-  RETURN NEW;
+  INSERT INTO emails (kind, document_id, asked_for, addressed_to, event_id, message_id, status, queued_at)
+  SELECT d.document, d.document_id, $2, $3, $4,
+         format('<%s.%s.%s@%s>', d.number,
+                (SELECT count(*) + 1 FROM emails e WHERE e.document_id = d.document_id), i.installation_id, $5),
+         'queued', $6
+  FROM documents d CROSS JOIN installation i
+  WHERE d.document_id = ANY ($1)
+  ORDER BY d.document_id;
+  PERFORM enqueue_deliveries($1);
 END
 $$;
-CREATE TRIGGER notices_facts_stay BEFORE UPDATE ON notices
-  FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_notice();
 
--- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
-CREATE TABLE reminders (
-  document_id bigint NOT NULL,
-  step integer NOT NULL,
-  notice_id bigint NOT NULL,
-  partner_id text COLLATE "C" NOT NULL,
-  currency text COLLATE "C" NOT NULL,
-  PRIMARY KEY (document_id, step),
-  CONSTRAINT reminder_to_its_partner FOREIGN KEY (notice_id, partner_id) REFERENCES notices (notice_id, partner_id),
-  CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
-    REFERENCES documents (document_id, partner_id, currency)
-);
-CREATE INDEX reminders_of_notice ON reminders (notice_id);
-CALL make_append_only('reminders');
+-- Withdraws the e-mails of void documents and says what became of each; none where a worker has it in hand. An e-mail
+-- that may have arrived is neither withdrawn nor repeated: it is uncertain.
+CREATE FUNCTION withdraw_document_emails(document_ids bigint[]) RETURNS TABLE (status text, reason text)
+LANGUAGE sql AS $$
+  UPDATE emails e
+  SET message = NULL,
+      status = CASE WHEN e.unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
+      reason = CASE WHEN e.unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
+                    ELSE 'the document was voided before it was sent' END
+  WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
+  RETURNING e.status, e.reason
+$$;
 
--- One e-mail per seal, recorded with it and sent later. A repetition has the same Message-ID and the same bytes.
-CREATE TABLE seal_letters (
-  month billing_month PRIMARY KEY REFERENCES seals,
-  message_id text NOT NULL CONSTRAINT seal_letter_message_id_once UNIQUE,
-  status text NOT NULL CONSTRAINT seal_letter_status_known CHECK (status IN ('queued', 'sent', 'held')),
-  recipient text,
-  -- The mail server's last reply, or why it is held.
-  reply text,
-  -- While somebody tries: nobody else does before that time.
-  tried_until timestamptz,
-  sent_at timestamptz,
-  CONSTRAINT seal_letter_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL AND recipient IS NOT NULL))
-);
-CALL grant_to_app('SELECT, INSERT, UPDATE', 'seal_letters');
+-- Holds the e-mails of documents that no worker has in hand.
+CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text) RETURNS void LANGUAGE sql AS $$
+  UPDATE emails e SET status = 'held', reason = $2
+  WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
+$$;
+
+-- Queues the held e-mails of documents again.
+CREATE FUNCTION release_document_emails(document_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE emails e SET status = 'queued', reason = NULL WHERE e.document_id = ANY ($1) AND e.status = 'held';
+  PERFORM enqueue_deliveries($1);
+END
+$$;

@@ -638,3 +638,18 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE
 -- Credit applied at issue was counted when the documents were issued.
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
+
+-- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
+CREATE TABLE reminders (
+  document_id bigint NOT NULL,
+  step integer NOT NULL,
+  email_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  PRIMARY KEY (document_id, step),
+  CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),
+  CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
+    REFERENCES documents (document_id, partner_id, currency)
+);
+CREATE INDEX reminders_of_email ON reminders (email_id);
+CALL make_append_only('reminders');

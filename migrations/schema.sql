@@ -929,18 +929,21 @@ GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 
-CREATE TABLE sendings (
-  sending_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  document_id bigint NOT NULL,
-  asked_for text NOT NULL,
-  event_id bigint,
+CREATE TABLE emails (
+  email_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  document_id bigint,
+  partner_id text COLLATE "C",
+  month text COLLATE "C",
+  day date,
+  asked_for text,
   addressed_to text,
+  event_id bigint,
   message_id text NOT NULL,
   status text NOT NULL,
   reason text,
   recipients text[],
   message bytea STORAGE EXTERNAL,
-  drawing_at integer,
   message_sha256 text,
   envelope_from text,
   attempts integer NOT NULL DEFAULT 0,
@@ -949,127 +952,157 @@ CREATE TABLE sendings (
   queued_at timestamp with time zone NOT NULL,
   attempted_at timestamp with time zone,
   sent_at timestamp with time zone,
-  CONSTRAINT sendings_pkey PRIMARY KEY (sending_id),
-  CONSTRAINT sending_message_id_once UNIQUE (message_id),
-  CONSTRAINT sending_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares'])),
-  CONSTRAINT sending_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
-  CONSTRAINT sending_person_is_known CHECK (asked_for = 'close' OR event_id IS NOT NULL),
-  CONSTRAINT sending_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
-  CONSTRAINT sending_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND recipients IS NOT NULL),
-  CONSTRAINT sending_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
-  CONSTRAINT sending_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
-  CONSTRAINT sending_drawing_within_message CHECK (drawing_at IS NULL OR message IS NOT NULL AND drawing_at >= 0 AND drawing_at <= length(message)),
-  CONSTRAINT sendings_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
-  CONSTRAINT sendings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  CONSTRAINT emails_pkey PRIMARY KEY (email_id),
+  CONSTRAINT email_message_id_once UNIQUE (message_id),
+  CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'seal', 'status'])),
+  CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares'])),
+  CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
+  CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL) AND (document_id IS NOT NULL) = (asked_for IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
+  CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR asked_for = 'resend'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['seal', 'status'])) OR asked_for = 'close'),
+  CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
+  CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
+  CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
+  CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX sending_one_of_the_issue ON sendings USING btree (document_id) WHERE asked_for <> 'resend';
-CREATE INDEX sendings_of_document ON sendings USING btree (document_id, sending_id);
-CREATE INDEX sendings_unfinished ON sendings USING btree (status) WHERE status <> 'sent';
-CREATE TRIGGER sendings_facts_stay BEFORE UPDATE ON sendings FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_sending();
-GRANT INSERT, SELECT, UPDATE ON sendings TO reckoner_app;
+CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
+CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder';
+CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report';
+CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal';
+CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
+CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
+CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
+CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
+GRANT INSERT, SELECT, UPDATE ON emails TO reckoner_app;
 
-CREATE FUNCTION refuse_rewritten_sending()
+CREATE FUNCTION refuse_rewritten_email()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.document_id, OLD.message_id, OLD.asked_for, OLD.queued_at, OLD.event_id, OLD.addressed_to)
-     IS DISTINCT FROM (NEW.document_id, NEW.message_id, NEW.asked_for, NEW.queued_at, NEW.event_id, NEW.addressed_to)
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+      OLD.message_id, OLD.queued_at)
+     IS DISTINCT FROM
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') THEN
-    RAISE EXCEPTION 'sending % is a fact: send again by a new one', OLD.sending_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'sendings_facts_stay';
+    RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
   RETURN NEW;
 END
 $function$;
+
+CREATE TABLE email_attempts (
+  email_id bigint NOT NULL,
+  attempt integer NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  outcome text NOT NULL,
+  reply text NOT NULL,
+  recipients text[] NOT NULL,
+  message_sha256 text NOT NULL,
+  CONSTRAINT email_attempts_pkey PRIMARY KEY (email_id, attempt),
+  CONSTRAINT email_attempt_outcome_known CHECK (outcome = ANY (ARRAY['sent', 'refused', 'deferred', 'unclear'])),
+  CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
 GRANT UPDATE ON SEQUENCE worker_numbers TO reckoner_app;
 
-CREATE TABLE notices (
-  notice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  kind text NOT NULL,
-  partner_id text COLLATE "C",
-  day date,
-  month text COLLATE "C",
-  message_id text NOT NULL,
-  status text NOT NULL,
-  reason text,
-  recipients text[],
-  message bytea,
-  message_sha256 text,
-  envelope_from text,
-  attempts integer NOT NULL DEFAULT 0,
-  unclear_attempts integer NOT NULL DEFAULT 0,
-  worker bigint,
-  queued_at timestamp with time zone NOT NULL,
-  attempted_at timestamp with time zone,
-  sent_at timestamp with time zone,
-  event_id bigint NOT NULL,
-  CONSTRAINT notices_pkey PRIMARY KEY (notice_id),
-  CONSTRAINT notice_message_id_once UNIQUE (message_id),
-  CONSTRAINT notice_once UNIQUE NULLS NOT DISTINCT (kind, partner_id, day, month),
-  CONSTRAINT notice_of_partner UNIQUE (notice_id, partner_id),
-  CONSTRAINT notice_kind_known CHECK (kind = ANY (ARRAY['reminder', 'close_report'])),
-  CONSTRAINT notice_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
-  CONSTRAINT notice_says_of_what CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL) AND (kind = 'close_report') = (month IS NOT NULL)),
-  CONSTRAINT notice_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
-  CONSTRAINT notice_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND recipients IS NOT NULL),
-  CONSTRAINT notice_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
-  CONSTRAINT notice_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
-  CONSTRAINT notices_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
-  CONSTRAINT notices_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
-  CONSTRAINT notices_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
-);
-CREATE INDEX notices_unfinished ON notices USING btree (status) WHERE status <> 'sent';
-CREATE TRIGGER notices_facts_stay BEFORE UPDATE ON notices FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_notice();
-GRANT INSERT, SELECT, UPDATE ON notices TO reckoner_app;
+CREATE VIEW document_emails AS
+ SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients,
+    message_sha256, attempts, unclear_attempts, queued_at, attempted_at, sent_at
+   FROM emails
+  WHERE document_id IS NOT NULL;
+GRANT SELECT ON document_emails TO reckoner_app;
 
-CREATE FUNCTION refuse_rewritten_notice()
- RETURNS trigger
+CREATE VIEW latest_emails AS
+ SELECT DISTINCT ON (document_id) email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason,
+    recipients, message_sha256, attempts, unclear_attempts, queued_at, attempted_at, sent_at
+   FROM document_emails
+  ORDER BY document_id, email_id DESC;
+GRANT SELECT ON latest_emails TO reckoner_app;
+
+CREATE VIEW document_email_history AS
+ SELECT document_emails.document_id, 6 AS rank, document_emails.queued_at AS at, 'sending_asked' AS act,
+    jsonb_build_object('asked_for', document_emails.asked_for, 'to', document_emails.addressed_to, 'message_id', document_emails.message_id) AS facts,
+    document_emails.event_id
+   FROM document_emails
+UNION ALL
+ SELECT e.document_id, 6.5 AS rank, a.ended_at AS at, 'attempted' AS act,
+    jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply) AS facts,
+    NULL::bigint AS event_id
+   FROM email_attempts a
+     JOIN document_emails e USING (email_id)
+  WHERE a.attempt < e.attempts
+UNION ALL
+ SELECT document_emails.document_id, 7 AS rank,
+    COALESCE(document_emails.sent_at, document_emails.attempted_at, document_emails.queued_at) AS at,
+    'sending' AS act,
+    jsonb_build_object('status', document_emails.status, 'to', array_to_string(document_emails.recipients, ', '), 'attempts', document_emails.attempts::text, 'reply', document_emails.reason, 'sha256', document_emails.message_sha256) AS facts,
+    NULL::bigint AS event_id
+   FROM document_emails
+  WHERE document_emails.status <> 'queued' OR document_emails.attempts > 0;
+GRANT SELECT ON document_email_history TO reckoner_app;
+
+CREATE FUNCTION queue_document_emails(document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamp with time zone)
+ RETURNS void
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.kind, OLD.partner_id, OLD.day, OLD.month, OLD.message_id, OLD.queued_at, OLD.event_id)
-     IS DISTINCT FROM (NEW.kind, NEW.partner_id, NEW.day, NEW.month, NEW.message_id, NEW.queued_at, NEW.event_id)
-     OR OLD.status IN ('sent', 'withdrawn') THEN
-    RAISE EXCEPTION 'notice % is a fact: another is a new one', OLD.notice_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'notices_facts_stay';
-  END IF;
-  RETURN NEW;
+  INSERT INTO emails (kind, document_id, asked_for, addressed_to, event_id, message_id, status, queued_at)
+  SELECT d.document, d.document_id, $2, $3, $4,
+         format('<%s.%s.%s@%s>', d.number,
+                (SELECT count(*) + 1 FROM emails e WHERE e.document_id = d.document_id), i.installation_id, $5),
+         'queued', $6
+  FROM documents d CROSS JOIN installation i
+  WHERE d.document_id = ANY ($1)
+  ORDER BY d.document_id;
+  PERFORM enqueue_deliveries($1);
 END
 $function$;
 
-CREATE TABLE reminders (
-  document_id bigint NOT NULL,
-  step integer NOT NULL,
-  notice_id bigint NOT NULL,
-  partner_id text COLLATE "C" NOT NULL,
-  currency text COLLATE "C" NOT NULL,
-  CONSTRAINT reminders_pkey PRIMARY KEY (document_id, step),
-  CONSTRAINT reminder_to_its_partner FOREIGN KEY (notice_id, partner_id) REFERENCES notices(notice_id, partner_id),
-  CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
-);
-CREATE INDEX reminders_of_notice ON reminders USING btree (notice_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-GRANT INSERT, SELECT ON reminders TO reckoner_app;
+CREATE FUNCTION withdraw_document_emails(document_ids bigint[])
+ RETURNS TABLE(status text, reason text)
+ LANGUAGE sql
+AS $function$
+  UPDATE emails e
+  SET message = NULL,
+      status = CASE WHEN e.unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
+      reason = CASE WHEN e.unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
+                    ELSE 'the document was voided before it was sent' END
+  WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
+  RETURNING e.status, e.reason
+$function$;
 
-CREATE TABLE seal_letters (
-  month billing_month NOT NULL,
-  message_id text NOT NULL,
-  status text NOT NULL,
-  recipient text,
-  reply text,
-  tried_until timestamp with time zone,
-  sent_at timestamp with time zone,
-  CONSTRAINT seal_letters_pkey PRIMARY KEY (month),
-  CONSTRAINT seal_letter_message_id_once UNIQUE (message_id),
-  CONSTRAINT seal_letter_status_known CHECK (status = ANY (ARRAY['queued', 'sent', 'held'])),
-  CONSTRAINT seal_letter_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL AND recipient IS NOT NULL)),
-  CONSTRAINT seal_letters_month_fkey FOREIGN KEY (month) REFERENCES seals(month)
-);
-GRANT INSERT, SELECT, UPDATE ON seal_letters TO reckoner_app;
+CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  UPDATE emails e SET status = 'held', reason = $2
+  WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
+$function$;
+
+CREATE FUNCTION release_document_emails(document_ids bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE emails e SET status = 'queued', reason = NULL WHERE e.document_id = ANY ($1) AND e.status = 'held';
+  PERFORM enqueue_deliveries($1);
+END
+$function$;
 
 -- 009_delivery --------------------------------------------------------------------------------------------------------
 
@@ -2065,6 +2098,21 @@ BEGIN
   RETURN NULL;
 END
 $function$;
+
+CREATE TABLE reminders (
+  document_id bigint NOT NULL,
+  step integer NOT NULL,
+  email_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  CONSTRAINT reminders_pkey PRIMARY KEY (document_id, step),
+  CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails(email_id, partner_id),
+  CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
+);
+CREATE INDEX reminders_of_email ON reminders USING btree (email_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON reminders TO reckoner_app;
 
 -- 011_splits ----------------------------------------------------------------------------------------------------------
 

@@ -44,12 +44,12 @@ export const FAILPOINTS = [
   'delivery.link_stored',
   'delivery.link_switched_off',
   'delivery.link_closed',
-  'delivery.drawn',
+  'delivery.rendered',
   'delivery.kept',
   'delivery.composed',
   'delivery.claimed',
   'delivery.sent',
-  'delivery.settled',
+  'delivery.recorded',
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

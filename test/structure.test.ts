@@ -50,17 +50,12 @@ const IMPORT_EXCEPTIONS: Exceptions = {};
 
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
-  'close/queries.ts -> sendings': TO_REMOVE,
   'database/restore.ts -> job_runs': TO_REMOVE,
-  'documents/emails.ts -> sendings': TO_REMOVE,
-  'documents/history.sql.ts -> sendings': TO_REMOVE,
-  'documents/queries.ts -> sendings': TO_REMOVE,
   'partners/queries.ts -> ledger_rows': TO_REMOVE,
   'payments/payouts.sql.ts -> account_payouts': TO_REMOVE,
   'payments/payouts.sql.ts -> balance_transactions': TO_REMOVE,
   'payments/payouts.sql.ts -> payout_contents': TO_REMOVE,
   'seals/queries.ts -> documents': TO_REMOVE,
-  'seals/queries.ts -> seal_letters': TO_REMOVE,
 };
 
 const CYCLES: Exceptions = {};
@@ -72,7 +67,6 @@ const LONG_FILES: Exceptions = {
 /** `file name` */
 const LONG_FUNCTIONS: Exceptions = {
   'audit/pack.ts openPack': TO_REMOVE,
-  'delivery/deliver.ts withCrew': TO_REMOVE,
   'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
   'quotes/acceptances.ts openAcceptances': TO_REMOVE,
 };
@@ -88,8 +82,6 @@ const WIDE_SQL: Exceptions = {
   'database/backup.ts': TO_REMOVE,
   'database/restore.ts': TO_REMOVE,
   'delivery/links/queries.ts': TO_REMOVE,
-  'delivery/queries.ts': TO_REMOVE,
-  'delivery/workers.ts': TO_REMOVE,
   'http/queries.ts': TO_REMOVE,
   'ledger/queries.ts': TO_REMOVE,
   'partners/queries.ts': TO_REMOVE,

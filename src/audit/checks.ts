@@ -123,7 +123,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },
   { name: 'processor_ties', invariant: 8, run: ofJournal('processor_ties') },
   { name: 'document_pdfs_as_issued', invariant: 9, run: findChangedDrawings },
-  { name: 'sendings_tell_their_state', invariant: 10, run: fromQuery(sql.SENDINGS_TELL_THEIR_STATE) },
+  { name: 'emails_tell_their_state', invariant: 10, run: fromQuery(sql.EMAILS_TELL_THEIR_STATE) },
   { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },
   { name: 'every_partner_and_document_counted', invariant: 11, run: ofRows('every_partner_and_document_counted') },
 ];

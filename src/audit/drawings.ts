@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Instructions } from '../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { librariesByVersion, openStudio, type Studio } from '../delivery/drawing.ts';
+import { librariesByVersion, PdfRendererPool } from '../delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import type { Difference, Finding, Scope } from './checks.ts';
@@ -23,7 +23,7 @@ const BATCH = 50;
 
 export async function findChangedDrawings(tx: Transaction, { month }: Pick<Scope, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
-  const studio = openStudio(await countDrawings(tx, month));
+  const renderer = new PdfRendererPool(await countDrawings(tx, month));
   let inspected = 0;
   let after = 0;
   try {
@@ -38,12 +38,12 @@ export async function findChangedDrawings(tx: Transaction, { month }: Pick<Scope
       });
       const byId = new Map(documents.map((document) => [document.document_id, document]));
       const found = await Promise.all(
-        drawings.map((drawing) => judge(drawing, byId.get(drawing.document_id) as DocumentRow, studio.draw)),
+        drawings.map((drawing) => judge(drawing, byId.get(drawing.document_id) as DocumentRow, renderer)),
       );
       differences.push(...found.filter((difference) => difference !== undefined));
     }
   } finally {
-    await studio.close();
+    await renderer.close();
   }
   return { inspected, differences };
 }
@@ -78,7 +78,7 @@ function readDrawingsAfter(tx: Transaction, after: number, month: string | null)
 async function judge(
   drawing: KeptDrawing,
   document: DocumentRow,
-  draw: Studio['draw'],
+  renderer: PdfRendererPool,
 ): Promise<Difference | undefined> {
   const sha256 = createHash('sha256').update(drawing.pdf).digest('hex');
   if (sha256 !== drawing.sha256) {
@@ -86,7 +86,7 @@ async function judge(
   }
   // What other libraries, or a later program, drew can't be drawn again here; its hash still shows that it is what was sent.
   if (!drawing.drawn_by_these) return undefined;
-  const again = await draw(
+  const again = await renderer.render(
     documentSnapshot(document, {
       paymentLink: document.payment_link,
       instructions: drawing.instructions,

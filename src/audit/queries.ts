@@ -347,7 +347,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
          (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
            IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
                              later.spot_price, later.partner_cut, later.invoice_amount) AS other,
-         (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS held,
+         (SELECT count(*) FROM emails e WHERE e.document_id = d.document_id AND e.status = 'held') AS held,
          (SELECT count(*) FROM write_offs w WHERE w.document_id = d.document_id) AS written_off
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
@@ -363,29 +363,27 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
 )`;
 
 /**
- * A sending that was sent has a time, recipients and the hash of what was sent; one in flight, or to be repeated, has its
- * bytes: those that are kept, with the kept drawing where it goes, in lines as messages have them (RFC 2045, 6.8).
+ * An e-mail that was sent has a time, recipients and the hash of what was sent; one in flight, or to be repeated, has its
+ * bytes. The log has each attempt that ended.
  */
-export const SENDINGS_TELL_THEIR_STATE = `inspected AS (
-  SELECT d.number, s.*,
-         CASE WHEN s.drawing_at IS NULL THEN s.message
-              ELSE substring(s.message FOR s.drawing_at)
-                   || (SELECT convert_to(replace(rtrim(encode(w.pdf, 'base64'), E'\\n'), E'\\n', E'\\r\\n'), 'UTF8')
-                       FROM document_pdfs w WHERE w.document_id = s.document_id)
-                   || substring(s.message FROM s.drawing_at + 1) END AS whole
-  FROM sendings s JOIN documents d USING (document_id)
-  WHERE ${inMonth('d.month')}
+export const EMAILS_TELL_THEIR_STATE = `inspected AS (
+  SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day)) AS about,
+         (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged
+  FROM emails e LEFT JOIN documents d USING (document_id)
+  WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
-  SELECT format('sending %s of %s', sending_id, number) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
+  SELECT format('e-mail %s, %s %s', email_id, kind, about) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
   FROM inspected
   WHERE CASE status
           WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
-                           OR NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id)
+                           OR (document_id IS NOT NULL
+                               AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id))
           WHEN 'sending' THEN message IS NULL
           WHEN 'held' THEN reason IS NULL
           ELSE sent_at IS NOT NULL END
      OR unclear_attempts > attempts
-     OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(whole), 'hex'))
+     OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
+     OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
 )`;
 
 /**

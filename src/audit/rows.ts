@@ -109,26 +109,26 @@ heads AS (
   FROM places
   WHERE CASE WHEN billed_month IS NULL THEN posted_month <= (SELECT max(month) FROM closed_months) ELSE documents <> 1 END
 ),
--- Partners = with documents + without activity; rows and late rows as counted at the close; a sending per document.
+-- Partners = with documents + without activity; rows and late rows as counted at the close; an e-mail per document.
 by_month AS (
   SELECT billed_month AS month, sum(count) AS entries, coalesce(sum(count) FILTER (WHERE month < billed_month), 0) AS late_entries
   FROM rows WHERE billed_month IS NOT NULL GROUP BY billed_month
 ), sent_to AS (
   SELECT d.month, count(DISTINCT d.partner_id) AS partners, count(*) AS documents,
-         count(*) FILTER (WHERE EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id)) AS with_sending
+         count(*) FILTER (WHERE EXISTS (SELECT FROM emails s WHERE s.document_id = d.document_id)) AS with_email
   FROM documents d WHERE d.purpose = 'month' GROUP BY d.month
 ), counts AS (
   SELECT m.month, m.entries, m.late_entries, m.partners_with_documents, coalesce(r.entries, 0) AS counted,
          coalesce(r.late_entries, 0) AS counted_late, coalesce(i.partners, 0) AS partners,
-         coalesce(i.documents, 0) AS documents, coalesce(i.with_sending, 0) AS with_sending
+         coalesce(i.documents, 0) AS documents, coalesce(i.with_email, 0) AS with_email
   FROM closed_months m LEFT JOIN by_month r ON r.month = m.month LEFT JOIN sent_to i ON i.month = m.month
   WHERE ${inMonth('m.month')}
 ), counts_differences AS (
   SELECT month AS subject,
-         format('closed with %s rows, %s late, %s partners; there are %s, %s, %s; %s of %s documents have a sending',
-                entries, late_entries, partners_with_documents, counted, counted_late, partners, with_sending, documents) AS detail
+         format('closed with %s rows, %s late, %s partners; there are %s, %s, %s; %s of %s documents have an e-mail',
+                entries, late_entries, partners_with_documents, counted, counted_late, partners, with_email, documents) AS detail
   FROM counts
-  WHERE (entries, late_entries, partners_with_documents, documents) <> (counted, counted_late, partners, with_sending)
+  WHERE (entries, late_entries, partners_with_documents, documents) <> (counted, counted_late, partners, with_email)
 )
 SELECT (SELECT coalesce(sum(count), 0)::bigint FROM lines) AS rows,
        (SELECT coalesce(sum(unbalanced), 0)::bigint FROM lines) AS unbalanced,

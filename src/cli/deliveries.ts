@@ -1,47 +1,55 @@
-/** Delivering with a bar for people and a remark on what did not go out. */
-import { type DeliveryOptions, deliverPending, deliverThese } from '../delivery/deliver.ts';
+/** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
 import type { Delivery } from '../delivery/document.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import type { EmailResult } from '../mail/outbox.ts';
+import { deliverNumbers, type Reporter } from '../reports/month-end.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 
-/** Of all that waits, or of the documents of these numbers alone. Gives how many documents it sent. */
-export async function deliverWithProgress(
-  context: Context,
+/** Delivers the documents of these numbers and no other. */
+export const deliverWithProgress = (context: Context, output: Output, numbers: readonly string[]): Promise<void> =>
+  withProgress(output, (reporter) => deliverNumbers(context, reporter, numbers));
+
+/** Does work with a reporter; its remarks follow when the progress bar is gone. */
+export async function withProgress<Result>(
   output: Output,
-  numbers?: readonly string[],
-): Promise<number> {
-  let sent = 0;
+  work: (reporter: Reporter) => Promise<Result>,
+): Promise<Result> {
   let progress: Progress | undefined;
-  const remarks: Delivery[] = [];
+  const remarks: string[] = [];
   try {
-    const options: DeliveryOptions = {
-      ...context,
+    return await work({
+      onClosed: (month) => output.note(`Closed ${month}.`),
       onStart: (documents) => {
         progress = output.progress('Delivering', documents);
       },
       onDelivery: (delivery) => {
         progress?.advance();
-        if (delivery.status === 'sent' && !delivery.before) sent += 1;
-        const { status, link } = delivery;
-        if ((status !== 'sent' && status !== 'withdrawn') || link !== undefined) remarks.push(delivery);
+        remarks.push(...remarksOn(delivery));
       },
-    };
-    await (numbers === undefined ? deliverPending(options) : deliverThese(options, numbers));
+      onEmail: (result) => {
+        if (result.status !== 'sent') remarks.push(describeEmail(result));
+      },
+    });
   } finally {
     progress?.done();
+    for (const remark of remarks) output.note(remark);
   }
-  for (const { number, status, detail, link } of remarks) {
-    if (link !== undefined) output.note(`${number} ${link}`);
-    if (status !== 'sent' && status !== 'withdrawn')
-      output.note(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
-  }
-  return sent;
 }
 
-/** A run that sent something leaves an event. What a command does besides sending has one of its own. */
-export async function recordDeliveries({ database, environment, actor }: Context, sent: number): Promise<void> {
-  if (sent === 0) return;
-  const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };
-  await database.transaction((tx) => recordEvent(tx, actor, event));
+function remarksOn({ number, status, detail, link }: Delivery): string[] {
+  const remarks = link === undefined ? [] : [`${number} ${link}`];
+  if (status !== 'sent' && status !== 'withdrawn') {
+    remarks.push(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
+  }
+  return remarks;
+}
+
+export function describeEmail({ email, status, detail }: EmailResult): string {
+  const name = {
+    reminder: `Reminder to ${email.partner_id}`,
+    close_report: `Close report of ${email.month}`,
+    seal: `Seal of ${email.month}`,
+    status: 'Status',
+  }[email.kind as 'reminder' | 'close_report' | 'seal' | 'status'];
+  return `${name} ${status === 'deferred' ? 'not sent yet' : status}${detail === '' ? '' : `: ${detail}`}`;
 }

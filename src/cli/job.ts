@@ -2,17 +2,14 @@
 import { pino } from 'pino';
 import { verify } from '../audit/verify.ts';
 import { readMonthFacts } from '../close/queries.ts';
-import { closeMonths } from '../close/run.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { deliverPending } from '../delivery/deliver.ts';
-import { countNotices } from '../delivery/notice.ts';
-import { countDeliveries } from '../delivery/queries.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
+import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
-import { mailSeals } from '../reports/seal-letter.ts';
+import { queueStatusEmail } from '../reports/emails/status.ts';
+import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../reports/month-end.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
-import { mailStatus } from '../reports/watch.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
@@ -20,10 +17,7 @@ import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
-import { describeStatus } from './commands/status.ts';
 import { type Context, withContext } from './context.ts';
-import { recordDeliveries } from './deliveries.ts';
-import { sendAllNotices } from './notices.ts';
 
 interface Job extends Context {
   readonly log: pino.Logger;
@@ -74,7 +68,8 @@ export function runRemind(): Promise<number> {
     for (const { partner_id, step, documents } of plan.reminders) {
       job.log.info({ partner_id, step, documents: documents.map((each) => each.number) }, 'to be reminded');
     }
-    return (await noticesNeedPerson(job)) ? EXIT.attention : EXIT.done;
+    await sendEmails(job, logOf(job));
+    return needsAttention(await job.database.reading(countOtherEmails)) ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -83,25 +78,28 @@ export function runMonthClose(): Promise<number> {
   return runJob('month-close', async (job) => {
     const { environment, database, log } = job;
     let refusal: unknown;
-    try {
-      const closed = await closeMonths(database, job, {}, (month) => log.info({ month }, 'month closed'));
-      const seals = await database.reading((tx) => readSealsOf(tx, closed));
-      for (const facts of await database.reading((tx) => readMonthFacts(tx, closed))) {
-        log.info(monthJson(facts, 'closed', seals), 'month issued');
-      }
-    } catch (error) {
-      // What was issued before must still go out.
-      logFailure(log, error);
-      refusal = error;
-    }
-    await deliverAndLog(job);
-    const unsent = await noticesNeedPerson(job);
+    const closed = await runMonthEnd(
+      job,
+      {},
+      {
+        ...logOf(job),
+        onClosed: (month) => log.info({ month }, 'month closed'),
+        onCloseFailed: (error) => {
+          logFailure(log, error);
+          refusal = error;
+        },
+      },
+    );
+    await database.reading(async (tx) => {
+      const seals = await readSealsOf(tx, closed);
+      for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
+    });
+    const unsent = await anyUnsent(job);
     const status = await database.reading((tx) => readStatus(tx, environment.now()));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
     if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
-    const attention = status.months.overdue.length > 0 || needsPerson(status.deliveries) || unsent;
-    return attention ? EXIT.attention : EXIT.done;
+    return status.months.overdue.length > 0 || unsent ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -109,22 +107,27 @@ export function runMonthClose(): Promise<number> {
 export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await workOffEvents(job);
-    await deliverAndLog(job);
-    const deliveries = await job.database.reading((tx) => countDeliveries(tx));
-    return (await noticesNeedPerson(job)) || needsPerson(deliveries) ? EXIT.attention : EXIT.done;
+    await deliverAll(job, logOf(job));
+    return (await anyUnsent(job)) ? EXIT.attention : EXIT.done;
   });
 }
 
 /** Once a day: mails the status to operations when it needs a person. */
 export function runWatch(): Promise<number> {
   return runJob('watch', async (job) => {
-    const { environment, settings, database, log } = job;
+    const { environment, database, log } = job;
     const status = await database.reading((tx) => readStatus(tx, environment.now()));
     for (const sentence of status.attention) log.warn(sentence);
     if (status.attention.length === 0) return EXIT.done;
-    const { outcome, reply } = await mailStatus(environment, settings, status, describeStatus(status));
-    log.info({ outcome, reply, to: settings.operations_email }, 'status mailed');
-    return outcome === 'sent' ? EXIT.attention : EXIT.failed;
+    await database.transaction((tx) => queueStatusEmail(tx, job));
+    let sent = false;
+    await sendEmails(job, {
+      onEmail(result) {
+        if (result.email.kind === 'status' && result.status === 'sent') sent = true;
+        logOf(job).onEmail?.(result);
+      },
+    });
+    return sent ? EXIT.attention : EXIT.failed;
   });
 }
 
@@ -174,32 +177,26 @@ async function workOffEvents({ database, log, ...job }: Job): Promise<void> {
   log.info({ effects, waiting: waiting.length, for_person: for_person.length }, 'events of the processor');
 }
 
-async function deliverAndLog(job: Job): Promise<void> {
-  let sent = 0;
-  await deliverPending({
-    ...job,
-    onDelivery: (delivery) => {
-      if (delivery.status === 'sent' && !delivery.before) sent += 1;
-      job.log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery');
-    },
-  });
-  await recordDeliveries(job, sent);
-  const deliveries = await job.database.reading((tx) => countDeliveries(tx));
-  job.log.info(deliveries, 'deliveries');
-  for (const letter of await mailSeals(job)) job.log.info(letter, 'seal mailed to the auditor');
-}
-
-/** Sends the e-mails without documents that wait, and says whether one of them needs a person. */
-async function noticesNeedPerson(job: Job): Promise<boolean> {
-  await sendAllNotices(job, ({ notice, status, detail }) => {
-    const { kind, partner_id, month } = notice;
-    job.log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](
+const logOf = ({ log }: Job): Reporter => ({
+  onDelivery: (delivery) => log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+  onEmail: ({ email, status, detail }) => {
+    const { kind, partner_id, month } = email;
+    log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](
       { kind, partner_id, month, status, detail },
-      'notice',
+      'email',
     );
-  });
-  return needsPerson(await job.database.reading((tx) => countNotices(tx)));
+  },
+});
+
+/** Logs how all e-mails stand, and says whether one of them needs attention. */
+async function anyUnsent({ database, log }: Job): Promise<boolean> {
+  const [deliveries, others] = await database.reading(async (tx) => [
+    await countDeliveries(tx),
+    await countOtherEmails(tx),
+  ]);
+  log.info(deliveries, 'deliveries');
+  return needsAttention(deliveries) || needsAttention(others);
 }
 
-const needsPerson = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>
+const needsAttention = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>
   held + failed + uncertain > 0;

@@ -16,7 +16,6 @@ import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { queueSealLetter } from '../seals/queries.ts';
 import { sealClosedMonths } from '../seals/seal.ts';
 import {
   type LedgerState,
@@ -82,7 +81,7 @@ export async function closeNext(
   failpoint('close.recorded');
   // A preview has nothing to seal: its month may still run.
   if (!request.preview) {
-    for (const sealed of await sealClosedMonths(tx, batch.now)) await queueSealLetter(tx, sealed, batch.mailDomain);
+    await sealClosedMonths(tx, batch.now);
     failpoint('close.sealed');
   }
   return month;

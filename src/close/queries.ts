@@ -99,10 +99,10 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
                 'uncertain', count(*) FILTER (WHERE s.status = 'uncertain')) AS deliveries
        FROM documents
        LEFT JOIN LATERAL (
-         SELECT s.status FROM sendings s
+         SELECT s.status FROM document_emails s
          WHERE s.document_id = documents.document_id
            AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = documents.document_id)
-         ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+         ORDER BY s.email_id DESC LIMIT 1) AS s ON true
        WHERE documents.month = m.month AND purpose = 'month') AS d
      CROSS JOIN LATERAL (
        SELECT json_agg(c ORDER BY c.currency) AS totals

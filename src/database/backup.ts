@@ -10,7 +10,7 @@
  *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line
  *
  * Not in it: generated columns, which are computed again; the list of migrations, which the header has; the queue,
- * which `deliver` makes again from the sendings; and nothing that lies outside of the database.
+ * which `deliver` makes again from the e-mails; and nothing that lies outside of the database.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

@@ -21,7 +21,7 @@ export function openQueuePool(connection: pg.ClientConfig, max: number): pg.Pool
  * Some of its troubles the queue writes to the console by itself, stacks and all; what matters of them reaches us as
  * errors too. Gives back the console.
  */
-export function hushQueue(): () => void {
+export function quietConsole(): () => void {
   const { trace, error } = console;
   Object.assign(console, { trace() {}, error() {} });
   return () => void Object.assign(console, { trace, error });

@@ -1,5 +1,5 @@
 /**
- * Sending a document once more: a new sending with a Message-ID of its own, logged beside the ones before.
+ * Sends a document once more: a new e-mail with a Message-ID of its own, logged beside the ones before.
  * Refusals: document_unknown, document_void, document_on_hold, sending_unfinished, argument_invalid, recipient_refused.
  */
 
@@ -9,9 +9,9 @@ import { queueResend } from '../documents/emails.ts';
 import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isOneAddress } from '../mail/message.ts';
-import { sandboxAllows } from '../mail/transport.ts';
+import { whyRefusedInSandbox } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { readSending } from './queries.ts';
+import { readDocumentEmail } from './queries.ts';
 
 /** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */
 export async function resendDocument(
@@ -23,13 +23,13 @@ export async function resendDocument(
     if (!isOneAddress(to)) {
       throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
     }
-    if (environment.name === 'sandbox' && !sandboxAllows(to, settings.sandbox_recipients)) {
+    if (whyRefusedInSandbox({ environment, settings }, [to]) !== undefined) {
       throw refuse('recipient_refused', { address: to });
     }
   }
   const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
-  const latest = await readSending(tx, documentId);
+  const latest = await readDocumentEmail(tx, documentId);
   if (latest !== undefined && ['queued', 'sending', 'held'].includes(latest.status)) {
     throw refuse('sending_unfinished', { number, status: latest.status, reason: latest.reason ?? '' });
   }

@@ -1,5 +1,5 @@
 /**
- * A specimen of each document, by which can be seen whether letters can be written before a month closes. Refusals:
+ * A specimen of each document, to find out before a month closes whether its e-mail can be rendered. Refusals:
  * settings_invalid, file_unreadable (a template that cannot be used).
  */
 
@@ -9,7 +9,8 @@ import type { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
-import { type TemplateFolder, writeLetter } from '../mail/document-email.ts';
+import { renderDocumentEmail } from '../mail/document-text.ts';
+import type { EmailTemplates } from '../mail/templates.ts';
 import type { Month } from '../month.ts';
 
 const MONTH = '2026-01' as Month;
@@ -55,16 +56,16 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
   } as unknown as DocumentRow;
   return documentSnapshot(row, {
     paymentLink: isInvoice ? 'https://billing.example/pay/specimen' : null,
-    // Complete ones: what the settings lack is told apart from what a template does.
+    // Complete ones: missing settings are reported apart from faulty templates.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
     instructionsChanged: isInvoice,
   });
 }
 
-/** Writes a letter of each kind; throws for the first that cannot be written. */
-export function trySpecimens(templates: TemplateFolder, settings: Settings): void {
+/** Renders the e-mail of each kind of document; throws for the first that cannot be rendered. */
+export function trySpecimens(templates: EmailTemplates, settings: Settings): void {
   for (const document of ['invoice', 'credit_note', 'statement'] as const) {
-    writeLetter(
+    renderDocumentEmail(
       specimen(document, settings),
       {
         contactName: 'Specimen',

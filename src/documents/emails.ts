@@ -1,4 +1,4 @@
-/** How the e-mails of documents enter and leave the queue. */
+/** How the e-mails of documents enter and leave the outbox, by the functions that the outbox defines for them. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { IssueBatch } from './issue/context.ts';
 
@@ -6,16 +6,10 @@ import type { IssueBatch } from './issue/context.ts';
 export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO sendings (document_id, asked_for, message_id, status, queued_at, event_id)
-     SELECT d.document_id, :askedFor, '<' || d.number || '.1.' || i.installation_id || '@' || :mailDomain || '>',
-            'queued', :now::timestamptz, :eventId::bigint
-     FROM pg_temp.issued_documents JOIN documents d USING (document_id) CROSS JOIN installation i
-     ORDER BY d.document_id`,
+    `SELECT queue_document_emails(array_agg(document_id), :askedFor::text, NULL, :eventId::bigint, :mailDomain::text,
+                                  :now::timestamptz)
+     FROM pg_temp.issued_documents HAVING count(*) > 0`,
     { ...batch },
-  );
-  await execute(
-    tx,
-    `SELECT enqueue_deliveries(array_agg(document_id)) FROM pg_temp.issued_documents HAVING count(*) > 0`,
   );
 }
 
@@ -32,16 +26,10 @@ export interface RepeatedEmail {
 export async function queueResend(tx: Transaction, email: RepeatedEmail): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO sendings (document_id, asked_for, message_id, status, queued_at, event_id, addressed_to)
-     SELECT d.document_id, 'resend',
-            format('<%s.%s.%s@%s>', d.number,
-                   (SELECT count(*) + 1 FROM sendings s WHERE s.document_id = d.document_id), i.installation_id,
-                   :mailDomain::text),
-            'queued', :now::timestamptz, :eventId::bigint, :addressedTo
-     FROM documents d CROSS JOIN installation i WHERE d.document_id = :documentId`,
+    `SELECT queue_document_emails(ARRAY[:documentId::bigint], 'resend', :addressedTo::text, :eventId::bigint,
+                                  :mailDomain::text, :now::timestamptz)`,
     { ...email },
   );
-  await enqueueDeliveries(tx, [email.documentId]);
 }
 
 /** Asks delivery to look at documents: their payment links and e-mails follow what has changed. */
@@ -57,34 +45,15 @@ export function withdrawEmails(
   tx: Transaction,
   documentIds: readonly number[],
 ): Promise<{ status: 'withdrawn' | 'uncertain'; reason: string }[]> {
-  return query(
-    tx,
-    `UPDATE sendings SET message = NULL, drawing_at = NULL,
-            status = CASE WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
-            reason = CASE WHEN unclear_attempts > 0
-                          THEN 'it may have arrived; the document was voided before it was sent again'
-                          ELSE 'the document was voided before it was sent' END
-     WHERE document_id = ANY (:documentIds::bigint[]) AND status IN ('queued', 'held') RETURNING status, reason`,
-    { documentIds },
-  );
+  return query(tx, `SELECT status, reason FROM withdraw_document_emails(:documentIds::bigint[])`, { documentIds });
 }
 
 /** Holds the unsent e-mail of a document. */
 export async function holdEmail(tx: Transaction, documentId: number, reason: string): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE sendings SET status = 'held', reason = :reason
-     WHERE document_id = :documentId AND status IN ('queued', 'held')`,
-    { documentId, reason },
-  );
+  await execute(tx, `SELECT hold_document_emails(ARRAY[:documentId::bigint], :reason::text)`, { documentId, reason });
 }
 
 /** Queues the held e-mail of a document again. */
 export async function releaseEmail(tx: Transaction, documentId: number): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE sendings SET status = 'queued', reason = NULL WHERE document_id = :documentId AND status = 'held'`,
-    { documentId },
-  );
-  await enqueueDeliveries(tx, [documentId]);
+  await execute(tx, `SELECT release_document_emails(ARRAY[:documentId::bigint])`, { documentId });
 }

@@ -1,4 +1,4 @@
-/** SQL of a document's history: its own acts, and those that delivery and payments report by views of theirs. */
+/** SQL of a document's history: its own acts, and those that mail, delivery and payments report by views of theirs. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Act } from './history.ts';
 
@@ -17,7 +17,7 @@ export interface Happening {
 const OWN_ACTS = `
        SELECT 1, d.issued_at, 'issued',
               jsonb_build_object('replaces', r.number, 'credits', c.number),
-              (SELECT s.event_id FROM sendings s
+              (SELECT s.event_id FROM document_emails s
                WHERE s.document_id = d.document_id AND s.asked_for <> 'resend')
        FROM documents d
        LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
@@ -25,7 +25,7 @@ const OWN_ACTS = `
        UNION ALL
        SELECT 3, n.issued_at, 'credited',
               jsonb_build_object('amount', n.invoice_amount::text, 'other', n.number, 'reason', n.reason),
-              (SELECT s.event_id FROM sendings s WHERE s.document_id = n.document_id AND s.asked_for = 'credit')
+              (SELECT s.event_id FROM document_emails s WHERE s.document_id = n.document_id AND s.asked_for = 'credit')
        FROM documents n WHERE n.credits = :documentId
        UNION ALL
        SELECT 5, rendered_at, 'drawn', jsonb_build_object('bytes', octet_length(pdf)::text, 'sha256', sha256), NULL
@@ -62,16 +62,6 @@ const CREDIT_ACTS = `
          ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
        WHERE a.invoice_id = :documentId OR a.credit_note_id = :documentId`;
 
-const EMAIL_ACTS = `
-       SELECT 6, queued_at, 'sending_asked',
-              jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id), event_id
-       FROM sendings WHERE document_id = :documentId
-       UNION ALL
-       SELECT 7, coalesce(sent_at, attempted_at, queued_at), 'sending',
-              jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'attempts', attempts::text,
-                                 'reply', reason, 'sha256', message_sha256), NULL
-       FROM sendings WHERE document_id = :documentId AND (status <> 'queued' OR attempts > 0)`;
-
 /** The history of a document in the order in which it happened. */
 export function readHappenings(tx: Transaction, documentId: number): Promise<Happening[]> {
   return query(
@@ -81,7 +71,7 @@ export function readHappenings(tx: Transaction, documentId: number): Promise<Hap
        UNION ALL
        ${CREDIT_ACTS}
        UNION ALL
-       ${EMAIL_ACTS}
+       SELECT rank, at, act, facts, event_id FROM document_email_history WHERE document_id = :documentId
        UNION ALL
        SELECT rank, at, act, facts, NULL FROM payment_link_history WHERE document_id = :documentId
        UNION ALL

@@ -38,6 +38,7 @@ const SENTENCES = {
   sending: (f: Facts) =>
     `e-mail ${f['status']}${given(' to ', f['to'])}${Number(f['attempts']) > 1 ? `, attempt ${f['attempts']}` : ''}` +
     `${given('; ', f['reply'])}${given('; sha256 ', f['sha256'])}`,
+  attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
   held: (f: Facts) => `put on hold${given(': ', f['reason'])}`,
   released: () => 'hold released',
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,

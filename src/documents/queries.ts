@@ -1,7 +1,7 @@
 /** SQL that reads documents. */
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
-import { query, type Send, type Statement, type Transaction } from '../database/transaction.ts';
+import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
 
@@ -123,8 +123,8 @@ const documentsWhere = (condition: string, withLogos: string): string => `
      LEFT JOIN printed_links k ON k.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (
-       SELECT * FROM sendings s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
-       ORDER BY s.sending_id DESC LIMIT 1) AS s ON true
+       SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
+       ORDER BY s.email_id DESC LIMIT 1) AS s ON true
      -- The last seal before it was issued, by the order in which facts were recorded: clocks may go back.
      LEFT JOIN LATERAL (
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
@@ -160,14 +160,14 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
   );
 }
 
-const DOCUMENTS_TO_RENDER: Statement = {
-  name: 'documents.to_render',
-  text: documentsWhere('d.document_id = ANY ($1::bigint[])', 'true'),
-};
+const DOCUMENTS_TO_RENDER = prepared(
+  'documents.to_render',
+  documentsWhere('d.document_id = ANY (:ids::bigint[])', 'true'),
+);
 
 /** Documents with their logos, by a prepared statement: planning takes 10 ms, more than reading ten documents. */
-export const readDocumentsToRender = (send: Send, ids: readonly number[]): Promise<DocumentRow[]> =>
-  send(DOCUMENTS_TO_RENDER, [ids]);
+export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
+  query(tx, DOCUMENTS_TO_RENDER, { ids });
 
 /** The PDF that was issued; undefined while there is none. */
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {

@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
-import { countDeliveries } from '../delivery/queries.ts';
+import { countDeliveries } from '../mail/queries.ts';
 import { readBacklog, readJobAges } from './queries.ts';
 
 export interface Metrics {

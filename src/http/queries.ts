@@ -95,9 +95,9 @@ export interface Backlog {
 export async function readBacklog(tx: Transaction, now: string): Promise<Backlog> {
   return queryOne(
     tx,
-    `SELECT (SELECT count(*) FROM sendings WHERE status IN ('queued', 'sending')) AS depth,
+    `SELECT (SELECT count(*) FROM document_emails WHERE status IN ('queued', 'sending')) AS depth,
             (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
-             FROM sendings WHERE status IN ('queued', 'sending')) AS age,
+             FROM document_emails WHERE status IN ('queued', 'sending')) AS age,
             (SELECT count(*) FROM ledger_rows
              WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
             (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,

@@ -8,8 +8,8 @@ import type MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import { emailAddress } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Letter, oneLine } from './document-email.ts';
-import { base64Lines, type Wrapper } from './enclosing.ts';
+import type { EmailText } from './email.ts';
+import { oneLine } from './text.ts';
 
 export interface Mailbox {
   /** For people; may be empty, and may hold anything. */
@@ -24,7 +24,7 @@ export interface Attachment {
 }
 
 export interface MessageParts {
-  /** `<unique@domain>`, with or without the angle brackets. Known before the first attempt and kept by every later one. */
+  /** `<unique@domain>`, with or without the angle brackets. Fixed before the first attempt and kept by every later one. */
   readonly messageId: string;
   /** ISO 8601 instant of the `Date` header. */
   readonly date: string;
@@ -33,7 +33,7 @@ export interface MessageParts {
   readonly replyTo?: string | undefined;
   readonly to: Mailbox;
   readonly cc: readonly string[];
-  readonly letter: Letter;
+  readonly content: EmailText;
   readonly attachments: readonly Attachment[];
 }
 
@@ -84,26 +84,7 @@ export function bareMessageId(messageId: string): string {
 }
 
 /** The bytes of the message as RFC 5322 has them, lines ended by CRLF. */
-export async function composeMessage(message: MessageParts): Promise<Buffer> {
-  return Buffer.concat(piecesOf(message, message.attachments).map(bytesOf));
-}
-
-/** The same without the content of an attachment that goes before all others: `enclose` puts it in. */
-export function wrapMessage(message: MessageParts, enclosed: Omit<Attachment, 'content'>): Wrapper {
-  const place = Buffer.from('its place');
-  const pieces = piecesOf(message, [{ ...enclosed, content: place }, ...message.attachments]);
-  const index = pieces.findIndex((piece) => typeof piece !== 'string' && piece.encoded === place);
-  const joined = (some: readonly Piece[]) => Buffer.concat(some.map(bytesOf));
-  return { before: joined(pieces.slice(0, index)), after: joined(pieces.slice(index + 1)) };
-}
-
-/** A part of a message: as it is, or to be encoded. */
-type Piece = string | { readonly encoded: Buffer };
-
-const bytesOf = (piece: Piece): Buffer =>
-  typeof piece === 'string' ? Buffer.from(piece.replace(/\r?\n/g, '\r\n'), 'latin1') : base64Lines(piece.encoded);
-
-function piecesOf(message: MessageParts, attachments: readonly Attachment[]): Piece[] {
+export function composeMessage(message: MessageParts): Buffer {
   const messageId = bareMessageId(message.messageId);
   const date = new Date(message.date);
   if (Number.isNaN(date.getTime())) throw new TypeError(`'${message.date}' is no instant`);
@@ -116,33 +97,41 @@ function piecesOf(message: MessageParts, attachments: readonly Attachment[]): Pi
     to: [mailbox('recipient', message.to)],
     cc: copiesOf(message).map((address) => ({ name: '', address })),
     ...(replyTo === undefined ? {} : { replyTo: mailbox('reply address', { name: '', address: replyTo }) }),
-    subject: oneLine(message.letter.subject),
+    subject: oneLine(message.content.subject),
     headers: { 'Auto-Submitted': 'auto-generated' },
-    text: withPlainLines(message.letter.text),
-    html: withPlainLines(message.letter.html),
-    attachments: attachments.map(({ filename, contentType, content }) => ({
+    text: withPlainLines(message.content.text),
+    html: withPlainLines(message.content.html),
+    attachments: message.attachments.map(({ filename, contentType, content }) => ({
       filename: oneLine(filename),
       contentType: oneLine(contentType),
       contentDisposition: 'attachment',
       content,
     })),
     // What would otherwise be drawn by lot or by length: the boundaries, and how a text is encoded. No line of a
-    // quoted-printable or base64 part can hold «=_», so that no content can be taken for a boundary.
+    // quoted-printable or base64 part can hold "=_", so that no content can be taken for a boundary.
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    // A letter is made of what it is given; nothing in it may ever be taken for a path or an address to fetch.
+    // A message is made of what it is given; nothing in it may ever be taken for a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
   const pieces = writeNode(composer.compile());
   const last = pieces.at(-1);
-  return typeof last === 'string' && last.endsWith('\n') ? pieces : [...pieces, '\r\n'];
+  const ended = typeof last === 'string' && last.endsWith('\n') ? pieces : [...pieces, '\r\n'];
+  return Buffer.concat(
+    ended.map((piece) =>
+      typeof piece === 'string' ? Buffer.from(piece.replace(/\r?\n/g, '\r\n'), 'latin1') : base64Lines(piece),
+    ),
+  );
 }
 
+/** A part of a message: text as it is, or bytes to be encoded in base64. */
+type Piece = string | Buffer;
+
 /**
- * A node of the message as nodemailer would stream it: through a chain of streams to each part, and five more around the
- * whole, that took as long as everything else there was to composing a message.
+ * A node of the message as nodemailer would stream it. Its chain of streams to each part, and five more around the whole,
+ * took as long as all other work of composing a message.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;
@@ -156,9 +145,13 @@ function contentOf(node: MimeNode): Piece {
   const { content = '' } = node;
   if (content === '') return '';
   if (typeof content === 'string' && encoding === 'quoted-printable') return wrapQuoted(encodeQuoted(content));
-  if (Buffer.isBuffer(content) && encoding === 'base64') return { encoded: content };
+  if (Buffer.isBuffer(content) && encoding === 'base64') return content;
   throw new TypeError(`a part of a message is to be encoded as ${encoding || 'nothing'}`);
 }
+
+/** Base64 in lines of 76 characters (RFC 2045, 6.8), CRLF between them. */
+const base64Lines = (content: Buffer): Buffer =>
+  Buffer.from(content.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n'), 'latin1');
 
 /** A lone CR would be sent as it is, which SMTP forbids and servers repair: the bytes would not be those kept here. */
 const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');

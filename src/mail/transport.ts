@@ -12,8 +12,8 @@ import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } f
 import type { Environment } from '../config/environment.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, writeWhole } from '../files.ts';
-import { oneLine } from './document-email.ts';
-import { bareMessageId, isOneAddress } from './message.ts';
+import { bareMessageId } from './message.ts';
+import { oneLine } from './text.ts';
 
 export type SendOutcome =
   /** Accepted. The server's reply, which also names every recipient it rejected; or the file's path in the outbox. */
@@ -82,27 +82,6 @@ export function openTransport(options: TransportOptions): Transport {
   return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
 }
 
-// --- Whom a sandbox may write to ------------------------------------------------------------------------------------
-
-/**
- * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.test`
- * allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test); one with a name
- * before its @ is one address; any other is one domain. Case does not matter, and what is not exactly one address is
- * never allowed.
- */
-export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
-  if (!isOneAddress(address)) return false;
-  const wanted = address.toLowerCase();
-  const domain = wanted.slice(wanted.lastIndexOf('@') + 1);
-  return patterns.some((entry) => {
-    const pattern = entry.trim().toLowerCase();
-    // `.` and an empty entry name no domain: they must not come to mean everyone.
-    if (pattern.startsWith('.')) return pattern.length > 1 && `.${domain}`.endsWith(pattern);
-    if (pattern.startsWith('@')) return domain === pattern.slice(1);
-    return pattern === (pattern.includes('@') ? wanted : domain);
-  });
-}
-
 // --- Outbox ---------------------------------------------------------------------------------------------------------
 
 /** A folder of `.eml` files named by Message-ID. A file that is there is whole, and was still there after a crash. */
@@ -159,7 +138,7 @@ export function serverOf(smtpUrl: string): MailServer {
   if (host === '') throw badUrl('names no host');
   const guarded = auth !== undefined && !options.secure && !isThisMachine(host);
   return {
-    // Logging is nodemailer's own, to the console, and would show addresses and letters: never from a URL.
+    // Logging is nodemailer's own, to the console, and would show addresses and texts: never from a URL.
     connection: { requireTLS: guarded, ...options, logger: false, debug: false, transactionLog: false },
     auth: auth === undefined ? undefined : { user: auth.user ?? '', pass: auth.pass ?? '' },
   };
@@ -212,7 +191,7 @@ const MESSAGES_PER_CONNECTION = 100;
  * A few connections, each used again for message after message.
  *
  * Not nodemailer's own pool: its errors after a lost connection do not tell whether the message's end was sent (they
- * all say `command: 'CONN'`), and it sends a message again by itself when a connection closes. Whether a letter may
+ * all say `command: 'CONN'`), and it sends a message again by itself when a connection closes. Whether a message may
  * have arrived is the one thing that must not be guessed here, so that this class works with single connections and
  * watches the message leave (`Parcel`).
  */
@@ -407,7 +386,7 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
 
 /** Whether the server refused this recipient or this message, so that the same again would be refused again. */
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
-  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the letter
+  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
   // Without a reply: nodemailer found it larger than the size the server announced, or no address.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
@@ -434,7 +413,7 @@ const rejection = ({ recipient, response, message }: SmtpError): string =>
   `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
 
 /**
- * The server's reply. Where it took the message for some recipients and not for others, the letter is out and cannot
+ * The server's reply. Where it took the message for some recipients and not for others, the message is out and cannot
  * be called back, so that this counts as sent; sending it again would give the others a second copy. Those who were
  * rejected come first in the reply, where a person will see them.
  */

@@ -6,16 +6,14 @@
  * waits for a person may be for, and what was never sent.
  */
 
+import { createHash } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { Composed, Notice } from '../delivery/notice.ts';
 import { mailDomain } from '../documents/issue/context.ts';
-import { localeOf } from '../documents/locale.ts';
-import { addressLine, oneLine, type TemplateFolder } from '../mail/document-email.ts';
+import { queueEmails } from '../mail/queries.ts';
 import { Amount } from '../money.ts';
-import { daysApart, monthName } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 
 export interface Reminding {
@@ -85,7 +83,7 @@ export async function planReminders(tx: Transaction, reminding: Reminding): Prom
   };
 }
 
-/** Records today's reminders, to be sent by `sendNotices`. Safe to repeat: each partner and step is said once. */
+/** Records today's reminders, to be sent by `sendOtherEmails`. Safe to repeat: each partner and step is said once. */
 export async function recordReminders(tx: Transaction, reminding: Reminding): Promise<ReminderPlan> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${REMINDERS})`);
   const plan = await planReminders(tx, reminding);
@@ -101,96 +99,9 @@ export async function recordReminders(tx: Transaction, reminding: Reminding): Pr
   return plan;
 }
 
-// --- The letter -----------------------------------------------------------------------------------------------------------
-
-/** The letter of a reminder, from what is owed when it is sent: paid or held meanwhile, it is taken back. */
-export async function composeReminder(
-  tx: Transaction,
-  notice: Notice,
-  reminding: Pick<Reminding, 'environment' | 'settings'>,
-  templates: TemplateFolder,
-): Promise<Composed> {
-  const { environment, settings } = reminding;
-  const partnerId = notice.partner_id as string;
-  const day = todayOf(reminding);
-  const owed = (await readOwed(tx, { day, steps: [], partnerId })).filter((row) => row.because === null);
-  const reached = new Set(await readReminded(tx, notice.notice_id));
-  if (!owed.some((row) => reached.has(row.document_id))) {
-    return { withdrawn: 'what it was to remind of is paid, void, held or disputed by now' };
-  }
-  const partner = await readContact(tx, partnerId);
-  if (partner.contact_email === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-  const credits = await readInFavour(tx, partnerId);
-  const overdue = owed.filter((row) => row.due_on < day);
-  const currencies = [...new Set(owed.map((row) => row.currency))].sort();
-  const { issuer } = settings;
-  const locale = localeOf(partner.address_country);
-  const total = (rows: readonly OwedRow[], currency: string) =>
-    rows
-      .filter((row) => row.currency === currency)
-      .reduce((sum, row) => sum.plus(Amount.of(row.balance, currency)), Amount.zero(currency));
-  const totals = currencies.map((currency) => locale.amount(total(owed, currency))).join(' and ');
-  const unnamed = {
-    subject: '',
-    sandbox: environment.name === 'sandbox',
-    contactName: oneLine(partner.contact_name),
-    overdue: overdue.length > 0,
-    total: totals,
-    asOf: locale.date(day),
-    currencies: currencies.map((currency) => ({
-      currency,
-      total: locale.amount(total(owed, currency)),
-      overdue: total(overdue, currency).isZero() ? '' : locale.amount(total(overdue, currency)),
-      documents: owed
-        .filter((row) => row.currency === currency)
-        .map((row) => ({
-          number: row.number,
-          month: monthName(row.month),
-          dueOn: locale.date(row.due_on),
-          standing: standing(daysApart(row.due_on, day), row.due_on < day),
-          overdue: row.due_on < day,
-          amount: locale.amount(Amount.of(row.balance, currency)),
-          paymentLink: oneLine(row.payment_link ?? ''),
-        })),
-      credits: credits
-        .filter((each) => each.currency === currency)
-        .map((each) => ({ what: each.what, amount: locale.amount(Amount.of(each.amount, currency)) })),
-    })),
-    attachments: [],
-    rowsOmitted: false,
-    paymentLink: '',
-    issuer: {
-      name: oneLine(issuer.legal_name),
-      address: addressLine(issuer.address),
-      email: oneLine(issuer.email),
-      phone: oneLine(issuer.phone),
-      taxId: oneLine(issuer.tax_id),
-    },
-    partner: { name: oneLine(partner.name) },
-  };
-  const words = oneLine(templates.render('reminder', 'subject', unnamed));
-  const subject = unnamed.sandbox ? `[SANDBOX] ${words}` : words;
-  const view = { ...unnamed, subject };
-  return {
-    to: { name: partner.contact_name, address: partner.contact_email },
-    cc: partner.contact_cc,
-    letter: {
-      subject,
-      text: templates.render('reminder', 'txt', view),
-      html: templates.render('reminder', 'html', view),
-    },
-    attachments: [],
-  };
-}
-
-function standing(days: number, late: boolean): string {
-  if (days === 0) return 'due today';
-  return `${late ? 'overdue by' : 'due in'} ${days} day${days === 1 ? '' : 's'}`;
-}
-
 // --- Queries --------------------------------------------------------------------------------------------------------------
 
-interface OwedRow {
+export interface OwedRow {
   readonly document_id: number;
   readonly number: string;
   readonly partner_id: string;
@@ -208,7 +119,7 @@ interface OwedRow {
  * Open invoices in number order. A step counts where its day came after the issue, so that a replacement with the old
  * due date does not begin with what was said of the one before it, and where no later step was said already.
  */
-function readOwed(
+export function readOwed(
   tx: Transaction,
   question: { day: string; steps: readonly number[]; partnerId: string | null },
 ): Promise<OwedRow[]> {
@@ -227,7 +138,7 @@ function readOwed(
                    SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
                    WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
                  WHEN NOT EXISTS (
-                   SELECT FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'sent') THEN 'not_sent'
+                   SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS because
      FROM documents d JOIN document_balances b USING (document_id)
      CROSS JOIN LATERAL (
@@ -244,63 +155,10 @@ function readOwed(
 async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ partner_id: string }>(
     tx,
-    `SELECT partner_id FROM notices WHERE kind = 'reminder' AND day = :day::date`,
+    `SELECT partner_id FROM emails WHERE kind = 'reminder' AND day = :day::date`,
     { day },
   );
   return rows.map((row) => row.partner_id);
-}
-
-/** The documents whose steps an e-mail was recorded for. */
-async function readReminded(tx: Transaction, noticeId: number): Promise<number[]> {
-  const rows = await query<{ document_id: number }>(
-    tx,
-    `SELECT document_id FROM reminders WHERE notice_id = :noticeId`,
-    { noticeId },
-  );
-  return rows.map((row) => row.document_id);
-}
-
-async function readContact(
-  tx: Transaction,
-  partnerId: string,
-): Promise<{
-  name: string;
-  contact_name: string;
-  contact_email: string;
-  contact_cc: string[];
-  address_country: string;
-}> {
-  const rows = await query<{
-    name: string;
-    contact_name: string;
-    contact_email: string;
-    contact_cc: string[];
-    address_country: string;
-  }>(
-    tx,
-    `SELECT name, contact_name, contact_email, contact_cc, address_country FROM partners WHERE partner_id = :partnerId`,
-    { partnerId },
-  );
-  const [row] = rows;
-  if (row === undefined) throw new Error(`there is no partner ${partnerId} to remind`);
-  return row;
-}
-
-/** Open credit and cash that pays nothing yet: said beside what is owed, and not taken off it. */
-function readInFavour(
-  tx: Transaction,
-  partnerId: string,
-): Promise<{ currency: string; what: string; amount: string }[]> {
-  return query(
-    tx,
-    `SELECT currency, 'Credit note ' || number AS what, balance AS amount
-     FROM open_credit WHERE partner_id = :partnerId
-     UNION ALL
-     SELECT currency, 'Payment received, not applied yet', sum(unapplied) FROM payment_balances
-     WHERE partner_id = :partnerId AND unapplied > 0 GROUP BY currency
-     ORDER BY currency, what`,
-    { partnerId },
-  );
 }
 
 async function insertReminders(
@@ -308,27 +166,21 @@ async function insertReminders(
   plan: ReminderPlan,
   facts: { now: string; eventId: number; mailDomain: string },
 ): Promise<void> {
-  const bindings = { ...facts, day: plan.day };
-  await execute(
-    tx,
-    `INSERT INTO notices (kind, partner_id, day, message_id, status, queued_at, event_id)
-     SELECT 'reminder', r.partner_id, :day::date,
-            format('<reminder.%s.%s.%s@%s>', :day::text, left(encode(sha256(convert_to(r.partner_id, 'UTF8')), 'hex'), 16),
-                   i.installation_id, :mailDomain::text),
-            'queued', :now::timestamptz, :eventId::bigint
-     FROM unnest(:partners::text[]) AS r (partner_id) CROSS JOIN installation i`,
-    { ...bindings, partners: plan.reminders.map((each) => each.partner_id) },
-  );
-  const steps = plan.reminders.flatMap((each) =>
-    each.documents.filter(({ step }) => step !== null).map(({ number, step }) => ({ number, step })),
+  const emails = plan.reminders.map(({ partner_id }) => ({
+    ...({ kind: 'reminder', day: plan.day, partner_id } as const),
+    name: `reminder.${plan.day}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
+  }));
+  const queued = await queueEmails(tx, emails, facts);
+  const levels = plan.reminders.flatMap((each) =>
+    each.documents.flatMap(({ number, step }) => (step === null ? [] : [{ number, step }])),
   );
   await execute(
     tx,
-    `INSERT INTO reminders (document_id, step, notice_id, partner_id, currency)
-     SELECT d.document_id, s.step, n.notice_id, d.partner_id, d.currency
-     FROM json_to_recordset(:steps::json) AS s (number text, step integer)
+    `INSERT INTO reminders (document_id, step, email_id, partner_id, currency)
+     SELECT d.document_id, s.step, e.email_id, d.partner_id, d.currency
+     FROM json_to_recordset(:levels::json) AS s (number text, step integer)
      JOIN documents d USING (number)
-     JOIN notices n ON n.kind = 'reminder' AND n.partner_id = d.partner_id AND n.day = :day::date`,
-    { ...bindings, steps: JSON.stringify(steps) },
+     JOIN emails e ON e.partner_id = d.partner_id AND e.email_id = ANY (:emailIds::bigint[])`,
+    { levels: JSON.stringify(levels), emailIds: queued.map((each) => each.email_id) },
   );
 }

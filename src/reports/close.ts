@@ -4,15 +4,10 @@
  */
 
 import { type MonthFacts, readMonthFacts } from '../close/queries.ts';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { Composed, Notice } from '../delivery/notice.ts';
-import { mailDomain } from '../documents/issue/context.ts';
+import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { type Month, monthName } from '../month.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import type { Month } from '../month.ts';
 
 export interface PartnerChange {
   readonly partner_id: string;
@@ -98,73 +93,6 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   };
 }
 
-// --- Its e-mail -------------------------------------------------------------------------------------------------------------
-
-/** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
-const NEWS_FOR_DAYS = 7;
-
-/** Records the report of each month that was closed lately and has none, for `sendNotices`. Safe to repeat. */
-export async function recordCloseReports(
-  tx: Transaction,
-  { environment, settings, actor }: { environment: Environment; settings: Settings; actor: Actor },
-): Promise<number> {
-  if (settings.finance_email === '') return 0;
-  const now = environment.now();
-  const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
-  // Two closes that end at once would both find it missing.
-  await execute(tx, `SELECT pg_advisory_xact_lock(7310::integer, 62::integer)`);
-  const months = await query<{ month: string }>(
-    tx,
-    `SELECT month FROM closed_months m
-     WHERE closed_at >= :since::timestamptz
-       AND NOT EXISTS (SELECT FROM notices n WHERE n.kind = 'close_report' AND n.month = m.month) ORDER BY month`,
-    { since },
-  );
-  if (months.length === 0) return 0;
-  const names = months.map((each) => each.month);
-  const eventId = await recordEvent(tx, actor, {
-    action: 'report.close',
-    subject: names.join(', '),
-    details: { to: settings.finance_email },
-    now: now.toISO(),
-  });
-  return execute(
-    tx,
-    `INSERT INTO notices (kind, month, message_id, status, queued_at, event_id)
-     SELECT 'close_report', m.month, format('<close-report.%s.%s@%s>', m.month, i.installation_id, :mailDomain::text),
-            'queued', :now::timestamptz, :eventId::bigint
-     FROM unnest(:names::text[]) AS m (month) CROSS JOIN installation i`,
-    { names, now: now.toISO(), eventId, mailDomain: mailDomain(settings) },
-  );
-}
-
-/** To finance, in the words that the command uses. */
-export async function composeCloseReport(
-  tx: Transaction,
-  notice: Notice,
-  { environment, settings }: { environment: Environment; settings: Settings },
-  describe: (report: CloseReport) => string,
-): Promise<Composed> {
-  if (settings.finance_email === '') return { held: 'settings.json has no finance_email' };
-  const report = (await readCloseReport(tx, notice.month as Month)) as CloseReport;
-  const body = `${describe(report)}\n`;
-  const mark = environment.name === 'sandbox' ? '[SANDBOX] ' : '';
-  const { sent, pending, held, failed, uncertain } = report.deliveries;
-  const unsent = pending + held + failed + uncertain;
-  return {
-    to: { name: 'Finance', address: settings.finance_email },
-    cc: [],
-    letter: {
-      subject: `${mark}${monthName(report.month)} is closed: ${sent} sent${unsent > 0 ? `, ${unsent} not sent` : ''}`,
-      text: body,
-      html: `<!doctype html><html lang="en"><body><pre>${escapeHtml(body)}</pre></body></html>`,
-    },
-    attachments: [],
-  };
-}
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
-
 // --- Queries ------------------------------------------------------------------------------------------------------------
 
 function readChanges(tx: Transaction, month: Month, previous: Month | null): Promise<Omit<PartnerChange, 'change'>[]> {
@@ -214,8 +142,7 @@ function readHeld(tx: Transaction, month: Month): Promise<CloseReport['held'][nu
             coalesce(nullif(h.reason, ''), s.reason, '') AS reason
      FROM live_documents d
      LEFT JOIN LATERAL (
-       SELECT s.status, s.reason FROM sendings s WHERE s.document_id = d.document_id ORDER BY s.sending_id DESC LIMIT 1
-     ) AS s ON true
+       SELECT e.status, e.reason FROM latest_emails e WHERE e.document_id = d.document_id) AS s ON true
      LEFT JOIN current_holds h ON h.document_id = d.document_id
      WHERE d.month = :month AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain'))
      ORDER BY d.series, d.sequence`,

@@ -1,5 +1,4 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
-import { join } from 'node:path';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
@@ -7,8 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors/refusals.ts';
-import { loadTemplates } from '../mail/document-email.ts';
-import { packageRoot } from '../package.ts';
+import { templatesOf } from '../mail/templates.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
@@ -98,9 +96,9 @@ function environmentGaps({ smtpUrl }: Environment, { missing }: OpenProvider): G
 }
 
 /** The first template that cannot be rendered. */
-function templateGaps({ home }: Environment, settings: Settings): Gap[] {
+function templateGaps(environment: Environment, settings: Settings): Gap[] {
   try {
-    trySpecimens(loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]), settings);
+    trySpecimens(templatesOf(environment), settings);
     return [];
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -5,8 +5,7 @@ import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import { accountKeyVariable } from '../config/environment.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
-import { countNotices } from '../delivery/notice.ts';
-import { countDeliveries } from '../delivery/queries.ts';
+import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
 import type { Month } from '../month.ts';
 import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
 import { type AccountHealth, readAccountHealth, STALE_HOURS } from '../splits/account-health.ts';
@@ -29,8 +28,8 @@ export interface Status {
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  /** E-mails that carry no document: reminders and reports of closes. */
-  readonly notices: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+  /** E-mails that carry no document: reminders, close reports and seals. */
+  readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   readonly waiting: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -73,21 +72,18 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     { last: state.last_closed },
   );
   const deliveries = await countDeliveries(tx);
-  const notices = await countNotices(tx);
+  const emails = await countOtherEmails(tx);
   const { delayed } = await queryOne<{ delayed: number }>(
     tx,
-    `SELECT count(*) AS delayed FROM sendings s
+    `SELECT count(*) AS delayed FROM latest_emails e
      WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz
-       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
-       AND NOT EXISTS (
-         SELECT FROM sendings later WHERE later.document_id = s.document_id AND later.sending_id > s.sending_id)`,
+       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
   const waiting = await query<Status['waiting'][number]>(
     tx,
     `SELECT d.number, d.partner_id, s.status, s.reason
-     FROM (SELECT DISTINCT ON (document_id) * FROM sendings ORDER BY document_id, sending_id DESC) AS s
-     JOIN documents d USING (document_id)
+     FROM latest_emails s JOIN documents d USING (document_id)
      WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id) ORDER BY d.series, d.sequence LIMIT :listed`,
     { listed: LISTED },
   );
@@ -111,7 +107,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
     open_entries,
     deliveries,
-    notices,
+    emails,
     waiting,
     gaps,
     links: links.slice(0, LISTED),
@@ -121,7 +117,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     attention: [
       ...attentionOf(overdue, deliveries, delayed, gaps, jobs),
       ...attentionToLinks(links),
-      ...attentionToNotices(notices),
+      ...attentionToEmails(emails),
       ...attentionToPayments(exceptions),
       ...attentionToConnected(connected),
     ],
@@ -209,9 +205,9 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
   return needed;
 }
 
-function attentionToNotices({ held, failed, uncertain }: Status['notices']): string[] {
+function attentionToEmails({ held, failed, uncertain }: Status['emails']): string[] {
   const emails = (count: number) =>
-    `${count} reminder${count === 1 ? '' : 's'} or close report${count === 1 ? '' : 's'}`;
+    count === 1 ? '1 reminder, close report or seal' : `${count} reminders, close reports or seals`;
   return [
     ...(held > 0 ? [`${emails(held)} held: supply what is missing, then run 'reckoner deliver'.`] : []),
     ...(failed > 0 ? [`${emails(failed)} refused by the mail server for good: correct the address.`] : []),

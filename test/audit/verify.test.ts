@@ -301,7 +301,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'an invoice for missing shares taken away, with its lines and letters',
     'processor_ties',
-    ...['document_lines', 'sendings', 'document_pdfs', 'documents'].map(
+    ...['document_lines', 'email_attempts', 'emails', 'document_pdfs', 'documents'].map(
       (table) => `DELETE FROM ${table} WHERE document_id IN (SELECT document_id FROM missing_shares)`,
     ),
   ],
@@ -475,7 +475,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'an e-mail of a void document that is still on its way',
     'voids_and_replacements',
-    `UPDATE sendings SET status = 'held', reason = 'wait', sent_at = NULL
+    `UPDATE emails SET status = 'held', reason = 'wait', sent_at = NULL
      WHERE document_id = ${numbered('INV-2026-000002')}`,
   ],
   [
@@ -506,15 +506,11 @@ const DAMAGES: readonly Damage[] = [
     'document_pdfs_as_issued',
     `UPDATE documents SET partner_name = 'Somebody Else' WHERE number = 'INV-2026-000001'`,
   ],
+  ['an e-mail without the hash of what was sent', 'emails_tell_their_state', 'UPDATE emails SET message_sha256 = NULL'],
   [
-    'a sending without the hash of what was sent',
-    'sendings_tell_their_state',
-    'UPDATE sendings SET message_sha256 = NULL',
-  ],
-  [
-    'a letter in flight that is another than its hash says',
-    'sendings_tell_their_state',
-    `UPDATE sendings SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another', drawing_at = 9
+    'a message in flight that is another than its hash says',
+    'emails_tell_their_state',
+    `UPDATE emails SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another'
      WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   [
@@ -542,7 +538,13 @@ const DAMAGES: readonly Damage[] = [
   ],
   ['an attempt taken out', 'payment_links_tell_their_state', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
   ...PAYMENT_DAMAGES,
-  ['a document that nobody was to send', 'every_partner_and_document_counted', 'DELETE FROM sendings'],
+  [
+    'a document that nobody was to send',
+    'every_partner_and_document_counted',
+    'DELETE FROM email_attempts',
+    'DELETE FROM reminders',
+    'DELETE FROM emails',
+  ],
   [
     'a count of the close changed',
     'every_partner_and_document_counted',

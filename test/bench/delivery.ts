@@ -17,7 +17,7 @@ import { instructionsFor } from '../../src/config/instructions.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
-import { openStudio } from '../../src/delivery/drawing.ts';
+import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/queries.ts';
 import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
@@ -107,11 +107,11 @@ async function openDeliveries(documents: number): Promise<Deliveries> {
   let copies = 0;
   return {
     async draw() {
-      const studio = openStudio(snapshots.length);
+      const renderer = new PdfRendererPool(snapshots.length);
       const began = performance.now();
-      await Promise.all(snapshots.map((snapshot) => studio.draw(snapshot)));
+      await Promise.all(snapshots.map((snapshot) => renderer.render(snapshot)));
       const seconds = (performance.now() - began) / 1000;
-      await studio.close();
+      await renderer.close();
       return seconds;
     },
     async deliver(processes) {
@@ -122,9 +122,9 @@ async function openDeliveries(documents: number): Promise<Deliveries> {
       const began = performance.now();
       await Promise.all(Array.from({ length: processes }, () => reckoner(on(copy), ['--json', 'deliver'])));
       const seconds = (performance.now() - began) / 1000;
-      const letters = (await taken(sink)) - before;
-      // Besides them the auditor's letter and the report of the close.
-      if (letters !== documents + 2) throw new Error(`${letters} letters came for ${documents} documents`);
+      const emails = (await taken(sink)) - before;
+      // Besides them the seal for the auditor and the close report.
+      if (emails !== documents + 2) throw new Error(`${emails} e-mails came for ${documents} documents`);
       await admin.query(`DROP DATABASE ${copy} WITH (FORCE)`);
       return seconds;
     },

@@ -227,7 +227,7 @@ test('the PDF is written byte for byte as it was issued, and the e-mail stands i
   expect((await run(['invoice', 'pdf', 'INV-2026-000001', '-o', path])).status).toBe(0);
   const [{ sha256 }] = (await world.sql('SELECT sha256 FROM document_pdfs')) as [{ sha256: string }];
   expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(sha256);
-  const [{ message_id }] = (await world.sql('SELECT message_id FROM sendings')) as [{ message_id: string }];
+  const [{ message_id }] = (await world.sql('SELECT message_id FROM document_emails')) as [{ message_id: string }];
   const letters = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('INV-'));
   expect(letters).toEqual([`${message_id.slice(1, -1)}.eml`]);
 });

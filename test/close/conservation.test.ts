@@ -121,7 +121,7 @@ const DAMAGES: readonly [what: string, statement: string, broken: string][] = [
   ],
   [
     'a delivery that nobody queued',
-    `DELETE FROM sendings`,
+    `DELETE FROM emails`,
     'every document was to be sent once by its issue, and while it waits somebody is to look at it',
   ],
 ];

@@ -141,8 +141,8 @@ const CHECKS: Readonly<Record<string, string>> = {
     ) AS movements
     GROUP BY partner_id, currency`,
   'every document was to be sent once by its issue, and while it waits somebody is to look at it': `
-    SELECT (SELECT count(*) FROM sendings s WHERE s.document_id = d.document_id AND s.asked_for <> 'resend') = 1
-           AND (NOT EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'queued')
+    SELECT (SELECT count(*) FROM document_emails s WHERE s.document_id = d.document_id AND s.asked_for <> 'resend') = 1
+           AND (NOT EXISTS (SELECT FROM document_emails s WHERE s.document_id = d.document_id AND s.status = 'queued')
                 OR (SELECT count(*) FROM graphile_worker.jobs WHERE key = 'deliver:' || d.document_id) = 1) AS good
     FROM documents d`,
   'a closed month counted its rows and its late ones': `
@@ -163,7 +163,7 @@ const OF_CORRECTIONS: Readonly<Record<string, string>> = {
     SELECT b.status = 'void' AND b.balance = 0
            AND NOT EXISTS (SELECT FROM (${USED}) AS u WHERE d.document_id IN (u.invoice_id, u.credit_note_id))
            AND NOT EXISTS (SELECT FROM write_offs w WHERE w.document_id = d.document_id)
-           AND NOT EXISTS (SELECT FROM sendings s WHERE s.document_id = d.document_id AND s.status = 'held') AS good
+           AND NOT EXISTS (SELECT FROM document_emails s WHERE s.document_id = d.document_id AND s.status = 'held') AS good
     FROM documents d JOIN document_balances b USING (document_id) WHERE ${VOID}`,
   'credit is given back by the void of the invoice that used it, on its day': `
     SELECT v.document_id IS NOT NULL AND r.document_id = a.invoice_id AND r.released_on = v.voided_on AS good

@@ -99,7 +99,7 @@ test('a close that fails half-way leaves no gap and no trace', async () => {
   }
   expect(await world.documents()).toEqual([]);
   expect(await world.months('2026-07')).toEqual([]);
-  expect(await world.sql(`SELECT FROM sendings`)).toEqual([]);
+  expect(await world.sql(`SELECT FROM document_emails`)).toEqual([]);
   expect(await world.sql(`SELECT FROM graphile_worker.jobs`)).toEqual([]);
   expect(await world.close()).toEqual(['2026-07']);
   expect(await numbers()).toEqual(['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003']);
@@ -108,11 +108,11 @@ test('a close that fails half-way leaves no gap and no trace', async () => {
 test('a failure in the last statement of a later month keeps the months before it closed', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' }), quote()]);
-  await world.sql(`ALTER TABLE sendings ADD CONSTRAINT only_one_sending CHECK (message_id LIKE '<INV-2026-000001.%')`);
+  await world.sql(`ALTER TABLE emails ADD CONSTRAINT only_one_email CHECK (message_id LIKE '<INV-2026-000001.%')`);
   try {
-    await expect(world.close()).rejects.toThrow('only_one_sending');
+    await expect(world.close()).rejects.toThrow('only_one_email');
   } finally {
-    await world.sql(`ALTER TABLE sendings DROP CONSTRAINT only_one_sending`);
+    await world.sql(`ALTER TABLE emails DROP CONSTRAINT only_one_email`);
   }
   expect(await numbers()).toEqual(['INV-2026-000001']);
   expect(await world.close()).toEqual(['2026-07']);

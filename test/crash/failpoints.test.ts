@@ -101,7 +101,7 @@ test('a sending killed twice on the way is uncertain, and left to a person', asy
     expect((await story.run(['close'], { RECKONER_FAILPOINT: 'delivery.sent' })).signal).toBe('SIGKILL');
   }
   const ran = await story.run(['close']);
-  const uncertain = await story.world.sql(`SELECT FROM sendings WHERE status = 'uncertain'`);
+  const uncertain = await story.world.sql(`SELECT FROM document_emails WHERE status = 'uncertain'`);
   expect({ status: ran.status, some: uncertain.length > 0 }).toEqual({ status: 4, some: true });
   const status = await story.run(['status']);
   expect(status.stdout).toContain('may or may not have arrived');

@@ -153,7 +153,7 @@ async function disturb(story: Story, played: readonly Played[], seed: number): P
 
 const corrections = (story: Story) =>
   story.world.sql(
-    `SELECT action, subject, details, (SELECT count(*) FROM sendings s WHERE s.event_id = e.event_id)::int AS sendings
+    `SELECT action, subject, details, (SELECT count(*) FROM document_emails s WHERE s.event_id = e.event_id)::int AS emails
      FROM audit_events e WHERE action LIKE 'invoice.%' ORDER BY event_id`,
   );
 

@@ -45,7 +45,7 @@ const EVENTS = [linked.ordered(), linked.paidLater()].map((each) => `${JSON.stri
 
 export const NOW = '2026-09-02T10:00:00Z';
 
-/** At most so many sendings are under way at once in one process, see CREW in src/delivery/deliver.ts. */
+/** At most this many e-mails are under way at once in one process, see WORKERS in src/delivery/worker-pool.ts. */
 const IN_FLIGHT = 24;
 
 export interface Story {
@@ -211,7 +211,7 @@ export async function assertNothingLostOrDoubled(story: Story, kills: number): P
   }
   for (const [id, bytes] of copies) expect({ id, versions: bytes.size }).toEqual({ id, versions: 1 });
   expect(repeated).toBeLessThanOrEqual(kills * IN_FLIGHT);
-  const sent = await world.sql<{ message_id: string }>(`SELECT message_id FROM sendings WHERE status = 'sent'`);
+  const sent = await world.sql<{ message_id: string }>(`SELECT message_id FROM document_emails WHERE status = 'sent'`);
   expect(new Set([...copies.keys()].filter(isOfDocument))).toEqual(new Set(sent.map((row) => row.message_id)));
   const { differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });

@@ -151,7 +151,7 @@ async function payAndTakeBack(world: World): Promise<void> {
 const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'ledger_rows', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
-  ...['payment_links', 'instruction_versions', 'document_pdfs', 'sendings'],
+  ...['payment_links', 'instruction_versions', 'document_pdfs', 'emails', 'email_attempts'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
@@ -374,7 +374,7 @@ describe('while a backup is written', () => {
 
   test('Ctrl-C ends it and leaves no file', async () => {
     const running = await anotherWorld();
-    const held = await hold('sendings', running);
+    const held = await hold('emails', running);
     const place = mkdtempSync(join(folder, 'stopped-'));
     const program = compiled('src/cli/reckoner.js');
     const env = { ...process.env, RECKONER_HOME: running.home, DATABASE_URL: running.databaseUrl };

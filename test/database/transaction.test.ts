@@ -192,7 +192,7 @@ describe('the acts of the program that lose a deadlock are done once', () => {
 
   test('a close: its documents are issued once, and their numbers begin at one', async () => {
     await world.rows([quote()]);
-    expect(await sacrificed('sendings', 2, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
+    expect(await sacrificed('emails', 2, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
     expect((await world.documents()).map(({ number }) => number)).toEqual(['INV-2026-000001']);
     expect((await inspect(world)).broken).toEqual({});
   });

@@ -26,7 +26,7 @@ async function closeJuly(lacking: Record<string, unknown>, sale: Record<string, 
 async function deliver(): Promise<{ status: string | undefined; reason: string | null }> {
   await world.deliver();
   const [row] = await world.sql<{ status: string; reason: string | null }>(
-    `SELECT s.status, s.reason FROM sendings s JOIN documents d USING (document_id) WHERE d.partner_id = 'p-1'`,
+    `SELECT s.status, s.reason FROM document_emails s JOIN documents d USING (document_id) WHERE d.partner_id = 'p-1'`,
   );
   return { status: row?.status, reason: row?.reason ?? null };
 }

@@ -5,14 +5,14 @@ import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
-import { type Deliverer, type Delivery, deliverDocument } from '../../src/delivery/document.ts';
-import { openStudio } from '../../src/delivery/drawing.ts';
+import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/delivery/document.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
-import { WORKER_LOCKS } from '../../src/delivery/queries.ts';
-import { stepsTogether } from '../../src/delivery/together.ts';
-import { loadTemplates } from '../../src/mail/document-email.ts';
+import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
+import { DeliverySteps } from '../../src/delivery/steps.ts';
 import { composeMessage } from '../../src/mail/message.ts';
+import { loadTemplates } from '../../src/mail/templates.ts';
 import type { OutgoingMessage, SendOutcome } from '../../src/mail/transport.ts';
+import { WORKER_LOCKS } from '../../src/mail/workers.ts';
 import { packageRoot } from '../../src/package.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -43,18 +43,19 @@ const DEAD = 999_999;
 
 /** The letter of the only document as a worker left it that was stopped in the middle of sending it. */
 async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffer> {
-  const [row] = await world.sql<{ message_id: string }>(`SELECT message_id FROM sendings`);
-  const raw = await composeMessage({
+  const [row] = await world.sql<{ message_id: string }>(`SELECT message_id FROM document_emails`);
+  const raw = composeMessage({
     messageId: row?.message_id ?? '',
     date: '2026-08-01T09:00:00Z',
     from: { name: 'As it was sent', address: 'billing@protection.example' },
     to: { name: '', address: 'ap@partner.example' },
     cc: [],
-    letter: { subject: 'An hour ago', text: 'As it was sent', html: '<p>As it was sent</p>' },
+    content: { subject: 'An hour ago', text: 'As it was sent', html: '<p>As it was sent</p>' },
     attachments: [],
   });
   await world.sql(
-    `UPDATE sendings SET status = 'sending', worker = $1, attempts = 1, message = $2, recipients = '{ap@partner.example}',
+    `UPDATE emails SET status = 'sending', worker = $1, attempts = attempts + 1, message = $2,
+            message_sha256 = encode(sha256($2), 'hex'), recipients = '{ap@partner.example}',
             envelope_from = 'billing@protection.example', unclear_attempts = $3, attempted_at = '2026-08-01T09:00:00Z'`,
     [worker, raw, unclearAttempts],
   );
@@ -137,19 +138,19 @@ async function hire(
   await lock.query(`SELECT pg_advisory_lock(${WORKER_LOCKS}, ${number})`);
   locks.push(lock);
   const database = parts.database ?? world.database;
-  const deliverer: Deliverer = {
+  const context: DeliveryContext = {
     environment: world.environment,
     settings: world.settings,
     database,
-    steps: stepsTogether(database),
-    studio: openStudio(1),
+    steps: new DeliverySteps(database),
+    renderer: new PdfRendererPool(1),
     transport: { name: 'smtp', send: parts.send, close: () => {} },
     templates: loadTemplates([join(packageRoot, 'templates', 'email')]),
     links: linkProvider(world.settings, world.environment),
   };
   const [row] = await world.sql<{ id: string }>(`SELECT max(document_id) AS id FROM documents`);
   return {
-    deliver: () => deliverDocument(deliverer, Number(row?.id), number),
+    deliver: () => deliverDocument(context, Number(row?.id), number),
     async loseLock() {
       await lock.query(`SELECT pg_advisory_unlock_all()`);
     },

@@ -177,10 +177,10 @@ describe('by a mail server', () => {
     }
   });
 
-  test('that it was sent, and under which Message-ID, is a fact that nobody rewrites: sendings_facts_stay', async () => {
+  test('that it was sent, and under which Message-ID, is a fact that nobody rewrites: emails_facts_stay', async () => {
     for (const change of [`status = 'queued', sent_at = NULL`, `message_id = message_id || 'x'`]) {
-      await expect(world.sql(`UPDATE sendings SET ${change}`)).rejects.toMatchObject({
-        constraint: 'sendings_facts_stay',
+      await expect(world.sql(`UPDATE emails SET ${change}`)).rejects.toMatchObject({
+        constraint: 'emails_facts_stay',
       });
     }
   });

@@ -6,7 +6,7 @@ import { Refusal } from '../../src/errors/refusals.ts';
 import { startOver } from '../close/start-over.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-import { type Corrections, correctionsOf, expectVerified, sale, sendings, standing } from './correcting.ts';
+import { type Corrections, correctionsOf, emailsOf, expectVerified, sale, standing } from './correcting.ts';
 
 let world: World;
 let server: MailServer;
@@ -128,7 +128,7 @@ test('voids beside workers: each document is either withdrawn unsent, or sent on
     await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
     await world.deliver();
     const states = [];
-    for (const number of numbers) states.push(...(await sendings(world, number)));
+    for (const number of numbers) states.push(...(await emailsOf(world, number)));
     const sent = states.filter(({ status }) => status === 'sent').length;
     expect(states.every(({ status }) => status === 'sent' || status === 'withdrawn')).toBe(true);
     expect(server.mails.length).toBe(sent);
@@ -140,7 +140,7 @@ test('an e-mail that is under way when its document is voided comes to its end, 
   server.behaviour = 'hang_before_data';
   const delivering = world.deliver();
   for (;;) {
-    const flying = await world.sql(`SELECT FROM sendings WHERE status = 'sending'`);
+    const flying = await world.sql(`SELECT FROM document_emails WHERE status = 'sending'`);
     if (flying.length > 0) break;
     await new Promise((later) => setTimeout(later, 20));
   }
@@ -151,7 +151,7 @@ test('an e-mail that is under way when its document is voided comes to its end, 
   await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
   await world.deliver();
   // The connection was lost before any of it was taken: it is withdrawn then, and only p-2's has arrived.
-  expect(await sendings(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 1 }]);
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 1 }]);
   expect(server.mails.map(({ parsed }) => parsed.attachments[0]?.filename)).toEqual(['INV-2026-000002.pdf']);
   await expectVerified(world);
 }, 60_000);

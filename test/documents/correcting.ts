@@ -87,11 +87,11 @@ export async function creditInUse(world: World): Promise<string[]> {
   return used.map(({ note, invoice, amount }) => `${amount} of ${note} for ${invoice}`);
 }
 
-/** The sendings of a document, oldest first. */
-export const sendings = (world: World, number: string) =>
+/** The e-mails of a document, oldest first. */
+export const emailsOf = (world: World, number: string) =>
   world.sql<{ asked_for: string; status: string; reason: string | null; message_id: string; attempts: number }>(
     `SELECT s.asked_for, s.status, s.reason, s.message_id, s.attempts
-     FROM sendings s JOIN documents d USING (document_id) WHERE d.number = $1 ORDER BY s.sending_id`,
+     FROM document_emails s JOIN documents d USING (document_id) WHERE d.number = $1 ORDER BY s.email_id`,
     [number],
   );
 

@@ -1,12 +1,13 @@
 /** A hold keeps an e-mail back until its release; a resend is a new, logged sending. */
 import { beforeEach, expect, test } from 'vitest';
-import { claimSending, readSending } from '../../src/delivery/queries.ts';
-import { hireCrew } from '../../src/delivery/workers.ts';
+import { readDocumentEmail } from '../../src/delivery/queries.ts';
+import { claimEmail } from '../../src/mail/queries.ts';
+import { leaseWorkers } from '../../src/mail/workers.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';
-import { type Corrections, correctionsOf, document, expectVerified, sendings, story } from './correcting.ts';
+import { type Corrections, correctionsOf, document, emailsOf, expectVerified, story } from './correcting.ts';
 
 let world: World;
 let server: MailServer;
@@ -31,9 +32,9 @@ test('the e-mail of a document on hold waits with its reason, at once and after 
     status: 'held',
     reason: expect.stringMatching(/^on hold since 2026-08-01T10:00:00.*: the partner disputes it$/),
   };
-  expect(await sendings(world, INV_1)).toMatchObject([held]);
+  expect(await emailsOf(world, INV_1)).toMatchObject([held]);
   await world.deliver();
-  expect(await sendings(world, INV_1)).toMatchObject([held]);
+  expect(await emailsOf(world, INV_1)).toMatchObject([held]);
   expect(recipients()).toEqual([]);
   await expectVerified(world);
 });
@@ -42,7 +43,7 @@ test('released, it waits no longer, and goes out', async () => {
   await act.hold(INV_1);
   await world.deliver();
   await act.release(INV_1);
-  expect(await sendings(world, INV_1)).toMatchObject([{ status: 'queued', reason: null }]);
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'queued', reason: null }]);
   await world.deliver();
   expect(recipients()).toEqual(['ap@partner.example']);
   expect((await story(world, INV_1)).map(([what]) => what)).toEqual(expect.arrayContaining(['held', 'released']));
@@ -71,26 +72,26 @@ test('a hold changes nothing of what is owed', async () => {
 });
 
 test('a worker that read the document before its hold does not send it after', async () => {
-  const crew = await hireCrew(world.database.connection, 1, () => {});
+  const lease = await leaseWorkers(world.database.connection, 1, () => {});
   try {
     const [{ id }] = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents')) as [{ id: string }];
-    const sending = await world.database.reading((tx) => readSending(tx, Number(id)));
+    const email = await world.database.reading((tx) => readDocumentEmail(tx, Number(id)));
     await act.hold(INV_1);
     const claim = {
-      sendingId: sending?.sending_id as number,
+      emailId: email?.email_id as number,
       attempts: 0,
-      worker: crew.numbers[0] as number,
+      worker: lease.numbers[0] as number,
       recipients: ['ap@partner.example'],
       envelopeFrom: 'billing@protection.example',
-      kept: { message: Buffer.from('late'), drawingAt: null },
+      message: Buffer.from('late'),
       sha256: 'x',
       now: '2026-08-01T10:00:00Z',
     };
-    expect(await world.database.transaction((tx) => claimSending(tx, claim))).toBe(false);
+    expect(await world.database.transaction((tx) => claimEmail(tx, claim))).toBe(false);
     await act.release(INV_1);
-    expect(await world.database.transaction((tx) => claimSending(tx, claim))).toBe(true);
+    expect(await world.database.transaction((tx) => claimEmail(tx, claim))).toBe(true);
   } finally {
-    await crew.dismiss();
+    await lease.end();
   }
 });
 
@@ -113,7 +114,7 @@ test('a resend is a sending of its own: another Message-ID, the same PDF, both l
   const [first, second] = server.mails.map(({ parsed }) => parsed);
   expect(second?.messageId).not.toBe(first?.messageId);
   expect(second?.attachments[0]?.content.equals(first?.attachments[0]?.content as Buffer)).toBe(true);
-  expect(await sendings(world, INV_1)).toMatchObject([
+  expect(await emailsOf(world, INV_1)).toMatchObject([
     { asked_for: 'close', status: 'sent', message_id: first?.messageId },
     { asked_for: 'resend', status: 'sent', message_id: second?.messageId },
   ]);
@@ -186,7 +187,7 @@ test('to what is not exactly one address, nothing is sent', async () => {
   ]) {
     expect({ to, ...(await refusalOf(act.resend(INV_1, to))) }).toMatchObject({ code: 'argument_invalid' });
   }
-  expect(await sendings(world, INV_1)).toHaveLength(1);
+  expect(await emailsOf(world, INV_1)).toHaveLength(1);
 });
 
 test('a sandbox sends again only to its recipients; production to whom a person names', async () => {

@@ -6,8 +6,8 @@ import { simpleParser } from 'mailparser';
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
-import { librariesByVersion } from '../../src/delivery/drawing.ts';
-import { recordDrawing } from '../../src/delivery/queries.ts';
+import { librariesByVersion } from '../../src/delivery/pdf-renderer-pool.ts';
+import { recordPdf } from '../../src/delivery/queries.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
 import { renderDocument } from '../../src/documents/pdf/render.ts';
 import { readDocuments, readPdf } from '../../src/documents/queries.ts';
@@ -110,7 +110,7 @@ async function keepPdf(rendererVersion: number, libraries: Readonly<Record<strin
     if (row === undefined) throw new Error('no document');
     const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
     const rendered = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
-    await recordDrawing(tx, {
+    await recordPdf(tx, {
       documentId: row.document_id,
       rendererVersion,
       libraries,

@@ -8,10 +8,10 @@ import {
   correctionsOf,
   creditInUse,
   document,
+  emailsOf,
   expectVerified,
   refund,
   sale,
-  sendings,
   standing,
   story,
 } from './correcting.ts';
@@ -184,7 +184,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
   const after = await document(world, 'INV-2026-000002');
   expect(after.email?.message_id).not.toBe(voided?.email?.message_id);
   expect(after.payment_link).not.toBe(voided?.payment_link);
-  expect(await sendings(world, 'INV-2026-000002')).toMatchObject([{ asked_for: 'rerun', status: 'sent' }]);
+  expect(await emailsOf(world, 'INV-2026-000002')).toMatchObject([{ asked_for: 'rerun', status: 'sent' }]);
   await expectVerified(world);
 });
 

@@ -11,10 +11,10 @@ import {
   correctionsOf,
   creditInUse,
   document,
+  emailsOf,
   expectVerified,
   refund,
   sale,
-  sendings,
   standing,
   story,
 } from './correcting.ts';
@@ -160,7 +160,7 @@ test('an e-mail that has not gone out is withdrawn, and nobody gets it', async (
   await act.voided('INV-2026-000001');
   expect(await world.deliver()).toEqual([]);
   expect(server.mails).toEqual([]);
-  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
+  expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
   expect(await document(world, 'INV-2026-000001')).toMatchObject({ email: null });
   await expectVerified(world);
 });
@@ -170,9 +170,9 @@ test('an e-mail that is held for what it lacks is withdrawn as well', async () =
   await world.rows([quote()]);
   await world.close();
   await world.deliver();
-  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'held' }]);
+  expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'held' }]);
   await act.voided('INV-2026-000001');
-  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
+  expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
   await expectVerified(world);
 });
 
@@ -181,9 +181,9 @@ test('an e-mail of which nobody knows whether it arrived is not called withdrawn
   await world.close();
   server.behaviour = 'drop_after_data';
   await world.deliver();
-  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([{ status: 'queued' }]);
+  expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'queued' }]);
   await act.voided('INV-2026-000001');
-  expect(await sendings(world, 'INV-2026-000001')).toMatchObject([
+  expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([
     { status: 'uncertain', reason: expect.stringContaining('may have arrived') },
   ]);
   server.behaviour = 'accept';

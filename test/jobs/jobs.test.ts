@@ -47,9 +47,9 @@ test('a month that stays open 24 hours after it ended everywhere is named, and t
   });
   const ran = await run('watch', '2026-08-02T11:00:01Z');
   expect(ran.status).toBe(4);
-  const [mail] = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('watch'));
+  const [mail] = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('status'));
   const parsed = await simpleParser(readFileSync(join(world.home, 'outbox', mail as string)));
-  expect(parsed.subject).toBe('[SANDBOX] Reckoner needs a person: 1 thing');
+  expect(parsed.subject).toBe('[SANDBOX] Reckoner needs attention: 1 item');
   expect(parsed.text).toContain('2026-07 ended everywhere at 2026-08-01T11:00:00.000Z and is still open.');
   expect([parsed.to].flat().map((to) => to?.text)).toEqual(['"Operations" <operations@protection.example>']);
 });
@@ -79,7 +79,7 @@ test('two runs that overlap do no harm: both exit 0, each month is closed once, 
   expect(runs.map((ran) => ran.status)).toEqual([0, 0]);
   const closed = runs.flatMap(facts).filter((fact) => fact['msg'] === 'month closed');
   expect(closed).toMatchObject([{ month: '2026-10' }]);
-  expect(await world.sql(`SELECT attempts FROM sendings`)).toEqual(Array(7).fill({ attempts: 1 }));
+  expect(await world.sql(`SELECT attempts FROM document_emails`)).toEqual(Array(7).fill({ attempts: 1 }));
 });
 
 test('when all is well the watch is silent, and status tells when each job ran last', async () => {

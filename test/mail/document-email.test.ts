@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
-import { type LetterFacts, loadTemplates, oneLine, writeLetter } from '../../src/mail/document-email.ts';
+import { type DocumentEmailFacts, renderDocumentEmail } from '../../src/mail/document-text.ts';
+import { loadTemplates } from '../../src/mail/templates.ts';
+import { oneLine } from '../../src/mail/text.ts';
 import {
   ach,
   adjustment,
@@ -19,7 +21,7 @@ import {
 const SHIPPED = join(import.meta.dirname, '..', '..', 'templates', 'email');
 const shipped = loadTemplates([SHIPPED]);
 
-const facts: LetterFacts = {
+const facts: DocumentEmailFacts = {
   contactName: 'Accounts Payable',
   attachments: [
     { filename: 'INV-2026-000042.pdf', note: 'the invoice' },
@@ -28,10 +30,10 @@ const facts: LetterFacts = {
   rowsOmitted: false,
 };
 
-const letter = (document: DocumentSnapshot, more: Partial<LetterFacts> = {}) =>
-  writeLetter(document, { ...facts, ...more }, shipped);
+const email = (document: DocumentSnapshot, more: Partial<DocumentEmailFacts> = {}) =>
+  renderDocumentEmail(document, { ...facts, ...more }, shipped);
 
-/** What a person reads of an HTML letter, one piece of text after another. */
+/** What a person reads of an HTML e-mail, one piece of text after another. */
 const words = (html: string): string =>
   html
     .replace(/<head>[\s\S]*<\/head>/, '')
@@ -39,8 +41,8 @@ const words = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-describe('a letter with an invoice', () => {
-  const { subject, text, html } = letter(snapshot());
+describe('an e-mail with an invoice', () => {
+  const { subject, text, html } = email(snapshot());
 
   it('says what is due, and when, in its subject', () => {
     expect(subject).toBe(
@@ -94,7 +96,7 @@ describe('a letter with an invoice', () => {
 
   it('shows how the amount comes about', () => {
     expect(text).toContain('Sales: USD 27,773.50\nLess your share: USD 7,865.65\n');
-    const credited = letter(snapshot({ credit_applied: '907.85' }));
+    const credited = email(snapshot({ credit_applied: '907.85' }));
     expect(credited.text).toContain(
       'Invoice total: USD 19,907.85\nLess credit applied: USD 907.85\nAmount due: USD 19,000.00\n',
     );
@@ -112,7 +114,7 @@ describe('a letter with an invoice', () => {
 
   it('leaves no blank where a field is empty', () => {
     for (const document of [snapshot(), creditNote(), adjustment(), statement(), zeroInvoice()]) {
-      const bare = letter(
+      const bare = email(
         {
           ...document,
           issuer: { ...document.issuer, email: '', phone: '', tax_id: '', address: { ...ach.bank_address, line1: '' } },
@@ -126,9 +128,9 @@ describe('a letter with an invoice', () => {
   });
 });
 
-describe('a letter says how else to pay', () => {
+describe('an e-mail says how else to pay', () => {
   it('by an international wire with everything that one can need', () => {
-    const { text, html } = letter(snapshot({ currency: 'EUR', instructions: { wire: internationalWire } }));
+    const { text, html } = email(snapshot({ currency: 'EUR', instructions: { wire: internationalWire } }));
     expect(text).toContain('PAY BY WIRE TRANSFER (in EUR)\n');
     expect(text).toContain('IBAN: DE89370400440532013000\nBIC (SWIFT code): COBADEFFXXX\n');
     expect(text).toContain(
@@ -139,22 +141,22 @@ describe('a letter says how else to pay', () => {
   });
 
   it('and without a link only by bank', () => {
-    const { text, html } = letter(snapshot({ payment_link: null }));
+    const { text, html } = email(snapshot({ payment_link: null }));
     expect(text).not.toContain('PAY ONLINE');
     expect(html).not.toContain('Pay USD');
     expect(text).toContain('PAY BY ACH TRANSFER');
   });
 
   it('and where the rows are too many to attach, where they are', () => {
-    const linked = letter(snapshot(), { rowsOmitted: true });
+    const linked = email(snapshot(), { rowsOmitted: true });
     expect(linked.text).toContain('too long to attach.\nThe payment page above has them as a CSV file.');
     expect(words(linked.html)).toContain('too long to attach. The payment page has them as a CSV file.');
-    const unlinked = letter(statement(), { rowsOmitted: true });
+    const unlinked = email(statement(), { rowsOmitted: true });
     expect(unlinked.text).toContain('Reply to this e-mail and we will send you the CSV file.');
   });
 
   it('and warns when the bank details have changed', () => {
-    const { text, html } = letter(snapshot({ instructions_changed: true }));
+    const { text, html } = email(snapshot({ instructions_changed: true }));
     expect(text).toContain('OUR BANK DETAILS HAVE CHANGED since your last invoice');
     expect(words(html)).toContain('Our bank details have changed since your last invoice.');
     for (const version of [text.replace(/\n/g, ' '), words(html)]) {
@@ -163,11 +165,11 @@ describe('a letter says how else to pay', () => {
   });
 });
 
-describe('a letter with nothing to pay', () => {
+describe('an e-mail with nothing to pay', () => {
   const unpayable = /PAYMENT REFERENCE|PAY |https?:|routing|IBAN/;
 
   it('says so for a month that came to zero', () => {
-    const { subject, text, html } = letter(zeroInvoice());
+    const { subject, text, html } = email(zeroInvoice());
     expect(subject).toBe('Invoice INV-2026-000042 from Fairweather Protection, Inc.: nothing due');
     expect(text).toMatch(/^Nothing is due\.\nInvoice INV-2026-000042 for October 2026/);
     expect(text).toContain('\nNo payment is needed.\n');
@@ -176,13 +178,13 @@ describe('a letter with nothing to pay', () => {
   });
 
   it('says that credit covers an invoice', () => {
-    const { text, html } = letter(zeroInvoice({ invoiceAmount: '5.00', credit_applied: '5.00', amount_due: '0.00' }));
+    const { text, html } = email(zeroInvoice({ invoiceAmount: '5.00', credit_applied: '5.00', amount_due: '0.00' }));
     expect(text).toContain('Your credit covers this invoice in full. No payment is needed.');
     expect(words(html)).toContain('Your credit covers this invoice in full. No payment is needed.');
   });
 
   it('says what a credit note owes and that it will be applied', () => {
-    const { subject, text, html } = letter(creditNote());
+    const { subject, text, html } = email(creditNote());
     expect(subject).toBe('Credit note CN-2026-000003 from Fairweather Protection, Inc.: USD 567.00 owed to you');
     expect(text).toMatch(/^USD 567.00 is owed to you\.\nCredit note CN-2026-000003 for October 2026/);
     expect(text.replace(/\n/g, ' ')).toContain('We will apply it to your invoices in USD; you need not do anything.');
@@ -191,7 +193,7 @@ describe('a letter with nothing to pay', () => {
   });
 
   it('shows no sales on a credit that stands for no ledger rows', () => {
-    const { text, html } = letter(
+    const { text, html } = email(
       creditNote({ lines: [], spotPrice: '0.00', partnerCut: '0.00', invoiceAmount: '50.00' }),
     );
     expect(text + words(html)).not.toMatch(/sales|your share/i);
@@ -199,7 +201,7 @@ describe('a letter with nothing to pay', () => {
   });
 
   it('says what an adjustment credits, why, and how the credit is used', () => {
-    const { subject, text, html } = letter(adjustment());
+    const { subject, text, html } = email(adjustment());
     expect(subject).toBe(
       'Credit note CN-2026-000004 from Fairweather Protection, Inc.: USD 1,250.00 credited against invoice INV-2026-000042',
     );
@@ -216,7 +218,7 @@ describe('a letter with nothing to pay', () => {
   });
 
   it('says on a statement that the processor routes the money', () => {
-    const { subject, text, html } = letter(statement());
+    const { subject, text, html } = email(statement());
     expect(subject).toBe('Statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due');
     expect(text).toMatch(/^Nothing is due\.\nStatement ST-2026-000007 for October 2026/);
     expect(text.replace(/\n/g, ' ')).toContain(
@@ -228,38 +230,38 @@ describe('a letter with nothing to pay', () => {
   });
 
   it('never offers a payment, even where a snapshot carries a link or instructions by mistake', () => {
-    const { text, html } = letter(statement({ payment_link: 'https://pay.example/x', instructions }));
+    const { text, html } = email(statement({ payment_link: 'https://pay.example/x', instructions }));
     expect(text).not.toMatch(unpayable);
     expect(html).not.toContain('https://pay.example');
   });
 });
 
-describe('a letter with a replacement', () => {
+describe('an e-mail with a replacement', () => {
   it('says which void document it replaces', () => {
     for (const [document, says] of [
       [snapshot, 'It replaces invoice INV-2026-000040, which is void. Please do not pay that one.'],
       [creditNote, 'It replaces INV-2026-000040, which is void.'],
       [statement, 'It replaces statement INV-2026-000040, which is void.'],
     ] as const) {
-      const { text, html } = letter(document({ replaces: 'INV-2026-000040' }));
+      const { text, html } = email(document({ replaces: 'INV-2026-000040' }));
       expect(text.replace(/\n/g, ' ')).toContain(says);
       expect(words(html)).toContain(says);
-      expect(letter(document()).text).not.toContain('replaces');
+      expect(email(document()).text).not.toContain('replaces');
     }
   });
 });
 
-it('a letter with an invoice for missing shares says what it is for', () => {
-  const { text, html } = letter(snapshot({ purpose: 'missing_shares' }));
+it('an e-mail with an invoice for missing shares says what it is for', () => {
+  const { text, html } = email(snapshot({ purpose: 'missing_shares' }));
   for (const version of [text.replace(/\n/g, ' '), words(html)]) {
     expect(version).toContain('our share of payments that the processor did not route to us, for October 2026');
     expect(version).not.toContain('protection products');
   }
 });
 
-it('amounts and dates in a letter are written as in the partner’s country', () => {
+it('amounts and dates in an e-mail are written as in the partner’s country', () => {
   const { partner } = snapshot();
-  const { subject, text, html } = letter(
+  const { subject, text, html } = email(
     snapshot({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
   );
   expect(subject).toContain('EUR 19.907,85 due 1 December 2026');
@@ -271,7 +273,7 @@ it('amounts and dates in a letter are written as in the partner’s country', ()
 describe('a sandbox letter', () => {
   it('is marked in its subject and in both bodies, whatever the document', () => {
     for (const document of [snapshot, creditNote, statement, zeroInvoice]) {
-      const { subject, text, html } = letter(document({ sandbox: true }));
+      const { subject, text, html } = email(document({ sandbox: true }));
       expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Statement) /);
       expect(text.split('\n').slice(0, 5).join('\n')).toContain('*** SANDBOX: this is a test.');
       expect(words(html)).toContain('SANDBOX. This is a test.');
@@ -279,11 +281,11 @@ describe('a sandbox letter', () => {
   });
 });
 
-describe('names in a letter', () => {
+describe('names in an e-mail', () => {
   const bold = { ...snapshot().partner, name: '<b>Bold</b> & Sons' };
 
   it('are escaped in HTML and nowhere else', () => {
-    const { text, html } = letter(snapshot({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
+    const { text, html } = email(snapshot({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
     expect(text).toContain('to <b>Bold</b> & Sons\n');
     expect(text).toContain(`Hello "Ada" <script>alert('x')</script>,`);
     expect(html).toContain('to &lt;b&gt;Bold&lt;/b&gt; &amp; Sons');
@@ -291,20 +293,20 @@ describe('names in a letter', () => {
   });
 
   it('cannot leave an attribute', () => {
-    const { html } = letter(snapshot({ payment_link: 'https://x.example/"onmouseover="alert(1)' }));
+    const { html } = email(snapshot({ payment_link: 'https://x.example/"onmouseover="alert(1)' }));
     expect(html).not.toContain('"onmouseover');
   });
 
   it('are escaped in a subject only where it stands in HTML', () => {
     const issuer = { ...snapshot().issuer, legal_name: 'Fair & Square <Ltd>' };
-    const { subject, html } = letter(snapshot({ issuer }));
+    const { subject, html } = email(snapshot({ issuer }));
     expect(subject).toContain('from Fair & Square <Ltd>:');
     expect(html).toContain('<title>Invoice INV-2026-000042 from Fair &amp; Square &lt;Ltd&gt;:');
   });
 
   it('cannot break a subject or begin a line of their own', () => {
     const name = 'Fair\r\nBcc: everyone@evil.example\u2028\u0000\u0085Ltd';
-    const { subject, text } = letter(
+    const { subject, text } = email(
       snapshot({ issuer: { ...snapshot().issuer, legal_name: name }, partner: { ...bold, name } }),
     );
     expect(subject).toBe(
@@ -315,7 +317,7 @@ describe('names in a letter', () => {
   });
 
   it('may be in any script', () => {
-    const { text, html } = letter(snapshot({ partner: { ...bold, name: '東京チケット株式会社' } }));
+    const { text, html } = email(snapshot({ partner: { ...bold, name: '東京チケット株式会社' } }));
     expect(text).toContain('to 東京チケット株式会社');
     expect(html).toContain('to 東京チケット株式会社');
   });
@@ -340,27 +342,27 @@ describe('templates', () => {
       'invoice.subject.hbs': 'Rechnung {{number}}:\n{{amount}}\n',
       '_closing.txt.hbs': 'Gruß, {{issuer.name}}\n',
     });
-    const { subject, text, html } = writeLetter(snapshot(), facts, templates);
+    const { subject, text, html } = renderDocumentEmail(snapshot(), facts, templates);
     expect(subject).toBe('Rechnung INV-2026-000042: USD 19,907.85');
     expect(text).toMatch(/^USD 19,907\.85 is due by[\s\S]+Gruß, Fairweather Protection, Inc\.\n$/);
     expect(html).toContain('Questions? Simply reply to this e-mail.');
-    expect(writeLetter(creditNote(), facts, templates).subject).toContain('Credit note');
+    expect(renderDocumentEmail(creditNote(), facts, templates).subject).toContain('Credit note');
   });
 
   it('of the house cannot take the sandbox mark from a subject', () => {
     const templates = withOverrides({ 'invoice.subject.hbs': 'Pay now' });
-    expect(writeLetter(snapshot({ sandbox: true }), facts, templates).subject).toBe('[SANDBOX] Pay now');
+    expect(renderDocumentEmail(snapshot({ sandbox: true }), facts, templates).subject).toBe('[SANDBOX] Pay now');
   });
 
   it('are read once: what changes on disk later is not used half-way through a run', () => {
     const templates = withOverrides({ 'invoice.txt.hbs': 'first' });
     writeFileSync(join(folder, 'invoice.txt.hbs'), 'second');
-    expect(writeLetter(snapshot(), facts, templates).text).toBe('first');
+    expect(renderDocumentEmail(snapshot(), facts, templates).text).toBe('first');
   });
 
   it('that nobody overrides need no folder', () => {
-    expect(writeLetter(snapshot(), facts, loadTemplates([join(folder, 'nowhere'), SHIPPED]))).toEqual(
-      letter(snapshot()),
+    expect(renderDocumentEmail(snapshot(), facts, loadTemplates([join(folder, 'nowhere'), SHIPPED]))).toEqual(
+      email(snapshot()),
     );
   });
 
@@ -380,42 +382,42 @@ describe('templates', () => {
     expect(refusal.message).toContain('.subject.hbs cannot be read');
   });
 
-  it('that are malformed, in themselves or in a part, hold their own letters and no others', () => {
+  it('that are malformed, in themselves or in a part, hold their own e-mails and no others', () => {
     const templates = withOverrides({
       'statement.html.hbs': '<p>\n{{#if due}}',
       '_instructions.txt.hbs': 'Pay by {{#each}',
     });
-    expect(refusalOf(() => writeLetter(statement(), facts, templates)).message).toMatch(/statement\.html\.hbs/);
-    const refusal = refusalOf(() => writeLetter(snapshot(), facts, templates));
+    expect(refusalOf(() => renderDocumentEmail(statement(), facts, templates)).message).toMatch(/statement\.html\.hbs/);
+    const refusal = refusalOf(() => renderDocumentEmail(snapshot(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
     expect(refusal.message).toContain('_instructions.txt.hbs');
-    expect(writeLetter(creditNote(), facts, templates)).toEqual(letter(creditNote()));
+    expect(renderDocumentEmail(creditNote(), facts, templates)).toEqual(email(creditNote()));
   });
 
   it('that cannot be read, or include themselves, are refused by name', () => {
     const unreadable = withOverrides({});
     mkdirSync(join(folder, 'invoice.txt.hbs'));
     expect(unreadable).toBeDefined();
-    const refusal = refusalOf(() => writeLetter(snapshot(), facts, loadTemplates([folder, SHIPPED])));
+    const refusal = refusalOf(() => renderDocumentEmail(snapshot(), facts, loadTemplates([folder, SHIPPED])));
     expect(refusal.code).toBe('file_unreadable');
     expect(refusal.message).toContain('invoice.txt.hbs');
     const endless = withOverrides({ '_opening.txt.hbs': '{{> _opening}}' });
-    expect(refusalOf(() => writeLetter(snapshot(), facts, endless)).code).toBe('settings_invalid');
+    expect(refusalOf(() => renderDocumentEmail(snapshot(), facts, endless)).code).toBe('settings_invalid');
   });
 
-  it('can reach nothing but the fields of a letter', () => {
+  it('can reach nothing but the fields of an e-mail', () => {
     for (const reach of ['{{lookup this "constructor"}}', '{{log number}}', '{{#with issuer}}{{name}}{{/with}}']) {
       const templates = withOverrides({ 'invoice.txt.hbs': reach });
-      expect(refusalOf(() => writeLetter(snapshot(), facts, templates)).code).toBe('settings_invalid');
+      expect(refusalOf(() => renderDocumentEmail(snapshot(), facts, templates)).code).toBe('settings_invalid');
     }
     // What every object has is no field: it comes to nothing.
     const templates = withOverrides({ 'invoice.txt.hbs': '[{{__proto__}}{{constructor}}{{toString}}]' });
-    expect(writeLetter(snapshot(), facts, templates).text).toBe('[]');
+    expect(renderDocumentEmail(snapshot(), facts, templates).text).toBe('[]');
   });
 
   it('that misspell a field are refused, and leave no hole where an amount should be', () => {
     const templates = withOverrides({ 'invoice.txt.hbs': 'Please pay {{amuont}}.' });
-    const refusal = refusalOf(() => writeLetter(snapshot(), facts, templates));
+    const refusal = refusalOf(() => renderDocumentEmail(snapshot(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
     expect(refusal.message).toMatch(/invoice\.txt\.hbs[\s\S]+"amuont" not defined/);
   });

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type AddressObject, simpleParser } from 'mailparser';
 import { describe, expect, it, vi } from 'vitest';
-import { enclose } from '../../src/mail/enclosing.ts';
-import { composeMessage, envelopeOf, isOneAddress, type MessageParts, wrapMessage } from '../../src/mail/message.ts';
+import { composeMessage, envelopeOf, isOneAddress, type MessageParts } from '../../src/mail/message.ts';
 
 const pdf = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 256));
 
@@ -13,7 +12,7 @@ const parts: MessageParts = {
   replyTo: 'accounts@fairweather.example',
   to: { name: 'Accounts Payable', address: 'ap@partner.example' },
   cc: ['boss@partner.example'],
-  letter: {
+  content: {
     subject: 'Invoice INV-2026-000042: USD 1,234.56 due 1 December 2026',
     text: 'USD 1,234.56 is due.\n.\nFrom here on: für Straße 東京 😀\n',
     html: '<!doctype html>\n<html lang="en"><body><p>für Straße 東京 😀</p></body></html>\n',
@@ -38,16 +37,16 @@ const headersOf = (raw: Buffer): string => raw.toString('latin1').split('\r\n\r\
 
 describe('the bytes of a message', () => {
   it('are read back by a mail reader as they were meant', async () => {
-    const mail = await simpleParser(await composeMessage(parts));
+    const mail = await simpleParser(composeMessage(parts));
     expect(mail.messageId).toBe('<INV-2026-000042.1.5f2c9a@billing.example>');
     expect(mail.date?.toISOString()).toBe('2026-11-01T06:00:12.000Z');
-    expect(mail.subject).toBe(parts.letter.subject);
+    expect(mail.subject).toBe(parts.content.subject);
     expect(addresses(mail.from)).toEqual([parts.from]);
     expect(addresses(mail.to)).toEqual([parts.to]);
     expect(addresses(mail.cc)).toEqual([{ name: '', address: 'boss@partner.example' }]);
     expect(addresses(mail.replyTo)).toEqual([{ name: '', address: 'accounts@fairweather.example' }]);
-    expect(mail.text).toBe(parts.letter.text);
-    expect(mail.html).toBe(parts.letter.html);
+    expect(mail.text).toBe(parts.content.text);
+    expect(mail.html).toBe(parts.content.html);
     expect(mail.attachments.map(({ filename, contentType }) => [filename, contentType])).toEqual([
       ['INV-2026-000042.pdf', 'application/pdf'],
       ['INV-2026-000042-rows.csv', 'text/csv'],
@@ -57,13 +56,13 @@ describe('the bytes of a message', () => {
   });
 
   it('say that a program wrote them, so that no holiday notice answers', async () => {
-    expect(header(await composeMessage(parts), 'Auto-Submitted')).toBe('auto-generated');
+    expect(header(composeMessage(parts), 'Auto-Submitted')).toBe('auto-generated');
   });
 
   it('are plain ASCII in lines ended by CRLF and none too long', async () => {
-    const raw = await composeMessage({
+    const raw = composeMessage({
       ...parts,
-      letter: { ...parts.letter, text: `${'long '.repeat(400)}\r\nbare\rreturn\nand ${'ü'.repeat(2000)}` },
+      content: { ...parts.content, text: `${'long '.repeat(400)}\r\nbare\rreturn\nand ${'ü'.repeat(2000)}` },
     });
     const text = raw.toString('latin1');
     expect(text).not.toMatch(/[^\r]\n|\r[^\n]|[^\r\n\t -~]/);
@@ -72,45 +71,49 @@ describe('the bytes of a message', () => {
   });
 
   it('are the same each time, whatever the clock says', async () => {
-    const first = await composeMessage(parts);
+    const first = composeMessage(parts);
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2031-03-04T05:06:07Z') });
     try {
-      expect((await composeMessage(structuredCloneOf(parts))).equals(first)).toBe(true);
+      expect(composeMessage(structuredCloneOf(parts)).equals(first)).toBe(true);
     } finally {
       vi.useRealTimers();
     }
   });
 
   it('are the same in every process, and change only together with this number', async () => {
-    const sha256 = createHash('sha256')
-      .update(await composeMessage(parts))
-      .digest('hex');
+    const sha256 = createHash('sha256').update(composeMessage(parts)).digest('hex');
     expect(sha256).toBe('385d03aeb83c3f37d67ad2d1cac527e4817b4bd3e94b8b65cfe826c438634d36');
   });
 
-  it('are the same where a drawing is put in last, whatever its length', async () => {
-    const [drawing, ...attachments] = parts.attachments as [(typeof parts.attachments)[0]];
-    const { content: _, ...enclosed } = drawing;
-    const wrapper = wrapMessage({ ...parts, attachments }, enclosed);
+  it('have an attachment of any length in lines of at most 76 characters', () => {
+    const [attachment] = parts.attachments as [(typeof parts.attachments)[0]];
     for (const length of [...Array(200).keys(), 5000]) {
       const content = pdf.subarray(0, length);
-      const whole = await composeMessage({ ...parts, attachments: [{ ...enclosed, content }, ...attachments] });
-      expect(enclose(wrapper, content).equals(whole), `${length} bytes`).toBe(true);
+      const raw = composeMessage({ ...parts, attachments: [{ ...attachment, content }] }).toString('latin1');
+      const encoded = /base64\r\n(?:[^\r\n]+\r\n)*\r\n([A-Za-z0-9+/=\r\n]*)\r\n--/.exec(raw)?.[1] ?? '';
+      expect(Buffer.from(encoded, 'base64').equals(content), `${length} bytes`).toBe(true);
+      expect(
+        encoded
+          .split('\r\n')
+          .slice(0, -1)
+          .every((line) => line.length === 76),
+      ).toBe(true);
+      expect((encoded.split('\r\n').at(-1) ?? '').length).toBeLessThanOrEqual(76);
     }
   });
 
   it('differ in their boundaries from those of any other message', async () => {
     const boundary = (raw: Buffer) => /boundary="(.*)"/.exec(raw.toString('latin1'))?.[1];
-    const one = boundary(await composeMessage(parts));
+    const one = boundary(composeMessage(parts));
     expect(one).toMatch(/^=_reckoner-[0-9a-f]{32}-Part_1$/);
-    expect(boundary(await composeMessage({ ...parts, messageId: 'other@billing.example' }))).not.toBe(one);
+    expect(boundary(composeMessage({ ...parts, messageId: 'other@billing.example' }))).not.toBe(one);
   });
 
   it('hold a text that imitates a boundary as text', async () => {
-    const raw = await composeMessage(parts);
+    const raw = composeMessage(parts);
     const boundary = /boundary="(.*?)"/.exec(raw.toString('latin1'))?.[1] ?? '';
     const text = `--${boundary}\n--${boundary}--\nstill the letter\n`;
-    const mail = await simpleParser(await composeMessage({ ...parts, letter: { ...parts.letter, text } }));
+    const mail = await simpleParser(composeMessage({ ...parts, content: { ...parts.content, text } }));
     expect(mail.text).toBe(text);
     expect(mail.attachments).toHaveLength(2);
   });
@@ -121,25 +124,25 @@ describe('the bytes of a message', () => {
       { ...rest, cc: [] },
       { ...parts, replyTo: '', cc: [] },
     ]) {
-      const raw = await composeMessage(message);
+      const raw = composeMessage(message);
       expect(headersOf(raw)).not.toMatch(/^(reply-to|cc|bcc):/im);
     }
   });
 
   it('are not composed without a Message-ID or a date', async () => {
-    await expect(composeMessage({ ...parts, messageId: '<a b@c>' })).rejects.toThrow("'<a b@c>' is no Message-ID");
-    await expect(composeMessage({ ...parts, messageId: '<a@b>\r\nBcc: x@y' })).rejects.toThrow('is no Message-ID');
-    await expect(composeMessage({ ...parts, date: 'yesterday' })).rejects.toThrow("'yesterday' is no instant");
+    expect(() => composeMessage({ ...parts, messageId: '<a b@c>' })).toThrow("'<a b@c>' is no Message-ID");
+    expect(() => composeMessage({ ...parts, messageId: '<a@b>\r\nBcc: x@y' })).toThrow('is no Message-ID');
+    expect(() => composeMessage({ ...parts, date: 'yesterday' })).toThrow("'yesterday' is no instant");
   });
 });
 
 describe('names in the headers', () => {
   const named = async (name: string) => {
-    const raw = await composeMessage({
+    const raw = composeMessage({
       ...parts,
       from: { ...parts.from, name },
       to: { ...parts.to, name },
-      letter: { ...parts.letter, subject: `Invoice for ${name}` },
+      content: { ...parts.content, subject: `Invoice for ${name}` },
     });
     return { raw, mail: await simpleParser(raw) };
   };
@@ -169,7 +172,7 @@ describe('names in the headers', () => {
     expect(addresses(mail.to)).toEqual([{ name: 'Eve Bcc: eve@evil.example Hello', address: 'ap@partner.example' }]);
     expect(headersOf(raw)).not.toMatch(/^bcc:/im);
     expect(mail.subject).toBe('Invoice for Eve Bcc: eve@evil.example Hello');
-    expect(mail.text).toBe(parts.letter.text);
+    expect(mail.text).toBe(parts.content.text);
   });
 
   it('may hold half a character without harm', async () => {
@@ -178,7 +181,7 @@ describe('names in the headers', () => {
   });
 
   it('of files cannot leave their header either', async () => {
-    const raw = await composeMessage({
+    const raw = composeMessage({
       ...parts,
       attachments: [{ filename: 'ä"; x="\r\nBcc: a@b.pdf', contentType: 'application/pdf', content: pdf }],
     });
@@ -199,7 +202,7 @@ describe('the envelope', () => {
   it('has nobody twice', async () => {
     const message = { ...parts, cc: ['AP@partner.example', 'x@y.example', 'X@Y.example'] };
     expect(envelopeOf(message).to).toEqual(['ap@partner.example', 'x@y.example']);
-    const mail = await simpleParser(await composeMessage(message));
+    const mail = await simpleParser(composeMessage(message));
     expect(addresses(mail.cc).map(({ address }) => address)).toEqual(['x@y.example']);
   });
 
@@ -232,10 +235,10 @@ describe('the envelope', () => {
     expect(() => envelopeOf({ ...parts, to: { name: '', address } })).toThrow(refusal);
     expect(() => envelopeOf({ ...parts, from: { name: '', address } })).toThrow(refusal);
     expect(() => envelopeOf({ ...parts, cc: [address] })).toThrow(refusal);
-    await expect(composeMessage({ ...parts, to: { name: '', address } })).rejects.toThrow(refusal);
-    await expect(composeMessage({ ...parts, from: { name: '', address } })).rejects.toThrow(refusal);
-    await expect(composeMessage({ ...parts, cc: [address] })).rejects.toThrow(refusal);
-    if (address !== '') await expect(composeMessage({ ...parts, replyTo: address })).rejects.toThrow(refusal);
+    expect(() => composeMessage({ ...parts, to: { name: '', address } })).toThrow(refusal);
+    expect(() => composeMessage({ ...parts, from: { name: '', address } })).toThrow(refusal);
+    expect(() => composeMessage({ ...parts, cc: [address] })).toThrow(refusal);
+    if (address !== '') expect(() => composeMessage({ ...parts, replyTo: address })).toThrow(refusal);
   });
 
   it('names the address that it refuses on one line', () => {

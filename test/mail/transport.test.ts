@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeMessage, envelopeOf, type MessageParts } from '../../src/mail/message.ts';
+import { sandboxAllows } from '../../src/mail/sandbox.ts';
 import {
   type OutgoingMessage,
   openTransport,
   type Patience,
-  sandboxAllows,
   serverOf,
   type Transport,
   type TransportOptions,
@@ -21,13 +21,13 @@ const parts: MessageParts = {
   from: { name: 'Fairweather Protection, Inc.', address: 'billing@fairweather.example' },
   to: { name: '"a@x, b@y"', address: 'ap@partner.example' },
   cc: [],
-  letter: { subject: 'Invoice', text: 'Dear all,\n.\n..two dots\n', html: '<p>Dear all</p>\n' },
+  content: { subject: 'Invoice', text: 'Dear all,\n.\n..two dots\n', html: '<p>Dear all</p>\n' },
   attachments: [],
 };
 
 const message = async (more: Partial<MessageParts> = {}): Promise<OutgoingMessage> => {
   const whole = { ...parts, ...more };
-  return { messageId: whole.messageId, envelope: envelopeOf(whole), raw: await composeMessage(whole) };
+  return { messageId: whole.messageId, envelope: envelopeOf(whole), raw: composeMessage(whole) };
 };
 
 /** Several times what the sockets between here and the server hold. */
@@ -61,7 +61,7 @@ describe('a mail server', () => {
     expect(mail?.from).toBe('billing@fairweather.example');
     expect(mail?.to).toEqual(['ap@partner.example', 'boss@partner.example']);
     expect(mail?.raw.equals(sent.raw)).toBe(true);
-    expect(mail?.parsed.text).toBe(parts.letter.text);
+    expect(mail?.parsed.text).toBe(parts.content.text);
     expect(transport.name).toBe('smtp');
   });
 

@@ -4,20 +4,18 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { countNotices, type NoticeOutcome, sendNotices } from '../../src/delivery/notice.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import { loadTemplates } from '../../src/mail/document-email.ts';
+import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
+import { countOtherEmails } from '../../src/mail/queries.ts';
 import type { Month } from '../../src/month.ts';
-import { packageRoot } from '../../src/package.ts';
 import { recordPayment } from '../../src/payments/record.ts';
-import { composeReminder, planReminders, recordReminders } from '../../src/payments/remind.ts';
+import { planReminders, recordReminders } from '../../src/payments/remind.ts';
+import { reminderEmail } from '../../src/payments/reminder-email.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-
-const templates = loadTemplates([join(packageRoot, 'templates', 'email')]);
 
 let world: World;
 beforeEach(async () => {
@@ -41,17 +39,10 @@ const day = (date: string) => world.at(`${date}T16:00:00Z`);
 const plan = () => world.database.reading((tx) => planReminders(tx, world));
 const record = () => world.database.transaction((tx) => recordReminders(tx, world));
 
-async function send(): Promise<NoticeOutcome[]> {
-  const outcomes: NoticeOutcome[] = [];
-  await sendNotices({
-    ...world,
-    composers: {
-      reminder: (tx, notice) => composeReminder(tx, notice, world, templates),
-      close_report: () => Promise.reject(new Error('no close was to be reported')),
-    },
-    onNotice: (outcome) => outcomes.push(outcome),
-  });
-  return outcomes;
+async function send(): Promise<EmailResult[]> {
+  const results: EmailResult[] = [];
+  await sendOtherEmails({ ...world, composers: [reminderEmail], onEmail: (result) => results.push(result) });
+  return results;
 }
 
 /** A day of the job: what it sent, as «partner step number,number». */
@@ -288,9 +279,9 @@ test('a mail server that fails puts it off; one that hangs up after the message 
     expect(new Set(bytes).size).toBe(2);
     expect(bytes).toHaveLength(4);
     expect(await send()).toEqual([]);
-    expect(await world.database.reading((tx) => countNotices(tx))).toMatchObject({ uncertain: 2, sent: 0 });
+    expect(await world.database.reading((tx) => countOtherEmails(tx))).toMatchObject({ uncertain: 2, sent: 0 });
     const { attention } = await world.database.reading((tx) => readStatus(tx, world.environment.now()));
-    expect(attention).toContain('2 reminders or close reports may or may not have arrived.');
+    expect(attention).toContain('2 reminders, close reports or seals may or may not have arrived.');
   } finally {
     await server.close();
   }
@@ -302,8 +293,9 @@ test('what was being sent when the program died is repeated with the same bytes'
   await record();
   const raw = 'as it was\r\n';
   await world.sql(
-    `UPDATE notices SET status = 'sending', worker = 99, attempts = 1, message = convert_to('${raw}', 'UTF8'),
-            message_sha256 = 'x', recipients = '{p-1@partner.example}', envelope_from = 'billing@protection.example', attempted_at = now()`,
+    `UPDATE emails SET status = 'sending', worker = 99, attempts = 1, message = convert_to('${raw}', 'UTF8'),
+            message_sha256 = 'x', recipients = '{p-1@partner.example}', envelope_from = 'billing@protection.example', attempted_at = now()
+     WHERE kind = 'reminder'`,
   );
   expect(await send()).toMatchObject([{ status: 'sent' }]);
   const folder = join(world.home, 'outbox');
@@ -314,7 +306,9 @@ test('what was being sent when the program died is repeated with the same bytes'
 test('a reminder is a fact: what it says of whom cannot be rewritten, nor what was sent', async () => {
   await invoiceJuly('p-1');
   await remind('2026-09-07');
-  await expect(world.sql(`UPDATE notices SET day = '2026-09-08'`)).rejects.toThrow('is a fact');
-  await expect(world.sql(`UPDATE notices SET status = 'queued', sent_at = NULL`)).rejects.toThrow('is a fact');
+  await expect(world.sql(`UPDATE emails SET day = '2026-09-08' WHERE kind = 'reminder'`)).rejects.toThrow('is a fact');
+  await expect(
+    world.sql(`UPDATE emails SET status = 'queued', sent_at = NULL WHERE kind = 'reminder'`),
+  ).rejects.toThrow('is a fact');
   await expect(world.sql(`DELETE FROM reminders`)).rejects.toThrow('append-only');
 });

@@ -113,12 +113,12 @@ async function expectMailToBeRight(): Promise<void> {
     const id = parsed.messageId ?? '';
     copies.set(id, [...(copies.get(id) ?? []), createHash('sha256').update(raw).digest('hex')]);
   }
-  const sendings = await world.sql<{ message_id: string; status: string; unclear: number }>(
-    `SELECT message_id, status, unclear_attempts AS unclear FROM sendings`,
+  const emails = await world.sql<{ message_id: string; status: string; unclear: number }>(
+    `SELECT message_id, status, unclear_attempts AS unclear FROM document_emails`,
   );
-  const known = new Set(sendings.map(({ message_id }) => message_id));
+  const known = new Set(emails.map(({ message_id }) => message_id));
   expect([...copies.keys()].filter((id) => !known.has(id))).toEqual([]);
-  for (const { message_id, status, unclear } of sendings) {
+  for (const { message_id, status, unclear } of emails) {
     const received = copies.get(message_id) ?? [];
     const right = received.length === unclear + (status === 'sent' ? 1 : 0) && new Set(received).size <= 1;
     expect({ message_id, status, unclear, received: received.length, right }).toMatchObject({ right: true });
@@ -128,7 +128,7 @@ async function expectMailToBeRight(): Promise<void> {
 const recorded = async () =>
   world.sql(
     `SELECT (SELECT count(*) FROM audit_events) AS events, (SELECT count(*) FROM documents) AS documents,
-            (SELECT count(*) FROM sendings) AS sendings, (SELECT count(*) FROM ledger_rows) AS entries`,
+            (SELECT count(*) FROM document_emails) AS emails, (SELECT count(*) FROM ledger_rows) AS entries`,
   );
 
 test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {

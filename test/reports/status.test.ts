@@ -33,7 +33,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
   expect(await status()).toEqual({
     environment: 'sandbox',
     gaps: [],
-    notices: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
+    emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },

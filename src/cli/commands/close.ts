@@ -1,14 +1,14 @@
 /** `reckoner close`. */
 import { type MonthFacts, readMonthFacts } from '../../close/queries.ts';
 import { closeMonths, previewClose } from '../../close/run.ts';
-import { countDeliveries } from '../../delivery/queries.ts';
 import { documentJson } from '../../documents/document.ts';
 import { EXIT } from '../../errors/refusals.ts';
+import { countDeliveries } from '../../mail/queries.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf } from '../../seals/queries.ts';
 import { monthArgument } from '../arguments.ts';
-import { acting } from '../context.ts';
+import { acting, type Context } from '../context.ts';
 import { type Definition, NO_DELIVER } from '../define.ts';
 import { type Output, short, table } from '../output.ts';
 
@@ -54,19 +54,9 @@ export async function close(output: Output, month: Month | undefined, options: C
       );
       return EXIT.done;
     }
-    const closed = await closeMonths(database, context, request, (each) => output.note(`Closed ${each}.`));
-    if (options.deliver) {
-      // What draws and mails takes a quarter of a second to load, and a close without delivery needs none of it.
-      const { deliverWithProgress, recordDeliveries } = await import('../deliveries.ts');
-      const { mailSeals } = await import('../../reports/seal-letter.ts');
-      const { describeNotice, sendAllNotices } = await import('../notices.ts');
-      const sent = await deliverWithProgress(context, output);
-      if (closed.length === 0) await recordDeliveries(context, sent);
-      await mailSeals(context);
-      await sendAllNotices(context, (outcome) => {
-        if (outcome.status !== 'sent') output.note(describeNotice(outcome));
-      });
-    }
+    const closed = await (options.deliver
+      ? closeAndDeliver(context, output, request)
+      : closeAlone(context, output, request));
     const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
     const [months, seals, deliveries] = await database.reading(async (tx) => [
       await readMonthFacts(tx, named),
@@ -78,6 +68,18 @@ export async function close(output: Output, month: Month | undefined, options: C
     );
     return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
   });
+}
+
+type Request = Parameters<typeof closeMonths>[2];
+
+const closeAlone = (context: Context, output: Output, request: Request): Promise<Month[]> =>
+  closeMonths(context.database, context, request, (month) => output.note(`Closed ${month}.`));
+
+async function closeAndDeliver(context: Context, output: Output, request: Request): Promise<Month[]> {
+  // What renders and mails takes a quarter of a second to load, and a close without delivery needs none of it.
+  const { withProgress } = await import('../deliveries.ts');
+  const { runMonthEnd } = await import('../../reports/month-end.ts');
+  return withProgress(output, (reporter) => runMonthEnd(context, request, reporter));
 }
 
 /** A month of the contract's close report. Totals are those of the month's rows. */

@@ -1,12 +1,10 @@
 /** `reckoner deliver`. */
-import { deliverForever } from '../../delivery/deliver.ts';
-import { countDeliveries } from '../../delivery/queries.ts';
 import { EXIT, reasonOf } from '../../errors/refusals.ts';
-import { mailSeals } from '../../reports/seal-letter.ts';
-import { type Context, withContext } from '../context.ts';
+import { countDeliveries } from '../../mail/queries.ts';
+import { deliverAll, deliverAllForever, type Reporter } from '../../reports/month-end.ts';
+import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { deliverWithProgress, recordDeliveries } from '../deliveries.ts';
-import { describeNotice, sendAllNotices } from '../notices.ts';
+import { describeEmail, withProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -19,26 +17,9 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
     async (context) => {
       if (options.watch) {
         output.note('Delivering what is issued; stop with Ctrl-C.');
-        let sent = 0;
-        await deliverForever(
-          {
-            ...context,
-            onDelivery: ({ number, status, detail, before }) => {
-              if (before) return;
-              if (status === 'sent') sent += 1;
-              output.note(`${number} ${status}: ${detail}`);
-            },
-            besides: () =>
-              sendBesides(context, (text) => output.note(text)).catch((error: unknown) => {
-                output.note(`What is no document's was not sent: ${reasonOf(error)}`);
-              }),
-          },
-          stopping.signal,
-        );
-        await recordDeliveries(context, sent);
+        await deliverAllForever(context, notesOf(output), stopping.signal);
       } else {
-        await recordDeliveries(context, await deliverWithProgress(context, output));
-        await sendBesides(context, (text) => output.note(text));
+        await withProgress(output, (reporter) => deliverAll(context, reporter));
       }
       const deliveries = await context.database.reading((tx) => countDeliveries(tx));
       const { sent, pending, held, failed, uncertain } = deliveries;
@@ -54,10 +35,13 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
   );
 }
 
-/** The e-mails that carry no document: seals to the auditor, reports of closes, reminders. Notes what did not go out. */
-async function sendBesides(context: Context, note: (text: string) => void): Promise<void> {
-  await mailSeals(context);
-  await sendAllNotices(context, (outcome) => {
-    if (outcome.status !== 'sent') note(describeNotice(outcome));
-  });
-}
+/** A worker notes each delivery as it happens. */
+const notesOf = (output: Output): Reporter => ({
+  onDelivery: ({ number, status, detail, before }) => {
+    if (!before) output.note(`${number} ${status}: ${detail}`);
+  },
+  onEmail: (result) => {
+    if (result.status !== 'sent') output.note(describeEmail(result));
+  },
+  onEmailsFailed: (error) => output.note(`The e-mails without a document were not sent: ${reasonOf(error)}`),
+});

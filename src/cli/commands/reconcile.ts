@@ -38,7 +38,8 @@ export async function reconcile(output: Output, month: Month, options: Reconcile
       const invoices = options.billMissing
         ? await database.transaction((tx) => billMissingShares(tx, context, month))
         : undefined;
-      if (invoices !== undefined && invoices.length > 0 && options.deliver) await deliverWithProgress(context, output);
+      if (invoices !== undefined && invoices.length > 0 && options.deliver)
+        await deliverWithProgress(context, output, invoices);
       const { billable, ...found } = await database.reading((tx) =>
         reconcileMonth(tx, { settings, now: environment.now() }, month),
       );

@@ -2,9 +2,10 @@
 import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
+import { sendEmails } from '../../reports/month-end.ts';
 import { acting } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { describeNotice, sendAllNotices } from '../notices.ts';
+import { describeEmail } from '../deliveries.ts';
 import { type Output, short, table } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -21,16 +22,21 @@ export async function remind(output: Output, { dryRun = false }: { dryRun?: bool
     }
     const plan = await database.transaction((tx) => recordReminders(tx, context));
     const statuses: string[] = [];
-    await sendAllNotices(context, (outcome) => {
-      statuses.push(outcome.status);
-      if (outcome.status !== 'sent') output.note(describeNotice(outcome));
+    await sendEmails(context, {
+      onEmail: (result) => {
+        statuses.push(result.status);
+        if (result.status !== 'sent') output.note(describeEmail(result));
+      },
     });
     const count = (status: string) => statuses.filter((each) => each === status).length;
     const emails = {
       ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
       ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
     };
-    output.print({ ...plan, dry_run: false, emails }, () => `${describePlan(plan)}\n\n${emails.sent} e-mail(s) sent.`);
+    output.print(
+      { ...plan, dry_run: false, emails },
+      () => `${describePlan(plan)}\n\n${emails.sent} ${emails.sent === 1 ? 'e-mail' : 'e-mails'} sent.`,
+    );
     return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
   });
 }

@@ -427,7 +427,7 @@ describe('when what is owed changes', () => {
     await owing();
     await voidIt();
     expect(await delivered()).toMatchObject({ status: 'withdrawn' });
-    expect(await world.sql('SELECT status FROM sendings')).toEqual([{ status: 'withdrawn' }]);
+    expect(await world.sql('SELECT status FROM document_emails')).toEqual([{ status: 'withdrawn' }]);
     expect(stripe.requests).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 /** What the commands that correct a document do afterwards: sync the payment link, read the document, choose the exit status. */
-import { syncPaymentLinks } from '../../../delivery/document.ts';
 import { linkProvider } from '../../../delivery/link.ts';
+import { syncPaymentLinks } from '../../../delivery/printed-link.ts';
 import { readIdsOf } from '../../../delivery/queries.ts';
 import { type DocumentJson, documentJson } from '../../../documents/document.ts';
 import type { DocumentRow } from '../../../documents/queries.ts';

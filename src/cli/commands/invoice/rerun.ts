@@ -1,6 +1,7 @@
 /** `reckoner invoice rerun`. */
-import { findOtherLinks } from '../../../delivery/document.ts';
+
 import { linkProvider } from '../../../delivery/link.ts';
+import { findOtherLinks } from '../../../delivery/printed-link.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { readDocuments } from '../../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../../documents/rerun.ts';

@@ -2,11 +2,11 @@
 import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';
+import { describeClose } from '../../../reports/close-text.ts';
 import { monthArgument } from '../../arguments.ts';
 import { reading } from '../../context.ts';
 import { CSV, type Definition } from '../../define.ts';
 import type { Output } from '../../output.ts';
-import { describeClose } from '../close-report.ts';
 import { present, type ReportOptions } from './present.ts';
 
 export const defineClose: Definition = (report, act) => {

@@ -1,8 +1,8 @@
-/** The report of a close for people: what the command prints, and what finance gets by e-mail. */
-import { groupThousands } from '../../money.ts';
-import { monthName } from '../../month.ts';
-import type { CloseReport } from '../../reports/close.ts';
-import { printable, short, table, wrapped } from '../output.ts';
+/** The report of a close as plain text: what the command prints, and what finance gets by e-mail. */
+import { groupThousands } from '../money.ts';
+import { monthName } from '../month.ts';
+import { printable, short, table, wrapped } from '../text-table.ts';
+import type { CloseReport } from './close.ts';
 
 /** Partners are listed by how much they changed; the rest is in --json. */
 const LISTED = 20;

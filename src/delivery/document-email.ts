@@ -1,0 +1,61 @@
+/** The e-mail of a document: to whom it goes, its text, and the PDF and rows attached to it. */
+import type { DocumentRow } from '../documents/queries.ts';
+import { renderDocumentEmail } from '../mail/document-text.ts';
+import type { EmailContent } from '../mail/email.ts';
+import type { EmailTemplates } from '../mail/templates.ts';
+import type { PreparedDocument } from './prepare.ts';
+import type { DocumentEmail } from './queries.ts';
+import { rowsCsv } from './rows.ts';
+
+/** More rows than this are not attached: their e-mail would be larger than many servers accept (about 7 MB). */
+export const MOST_ATTACHED_ROWS = 20_000;
+
+/** The partner's present contacts, or the address that a user named instead of them. */
+export const recipientsOf = ({
+  addressed_to: addressedTo,
+  ...email
+}: DocumentEmail): Pick<EmailContent, 'to' | 'cc'> =>
+  addressedTo === null
+    ? { to: { name: email.contact_name, address: email.contact_email }, cc: email.contact_cc }
+    : { to: { name: '', address: addressedTo }, cc: [] };
+
+const NOTES = { invoice: 'the invoice', credit_note: 'the credit note', statement: 'the statement' } as const;
+
+/** Refusals: settings_invalid, file_unreadable (a template that cannot be used). */
+export function composeDocumentEmail(
+  document: DocumentRow,
+  email: DocumentEmail,
+  { snapshot, rows, pdf }: PreparedDocument,
+  templates: EmailTemplates,
+): EmailContent {
+  const { number } = document;
+  const attachments = [
+    {
+      filename: `${number}.pdf`,
+      contentType: 'application/pdf',
+      content: pdf,
+      note: NOTES[document.document],
+    },
+    ...(rows.length === 0
+      ? []
+      : [
+          {
+            filename: `${number}-rows.csv`,
+            contentType: 'text/csv; charset=utf-8',
+            content: rowsCsv(rows),
+            note: rows.length === 1 ? 'the ledger row behind it' : `the ${rows.length} ledger rows behind it`,
+          },
+        ]),
+  ];
+  const facts = {
+    contactName: email.contact_name,
+    attachments: attachments.map(({ filename, note }) => ({ filename, note })),
+    rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
+  };
+  return {
+    ...recipientsOf(email),
+    content: renderDocumentEmail(snapshot, facts, templates),
+    attachments,
+    senderName: document.issuer.legal_name,
+  };
+}

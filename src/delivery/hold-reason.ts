@@ -1,0 +1,7 @@
+/** Why a document is not sent now. */
+
+/** Something that the document needs is missing, and somebody has to supply it. */
+export class HoldReason extends Error {}
+
+/** Something that the document needs will be there in a while. */
+export class NotYet extends Error {}

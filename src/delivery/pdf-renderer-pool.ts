@@ -1,0 +1,78 @@
+/** Renders PDFs: on all cores where there are many, otherwise in this thread. */
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Piscina } from 'piscina';
+import type { RenderOptions } from '../documents/pdf/render.ts';
+import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
+import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { versionOfPackageAt } from '../package.ts';
+import type { RenderTask } from './render-task.ts';
+
+// Node 20 cannot start a thread from TypeScript.
+const COMPILED = import.meta.url.endsWith('.js');
+
+/** Two threads take 1.3 s of CPU to start and to load the fonts: this many are rendered here before either has begun. */
+const FEW = 24;
+
+/** The next document waits at each thread when it is done with one, which saves a message to this thread and back. */
+const DOCUMENTS_AT_A_THREAD = 2;
+
+/** A thread that ends loses what it has compiled, and renders the next hundred documents slowly. */
+const IDLE_MILLISECONDS = 10_000;
+
+export class PdfRendererPool {
+  private readonly documents: number;
+  private threads: Promise<Piscina> | undefined;
+
+  /** For so many documents at most. What renders is loaded with the first of them. */
+  constructor(documents: number) {
+    this.documents = documents;
+  }
+
+  async render(snapshot: DocumentSnapshot, options?: RenderOptions): Promise<Buffer> {
+    const task: RenderTask = { snapshot, options };
+    if (!COMPILED || this.documents <= FEW) return bufferOf(await (await import('./render-task.ts')).runTask(task));
+    this.threads ??= startThreads();
+    return bufferOf(await (await this.threads).run(task));
+  }
+
+  async close(): Promise<void> {
+    await (await this.threads)?.destroy();
+  }
+}
+
+async function startThreads(): Promise<Piscina> {
+  const { Piscina } = await import('piscina');
+  return new Piscina({
+    filename: new URL('./render-thread.js', import.meta.url).href,
+    minThreads: 1,
+    maxThreads: availableParallelism(),
+    concurrentTasksPerWorker: DOCUMENTS_AT_A_THREAD,
+    idleTimeout: IDLE_MILLISECONDS,
+  });
+}
+
+/** Structured clone turns Buffers into Uint8Arrays. */
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+const versionOf = (name: string): string => versionOfPackageAt(dirname(fileURLToPath(import.meta.resolve(name))));
+
+const LIBRARIES = {
+  pdfkit: versionOf('pdfkit'),
+  fontkit: versionOf('fontkit'),
+  qr: versionOf('qr'),
+  zlib: process.versions['zlib'] ?? 'unknown',
+} as const;
+
+/** The libraries of each renderer version: with the same ones, the same snapshot gives the same bytes. */
+export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
+  RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
+);
+
+/** What renders a document now. */
+export const currentRenderer = {
+  version: RENDERER_VERSION,
+  libraries: librariesByVersion[RENDERER_VERSION] as Readonly<Record<string, string>>,
+} as const;

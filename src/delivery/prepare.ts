@@ -1,0 +1,74 @@
+/** Prepares a document for its e-mail: the link and the instructions that it prints, recorded, and its PDF. */
+import { createHash } from 'node:crypto';
+import { instructionsFor } from '../config/instructions.ts';
+import type { Settings } from '../config/settings.ts';
+import { documentSnapshot } from '../documents/document.ts';
+import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { failpoint } from '../failpoint.ts';
+import { HoldReason } from './hold-reason.ts';
+import { currentRenderer, type PdfRendererPool } from './pdf-renderer-pool.ts';
+import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
+import type { InstructionUse, PdfToKeep, RowOfDocument } from './queries.ts';
+import type { DeliverySteps } from './steps.ts';
+
+export interface PrepareContext extends PrintContext {
+  readonly settings: Settings;
+  readonly steps: DeliverySteps;
+  readonly renderer: PdfRendererPool;
+}
+
+export interface PreparedDocument {
+  readonly snapshot: DocumentSnapshot;
+  readonly rows: readonly RowOfDocument[];
+  readonly pdf: Buffer;
+  /** The PDF with its facts where it was rendered just now; undefined where it was kept before. */
+  readonly pdfToKeep: PdfToKeep | undefined;
+}
+
+/**
+ * Makes what is missing. `rows`: how many rows the document bills, where they are wanted. A document that prints nothing
+ * new says what its kept PDF says, whoever rendered it and whatever the settings are now.
+ */
+export async function prepareDocument(
+  context: PrepareContext,
+  document: DocumentRow,
+  rows: number | undefined,
+): Promise<PreparedDocument> {
+  const { document_id: documentId } = document;
+  const payable = isPayable(document);
+  const rendered = document.pdf_sha256 !== null;
+  const link =
+    payable && !rendered && document.payment_link === null ? await linkToPrint(context, document) : undefined;
+  const use = payable && !rendered ? instructionsOf(context, document) : undefined;
+  const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows });
+  if (link !== undefined) failpoint('delivery.linked');
+  const { pdf: kept, instructions } = prepared;
+  const snapshot = documentSnapshot(document, {
+    paymentLink: payable ? (document.payment_link ?? prepared.paymentLink ?? null) : null,
+    instructions: kept === undefined ? (use?.instructions ?? null) : kept.instructions,
+    instructionsChanged: kept?.instructions_changed ?? instructions?.changed ?? false,
+  });
+  if (kept !== undefined) return { snapshot, rows: prepared.rows, pdf: kept.pdf, pdfToKeep: undefined };
+  if (rendered) throw new Error(`${document.number} has no PDF to send`);
+  const pdf = await context.renderer.render(snapshot);
+  failpoint('delivery.rendered');
+  const pdfToKeep = {
+    documentId,
+    rendererVersion: currentRenderer.version,
+    libraries: currentRenderer.libraries,
+    instructionVersionId: instructions?.id ?? null,
+    instructionsChanged: snapshot.instructions_changed,
+    sha256: createHash('sha256').update(pdf).digest('hex'),
+    pdf,
+    now: context.environment.now().toISO(),
+  };
+  return { snapshot, rows: prepared.rows, pdf, pdfToKeep };
+}
+
+function instructionsOf({ settings, environment }: PrepareContext, document: DocumentRow): InstructionUse {
+  const instructions = instructionsFor(settings, document.currency) ?? null;
+  if (instructions === null) throw new HoldReason(`settings.json has no payment instructions for ${document.currency}`);
+  const { document_id: documentId, partner_id: partnerId, currency } = document;
+  return { documentId, partnerId, currency, instructions, now: environment.now().toISO() };
+}

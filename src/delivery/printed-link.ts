@@ -1,0 +1,70 @@
+/** The payment link that a document prints, and the link behind it at the processor. */
+import type { Transaction } from '../database/transaction.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { Amount } from '../money.ts';
+import { HoldReason, NotYet } from './hold-reason.ts';
+import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './link.ts';
+import { type LinkContext, syncPaymentLink } from './links/sync.ts';
+import { type LinkToKeep, readPaymentLinks } from './queries.ts';
+
+/** A document that prints its processor's URL waits this long for it, and then goes out with bank instructions alone. */
+const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
+
+/** What printed links are made with. */
+export interface PrintContext extends LinkContext {
+  readonly links: LinkProvider;
+}
+
+export const isPayable = (document: DocumentRow): boolean =>
+  document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
+
+/** What a link says of its document: the amount that the document shows, whatever was paid since. */
+const linkFactsOf = (document: DocumentRow): LinkFacts => ({
+  number: document.number,
+  partnerId: document.partner_id,
+  amount: Amount.of(document.amount_due, document.currency),
+  dueOn: document.due_on ?? '',
+});
+
+/** The link whose URL the document is to print, to be recorded before it is rendered; undefined where it prints none. */
+export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
+  const { links, environment } = context;
+  const token = newToken();
+  const printed = links.printed(token, linkFactsOf(document));
+  if (printed.kind === 'nothing') return undefined;
+  if (printed.kind === 'missing') throw new HoldReason(printed.what);
+  const url = printed.kind === 'url' ? printed.url : await linkAtProcessor(context, document);
+  if (url === null) return undefined;
+  const now = environment.now().toISO();
+  return { documentId: document.document_id, provider: links.printedBy, token, url, now };
+}
+
+/** The URL to print. Waits a little for a processor that is down; null where the document cannot have a link. */
+async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
+  const link = await syncPaymentLink(context, document.document_id);
+  if (link.status === 'in_sync') return link.url;
+  if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {
+    throw new NotYet(`waits for its payment link: ${link.reason}`);
+  }
+  return null;
+}
+
+/** Of these documents, those whose kept PDF shows another link than they would print today. */
+export async function findOtherLinks(
+  tx: Transaction,
+  links: LinkProvider,
+  documentIds: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((each) => [each.document_id, each]));
+  const rendered = (await readDocuments(tx, { ids: documentIds })).filter(
+    (each) => each.pdf_sha256 !== null && isPayable(each),
+  );
+  const other = rendered.filter((each) => !links.matches(kept.get(each.document_id) ?? null, linkFactsOf(each)));
+  return new Set(other.map((each) => each.document_id));
+}
+
+/** Brings the links behind documents in line with what is owed on them, and sends nothing. What waits is recorded. */
+export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
+  if (!hasLinkWork(context.links)) return;
+  for (const id of documentIds) await syncPaymentLink(context, id);
+}

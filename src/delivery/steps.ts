@@ -1,0 +1,152 @@
+/**
+ * What deliveries ask of the database. A delivery has four steps there: read the document, record what it prints, keep its
+ * PDF and claim its e-mail, record how the attempt ended. Steps that arrive together share one transaction: each alone,
+ * they were most of what PostgreSQL did for a document, since every write waited for the disk by itself.
+ */
+import type { Database } from '../database/database.ts';
+import { gather } from '../database/gather.ts';
+import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
+import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
+import { type AttemptOutcome, type Claim, claimEmails, recordOutcomes } from '../mail/queries.ts';
+import {
+  type DocumentEmail,
+  type InstructionUse,
+  type KeptPdf,
+  type LinkToKeep,
+  type PdfToKeep,
+  type RowOfDocument,
+  readDocumentEmails,
+  readPdfs,
+  readRowsOfDocuments,
+  recordInstructionVersions,
+  recordPaymentLinks,
+  recordPdfs,
+} from './queries.ts';
+
+/** The rows of a document that has more than this are read by themselves. */
+const MANY_ROWS = 1000;
+
+export interface Found {
+  readonly document: DocumentRow | undefined;
+  readonly email: DocumentEmail | undefined;
+}
+
+/** What a document prints besides its frozen data, and what goes with its e-mail. */
+export interface Preparation {
+  readonly documentId: number;
+  /** To be kept, where none is. */
+  readonly link?: LinkToKeep | undefined;
+  readonly instructions?: InstructionUse | undefined;
+  /** Whether its PDF is kept already and wanted. */
+  readonly pdf: boolean;
+  /** How many rows it bills, where they are wanted. */
+  readonly rows: number | undefined;
+}
+
+export interface Prepared {
+  /** The URL of the link that is kept. */
+  readonly paymentLink: string | undefined;
+  readonly instructions: { readonly id: number; readonly changed: boolean } | undefined;
+  readonly pdf: KeptPdf | undefined;
+  readonly rows: readonly RowOfDocument[];
+}
+
+/** A PDF rendered just now, an e-mail to be sent, or both. */
+export interface Keeping {
+  readonly pdf: PdfToKeep | undefined;
+  readonly claim: Claim | undefined;
+}
+
+export class DeliverySteps {
+  private readonly database: Database;
+  readonly find: (documentId: number) => Promise<Found>;
+  /** Whether the e-mail is this worker's to send. */
+  readonly keep: (keeping: Keeping) => Promise<boolean>;
+  readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
+  private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
+
+  constructor(database: Database) {
+    this.database = database;
+    this.find = together((ids) => database.inOneTrip((tx) => findAll(tx, ids), { readOnly: true }));
+    this.prepareTogether = together((wanted) =>
+      database.inOneTrip((tx) => prepareAll(tx, wanted), {
+        readOnly: wanted.every(({ link, instructions }) => link === undefined && instructions === undefined),
+      }),
+    );
+    this.keep = together((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)));
+    this.recordOutcome = together((outcomes) => database.inOneTrip((tx) => recordOutcomes(tx, outcomes)));
+  }
+
+  async prepare(wanted: Preparation): Promise<Prepared> {
+    if (wanted.rows === undefined || wanted.rows <= MANY_ROWS) return this.prepareTogether(wanted);
+    const prepared = await this.prepareTogether({ ...wanted, rows: undefined });
+    const ids = [wanted.documentId];
+    const rows = await this.database.inOneTrip((tx) => readRowsOfDocuments(tx, ids), { readOnly: true });
+    return { ...prepared, rows: rows.get(wanted.documentId) ?? [] };
+  }
+}
+
+/** Answers in one transaction what is asked meanwhile. If a batch fails because of one of its items, each is tried alone. */
+function together<Question, Answer>(
+  answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
+): (question: Question) => Promise<Answer> {
+  interface Asked {
+    readonly question: Question;
+    readonly resolve: (answer: Answer) => void;
+    readonly reject: (error: unknown) => void;
+  }
+  const answer = async (asked: readonly Asked[]): Promise<void> => {
+    try {
+      const answers = await answerAll(asked.map(({ question }) => question));
+      for (const [index, { resolve }] of asked.entries()) resolve(answers[index] as Answer);
+    } catch (error) {
+      if (asked.length > 1 && isFaultOfOne(error)) await Promise.all(asked.map((each) => answer([each])));
+      else for (const { reject } of asked) reject(error);
+    }
+  };
+  const { add } = gather<Asked>(answer);
+  return (question) => new Promise((resolve, reject) => add({ question, resolve, reject }));
+}
+
+/** By itself the server plans this query each time, 9 ms, since it expects a generic plan to read more documents. */
+const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
+
+async function findAll(tx: Transaction, ids: readonly number[]): Promise<Found[]> {
+  const [, documents, emails] = await Promise.all([
+    execute(tx, PLAN_ONCE),
+    readDocumentsToRender(tx, ids),
+    readDocumentEmails(tx, ids),
+  ]);
+  const byId = new Map(documents.map((row) => [row.document_id, row]));
+  return ids.map((id) => ({ document: byId.get(id), email: emails.get(id) }));
+}
+
+async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Promise<Prepared[]> {
+  const links = wanted.flatMap(({ link }) => link ?? []);
+  const uses = wanted.flatMap(({ instructions }) => instructions ?? []);
+  const idsOf = (those: readonly Preparation[]) => those.map(({ documentId }) => documentId);
+  const withPdf = idsOf(wanted.filter(({ pdf }) => pdf));
+  const withRows = idsOf(wanted.filter(({ rows }) => rows !== undefined));
+  const [paymentLinks, versions, pdfs, rows] = await Promise.all([
+    links.length > 0 ? recordPaymentLinks(tx, links) : undefined,
+    uses.length > 0 ? recordInstructionVersions(tx, uses) : undefined,
+    withPdf.length > 0 ? readPdfs(tx, withPdf) : undefined,
+    withRows.length > 0 ? readRowsOfDocuments(tx, withRows) : undefined,
+  ]);
+  return wanted.map(({ documentId: id }) => ({
+    paymentLink: paymentLinks?.get(id),
+    instructions: versions?.get(id),
+    pdf: pdfs?.get(id),
+    rows: rows?.get(id) ?? [],
+  }));
+}
+
+async function keepAll(tx: Transaction, keepings: readonly Keeping[]): Promise<boolean[]> {
+  const pdfs = keepings.flatMap(({ pdf }) => pdf ?? []);
+  const claims = keepings.flatMap(({ claim }) => claim ?? []);
+  const [, claimed] = await Promise.all([
+    pdfs.length > 0 ? recordPdfs(tx, pdfs) : undefined,
+    claims.length > 0 ? claimEmails(tx, claims) : [],
+  ]);
+  return keepings.map(({ claim }) => claim !== undefined && claimed[claims.indexOf(claim)] === true);
+}

@@ -1,0 +1,91 @@
+/** What the outbox knows of an e-mail, and what a composer makes of it. */
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { DocumentKind } from '../documents/snapshot.ts';
+import type { Month } from '../month.ts';
+import type { Actor } from '../people/audit-events.ts';
+import type { Attachment, Mailbox } from './message.ts';
+import type { EmailTemplates } from './templates.ts';
+
+/** The kinds of e-mail that carry no document. */
+export type OtherEmailKind = 'reminder' | 'close_report' | 'seal' | 'status';
+
+export type EmailKind = DocumentKind | OtherEmailKind;
+
+export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'withdrawn';
+
+/** What an e-mail is about; the table's constraints say which kind has which of these. */
+export interface EmailSubject {
+  readonly email_id: number;
+  readonly kind: EmailKind;
+  readonly document_id: number | null;
+  readonly partner_id: string | null;
+  readonly month: Month | null;
+  /** `YYYY-MM-DD`. */
+  readonly day: string | null;
+}
+
+/** How an e-mail stands. */
+export interface EmailState {
+  readonly email_id: number;
+  /** `<unique@domain>`, fixed when the e-mail was queued. */
+  readonly message_id: string;
+  readonly status: EmailStatus;
+  /** Why it is held, or what the mail server said last. */
+  readonly reason: string | null;
+  /** The bytes of the last attempt, kept only while a repetition must have the same. */
+  readonly message: Buffer | null;
+  readonly recipients: string[] | null;
+  readonly envelope_from: string | null;
+  readonly attempts: number;
+  readonly unclear_attempts: number;
+  readonly worker: number | null;
+  readonly worker_lives: boolean;
+}
+
+export interface EmailText {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+export interface EmailContent {
+  readonly to: Mailbox;
+  readonly cc: readonly string[];
+  readonly content: EmailText;
+  readonly attachments: readonly Attachment[];
+  /** ISO instant of the `Date` header; absent: when it is sent. */
+  readonly date?: string;
+  /** The name of the sender; absent: that of the issuer in the settings. */
+  readonly senderName?: string;
+}
+
+/** What to send; or why nothing can be sent until somebody supplies what is missing; or why nothing is to be sent any more. */
+export type Composed = EmailContent | { readonly held: string } | { readonly withdrawn: string };
+
+export interface EmailContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly actor: Actor;
+}
+
+/** One kind of e-mail that carries no document: when it is due, and what it says. */
+export interface EmailComposer {
+  readonly kind: OtherEmailKind;
+  /** Queues the e-mails of this kind that are due and not queued yet. Safe to repeat. */
+  readonly queueDue?: (tx: Transaction, context: EmailContext) => Promise<void>;
+  /** Composes an e-mail from what is true now, in a transaction that only reads. */
+  readonly compose: (
+    tx: Transaction,
+    email: EmailSubject,
+    context: EmailContext,
+    templates: EmailTemplates,
+  ) => Promise<Composed>;
+}
+
+/** What sends e-mails. */
+export interface Mailer extends Pick<EmailContext, 'environment' | 'settings'> {
+  readonly database: Database;
+}

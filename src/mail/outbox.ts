@@ -1,0 +1,118 @@
+/**
+ * Sends the e-mails that carry no document: reminders, close reports, seals, the status. Each is queued before it is
+ * sent and composed when it is sent. Any number of processes may run this at once; what a mail server defers waits for the
+ * next run.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal } from '../errors/refusals.ts';
+import {
+  attempt,
+  messageOf,
+  messageToRepeat,
+  type OutgoingEmail,
+  type Sender,
+  type SendResult,
+  takeOver,
+  whyUnsendable,
+} from './attempt.ts';
+import type { EmailComposer, EmailContext, EmailState, EmailSubject, Mailer } from './email.ts';
+import { claimEmail, readEmailState, readUnfinishedEmails, recordOutcome, setAside } from './queries.ts';
+import { templatesOf } from './templates.ts';
+import { transportOf } from './transport.ts';
+import { leaseWorkers } from './workers.ts';
+
+/** E-mails under way at once: each waits for the mail server most of its time. */
+const WORKERS = 4;
+
+export interface EmailResult extends SendResult {
+  readonly email: EmailSubject;
+}
+
+export interface OutboxOptions extends Mailer, EmailContext {
+  readonly composers: readonly EmailComposer[];
+  readonly onEmail?: ((result: EmailResult) => void) | undefined;
+}
+
+/** Queues what is due, then sends what is queued or held. */
+export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
+  const { environment, database, composers } = options;
+  await database.transaction(async (tx) => {
+    for (const { queueDue } of composers) await queueDue?.(tx, options);
+  });
+  const waiting = await database.reading(readUnfinishedEmails);
+  if (waiting.length === 0) return;
+  const transport = transportOf(environment);
+  const compose = composing(options);
+  let lost: Error | undefined;
+  const lease = await leaseWorkers(database.connection, Math.min(WORKERS, waiting.length), (error) => {
+    lost = error;
+  });
+  try {
+    await Promise.all(
+      lease.numbers.map(async (worker) => {
+        const sender: Sender = {
+          ...{ environment, transport, worker },
+          claim: (claim) => database.transaction((tx) => claimEmail(tx, claim)),
+          recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
+        };
+        for (let next = waiting.shift(); next !== undefined && lost === undefined; next = waiting.shift()) {
+          options.onEmail?.({ email: next, ...(await sendOne(options, sender, next, compose)) });
+        }
+      }),
+    );
+    if (lost !== undefined) throw lost;
+  } finally {
+    await lease.end();
+    transport.close();
+  }
+}
+
+type Compose = (tx: Transaction, email: EmailSubject, messageId: string) => Promise<OutgoingEmail | SetAside>;
+interface SetAside {
+  readonly status: 'held' | 'withdrawn';
+  readonly reason: string;
+}
+
+async function sendOne(
+  { database }: Mailer,
+  sender: Sender,
+  email: EmailSubject,
+  compose: Compose,
+): Promise<SendResult> {
+  const read = (): Promise<EmailState> => database.reading((tx) => readEmailState(tx, email.email_id));
+  let state = await read();
+  if (state.status === 'sending') {
+    const ended = await takeOver(sender, state);
+    if (ended.status !== 'deferred') return ended;
+    state = await read();
+  }
+  // It waited when this run began: whoever finished it since has reported it.
+  if (state.status !== 'queued' && state.status !== 'held') {
+    return { status: 'elsewhere', detail: 'another worker has sent it' };
+  }
+  const { message_id: messageId } = state;
+  const message = messageToRepeat(state) ?? (await database.reading((tx) => compose(tx, email, messageId)));
+  if ('raw' in message) return attempt(sender, state, message);
+  await database.transaction((tx) => setAside(tx, { emailId: email.email_id, ...message }));
+  return { status: message.status, detail: message.reason };
+}
+
+function composing(options: OutboxOptions): Compose {
+  const templates = templatesOf(options.environment);
+  return async (tx, email, messageId) => {
+    const composer = options.composers.find(({ kind }) => kind === email.kind);
+    if (composer === undefined)
+      return { status: 'held', reason: `this version composes no e-mail of kind ${email.kind}` };
+    try {
+      const composed = await composer.compose(tx, email, options, templates);
+      if ('withdrawn' in composed) return { status: 'withdrawn', reason: composed.withdrawn };
+      const reason = 'held' in composed ? composed.held : whyUnsendable(options, composed);
+      if (reason !== undefined) return { status: 'held', reason };
+      return messageOf(options, messageId, composed as Exclude<typeof composed, { held: string }>);
+    } catch (error) {
+      // A template or an address that cannot be used: somebody has to correct it.
+      if (error instanceof Refusal) return { status: 'held', reason: error.message };
+      throw error;
+    }
+  };
+}

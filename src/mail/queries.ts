@@ -1,0 +1,226 @@
+/**
+ * SQL of the outbox. Claiming and recording outcomes are prepared and take several e-mails at once: a month's delivery
+ * does both for every document.
+ */
+import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { EmailState, EmailSubject, OtherEmailKind } from './email.ts';
+import { LIVING_WORKERS } from './workers.ts';
+
+// --- Queueing ---------------------------------------------------------------------------------------------------------
+
+export interface EmailToQueue {
+  readonly kind: OtherEmailKind;
+  readonly partner_id?: string;
+  readonly month?: string;
+  readonly day?: string;
+  /** What the Message-ID begins with. */
+  readonly name: string;
+}
+
+/** Queues e-mails, each under a Message-ID that is fixed from now on. One that is queued already stays as it is. */
+export async function queueEmails(
+  tx: Transaction,
+  emails: readonly EmailToQueue[],
+  facts: { readonly now: string; readonly eventId: number | null; readonly mailDomain: string },
+): Promise<EmailSubject[]> {
+  return query(
+    tx,
+    `INSERT INTO emails (kind, partner_id, month, day, message_id, status, queued_at, event_id)
+     SELECT q.kind, q.partner_id, q.month, q.day, format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text),
+            'queued', :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, name text)
+     CROSS JOIN installation i
+     ON CONFLICT DO NOTHING
+     RETURNING email_id, kind, document_id, partner_id, month, day`,
+    { ...facts, emails: JSON.stringify(emails) },
+  );
+}
+
+// --- Reading ----------------------------------------------------------------------------------------------------------
+
+/** The columns of an `EmailState`, over `emails e` beside the living workers. */
+export const EMAIL_STATE = `
+  e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
+  e.unclear_attempts, e.worker, coalesce(e.worker IN (SELECT number FROM living), false) AS worker_lives`;
+
+export function readEmailState(tx: Transaction, emailId: number): Promise<EmailState> {
+  return queryOne(
+    tx,
+    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+     SELECT ${EMAIL_STATE} FROM emails e WHERE e.email_id = :emailId`,
+    { emailId },
+  );
+}
+
+/** The e-mails that carry no document and are not finished, oldest first. */
+export function readUnfinishedEmails(tx: Transaction): Promise<EmailSubject[]> {
+  return query(
+    tx,
+    `SELECT email_id, kind, document_id, partner_id, month, day FROM emails
+     WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held') ORDER BY email_id`,
+  );
+}
+
+/** E-mails by how they stand. */
+export interface EmailCounts {
+  readonly sent: number;
+  readonly pending: number;
+  readonly held: number;
+  readonly failed: number;
+  readonly uncertain: number;
+}
+
+/** Its columns, over whatever has a `status`. */
+const EMAIL_COUNTS = `
+  count(*) FILTER (WHERE status = 'sent') AS sent,
+  count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
+  count(*) FILTER (WHERE status = 'held') AS held,
+  count(*) FILTER (WHERE status = 'failed') AS failed,
+  count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
+
+/** How the e-mails of all live documents stand, the latest of each. */
+export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
+  return queryOne(
+    tx,
+    `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
+  );
+}
+
+/** How the e-mails that carry no document stand, but for the status itself. */
+export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
+  return queryOne(tx, `SELECT ${EMAIL_COUNTS} FROM emails WHERE document_id IS NULL AND kind <> 'status'`);
+}
+
+// --- Attempts ---------------------------------------------------------------------------------------------------------
+
+export interface Claim {
+  readonly emailId: number;
+  /** As they were read: another attempt since then may have left bytes that must be repeated. */
+  readonly attempts: number;
+  readonly worker: number;
+  readonly recipients: readonly string[];
+  readonly envelopeFrom: string;
+  readonly message: Buffer;
+  readonly sha256: string;
+  /** Of the PDF in the message, where this worker rendered it just now: another worker may have kept its own first. */
+  readonly pdfSha256?: string | undefined;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+const CLAIM = prepared(
+  'mail.claim',
+  `WITH living AS MATERIALIZED (${LIVING_WORKERS})
+     UPDATE emails e SET status = 'sending', worker = c.worker, recipients = c.recipients,
+            envelope_from = c."envelopeFrom", message = substring(:bytes::bytea FROM c.start FOR c.length),
+            message_sha256 = c.sha256, attempts = e.attempts + 1, attempted_at = c.now, reason = NULL
+     FROM json_to_recordset(:claims::json) AS c (
+       "emailId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
+       length integer, sha256 text, "pdfSha256" text, now timestamptz)
+     WHERE e.email_id = c."emailId" AND e.status IN ('queued', 'held') AND e.attempts = c.attempts
+       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+       AND (c."pdfSha256" IS NULL
+            OR EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = e.document_id AND w.sha256 = c."pdfSha256"))
+       AND c.worker IN (SELECT number FROM living)
+     RETURNING e.email_id, e.worker`,
+);
+
+/**
+ * Records, before the mail server is called, what is about to be sent and by whom. False where another worker did, where
+ * the document was voided or put on hold since it was read, where another PDF of it is kept, or where this worker's own
+ * lock is gone, so that others may take it for dead.
+ */
+export async function claimEmails(tx: Transaction, claims: readonly Claim[]): Promise<boolean[]> {
+  const { bytes, places } = packed(claims.map(({ message }) => message));
+  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
+  const [, claimed] = await Promise.all([
+    // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
+    lockEmails(tx, claims),
+    query<{ email_id: number; worker: number }>(tx, CLAIM, { bytes, claims: JSON.stringify(facts) }),
+  ]);
+  const workers = new Map(claimed.map((row) => [row.email_id, row.worker]));
+  return claims.map(({ emailId, worker }) => workers.get(emailId) === worker);
+}
+
+/** Buffers one behind the other in one parameter, and where each begins in it, as `substring` counts. */
+export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
+  let start = 1;
+  const places = contents.map(({ length }) => {
+    const place = { start, length };
+    start += length;
+    return place;
+  });
+  return { bytes: Buffer.concat(contents), places };
+}
+
+const LOCK = prepared(
+  'mail.lock',
+  `SELECT FROM emails WHERE email_id = ANY (:ids::bigint[]) ORDER BY email_id FOR UPDATE`,
+);
+
+/** In one order, so that two workers that take several never wait for each other. */
+const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
+  execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
+
+export interface AttemptOutcome {
+  readonly emailId: number;
+  /** Whose attempt it was. */
+  readonly worker: number | null;
+  readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
+  /** How the e-mail stands from now on. */
+  readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
+  /** The mail server's reply, or why there is none. */
+  readonly reply: string;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+const RECORD_OUTCOME = prepared(
+  'mail.record_outcome',
+  `WITH ended AS (
+       UPDATE emails e SET status = o.status, worker = NULL, reason = o.reply,
+              unclear_attempts = e.unclear_attempts + CASE WHEN o.outcome = 'unclear' THEN 1 ELSE 0 END,
+              message = CASE WHEN o.status = 'queued' AND (o.outcome = 'unclear' OR e.unclear_attempts > 0)
+                             THEN e.message END,
+              sent_at = CASE WHEN o.status = 'sent' THEN o.now END
+       FROM json_to_recordset(:outcomes::json) AS o (
+         "emailId" bigint, worker bigint, outcome text, status text, reply text, now timestamptz)
+       WHERE e.email_id = o."emailId" AND e.status = 'sending' AND e.worker = o.worker
+       RETURNING e.email_id, e.attempts, e.attempted_at, e.recipients, e.message_sha256, o.outcome, o.reply, o.now)
+     INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, recipients, message_sha256)
+     SELECT email_id, attempts, attempted_at, now, outcome, reply, recipients, message_sha256
+     FROM ended ORDER BY email_id
+     RETURNING email_id`,
+);
+
+/**
+ * Records how attempts ended, in the log too; false for one that is another worker's by now. The bytes stay only while a
+ * repetition must have the same.
+ */
+export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
+  const [, recorded] = await Promise.all([
+    outcomes.length > 1 ? lockEmails(tx, outcomes) : undefined,
+    query<{ email_id: number }>(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) }),
+  ]);
+  const ids = new Set(recorded.map((row) => row.email_id));
+  return outcomes.map(({ emailId }) => ids.has(emailId));
+}
+
+export const claimEmail = async (tx: Transaction, claim: Claim): Promise<boolean> =>
+  (await claimEmails(tx, [claim]))[0] === true;
+
+export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): Promise<boolean> =>
+  (await recordOutcomes(tx, [outcome]))[0] === true;
+
+/** Holds or withdraws an e-mail that no worker has in hand. */
+export async function setAside(
+  tx: Transaction,
+  email: { readonly emailId: number; readonly status: 'held' | 'withdrawn'; readonly reason: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE emails SET status = :status, reason = :reason, message = CASE WHEN :status = 'held' THEN message END
+     WHERE email_id = :emailId AND status IN ('queued', 'held')`,
+    email,
+  );
+}

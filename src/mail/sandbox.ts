@@ -1,0 +1,33 @@
+/** The one guard of sandbox mail: it goes only to the addresses that `sandbox_recipients` allows. */
+import type { EmailContext } from './email.ts';
+import { isOneAddress } from './message.ts';
+
+/** Why an e-mail may not go to these addresses; undefined where it may. */
+export function whyRefusedInSandbox(
+  { environment, settings }: Pick<EmailContext, 'environment' | 'settings'>,
+  addresses: readonly string[],
+): string | undefined {
+  if (environment.name !== 'sandbox') return undefined;
+  const outside = addresses.filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
+  if (outside.length === 0) return undefined;
+  return `sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`;
+}
+
+/**
+ * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.test`
+ * allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test); one with a name
+ * before its @ is one address; any other is one domain. Case does not matter, and what is not exactly one address is
+ * never allowed.
+ */
+export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
+  if (!isOneAddress(address)) return false;
+  const wanted = address.toLowerCase();
+  const domain = wanted.slice(wanted.lastIndexOf('@') + 1);
+  return patterns.some((entry) => {
+    const pattern = entry.trim().toLowerCase();
+    // `.` and an empty entry name no domain: they must not come to mean everyone.
+    if (pattern.startsWith('.')) return pattern.length > 1 && `.${domain}`.endsWith(pattern);
+    if (pattern.startsWith('@')) return domain === pattern.slice(1);
+    return pattern === (pattern.includes('@') ? wanted : domain);
+  });
+}

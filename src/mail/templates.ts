@@ -1,0 +1,154 @@
+/**
+ * The templates of e-mails: for each kind a subject, a plain text and an HTML text, with words and layout and no logic.
+ * Refusals: settings_invalid (a template that cannot be used), file_unreadable.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Handlebars from 'handlebars';
+import type { Environment } from '../config/environment.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { packageRoot } from '../package.ts';
+import type { EmailKind, EmailText } from './email.ts';
+import { oneLine } from './text.ts';
+
+type Channel = 'subject' | 'txt' | 'html';
+const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
+
+const KINDS: readonly EmailKind[] = [
+  ...(['invoice', 'credit_note', 'statement', 'reminder'] as const),
+  ...(['close_report', 'seal', 'status'] as const),
+];
+
+/** What a template may name. Every kind has these fields and its own; a field that does not exist is an error. */
+export interface EmailView {
+  readonly sandbox: boolean;
+  readonly issuer: {
+    readonly name: string;
+    readonly address: string;
+    readonly email: string;
+    readonly phone: string;
+    readonly taxId: string;
+  };
+}
+
+/** The templates in use, each compiled once. */
+export interface EmailTemplates {
+  /** Refuses where a template of this kind, or a part of it, cannot be used. */
+  render<View extends EmailView>(kind: EmailKind, view: View): EmailText;
+}
+
+type Render = (view: object) => string;
+
+/** Handlebars' default, set explicitly: otherwise it prints a warning whenever a template reaches for more. */
+const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
+
+/** The templates of this installation: its own under RECKONER_HOME, then those that are shipped. */
+export const templatesOf = ({ home }: Environment): EmailTemplates =>
+  loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
+
+/**
+ * Reads the templates of several folders; of files with the same name that of the first folder wins. Missing folders are
+ * skipped: nobody has to override anything. A template that cannot be used is refused when an e-mail needs it, and not
+ * before: it holds the e-mails of its kind and no others.
+ */
+export function loadTemplates(folders: readonly string[]): EmailTemplates {
+  const files = new Map<string, string>();
+  for (const folder of folders) {
+    for (const name of templateNames(folder)) if (!files.has(name)) files.set(name, join(folder, name));
+  }
+  const compiled = new Map(CHANNELS.map((channel) => [channel, compileChannel(channel, files, folders)]));
+  const rendered = (kind: EmailKind, channel: Channel, view: object): string => {
+    const template = compiled.get(channel)?.get(kind);
+    if (template === undefined) throw new TypeError(`there is no template ${kind}.${channel}`);
+    return template(view);
+  };
+  return {
+    render(kind, view) {
+      const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
+      // The mark is set here and not in a template: whatever an override says, a test is never mistaken for a bill.
+      const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
+      const named = { ...view, subject };
+      return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
+    },
+  };
+}
+
+function templateNames(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.hbs'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw refuse('file_unreadable', { file: folder, reason: reasonOf(error) }, error);
+  }
+}
+
+/** The templates of one channel with its partials, which are the files whose names begin with `_`. */
+function compileChannel(
+  channel: Channel,
+  files: ReadonlyMap<string, string>,
+  folders: readonly string[],
+): ReadonlyMap<EmailKind, Render> {
+  // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
+  // never borrow what was compiled for HTML or the other way round.
+  const environment = Handlebars.create();
+  // A template says what is in an e-mail: it looks nothing up, and writes to no log.
+  for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
+  const options = {
+    // HTML is escaped. A subject and a plain text are no markup, and escaping would only spoil them.
+    noEscape: channel !== 'html',
+    // No logic: the built-in if, each and unless, and nothing that could be registered.
+    knownHelpersOnly: true,
+    // A field that does not exist is an error, not an empty space where an amount should be.
+    strict: true,
+  };
+  const ending = `.${channel}.hbs`;
+  for (const [name, path] of files) {
+    if (name.startsWith('_') && name.endsWith(ending)) {
+      environment.registerPartial(name.slice(0, -ending.length), partial(path));
+    }
+  }
+  return new Map(
+    KINDS.map((kind) => {
+      const name = `${kind}${ending}`;
+      const path = files.get(name);
+      if (path === undefined) {
+        throw refuse('file_unreadable', { file: name, reason: `is in none of ${folders.join(', ')}` });
+      }
+      const source = readTemplate(path);
+      if (source instanceof Refusal) return [kind, refusing(source)];
+      const render = environment.compile<object>(source, options);
+      return [kind, (view: object) => used(path, () => render(view, OWN_FIELDS_ONLY))];
+    }),
+  );
+}
+
+/** What Handlebars takes for a partial: its source, or where that cannot be used, something that refuses by name. */
+function partial(path: string): string | Handlebars.TemplateDelegate {
+  const source = readTemplate(path);
+  return source instanceof Refusal ? refusing(source) : source;
+}
+
+const refusing = (refusal: Refusal) => (): never => {
+  throw refusal;
+};
+
+/** A template's source, read once, so that one run does not use two versions of it; or why it cannot be used. */
+function readTemplate(path: string): string | Refusal {
+  try {
+    const source = readFileSync(path, 'utf8');
+    used(path, () => Handlebars.parse(source));
+    return source;
+  } catch (error) {
+    return error instanceof Refusal ? error : refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
+  }
+}
+
+/** Reports a mistake in a template with the name of its file, that of the partial where it lies in one. */
+function used<T>(file: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw refuse('settings_invalid', { file, problems: [{ path: '', reason: reasonOf(error) }] }, error);
+  }
+}

@@ -1,0 +1,21 @@
+/** Text from partners and settings, made safe for a subject, a header or a line of an e-mail. */
+import type { Address } from '../config/validation.ts';
+
+/** An address on one line: "350 Fifth Avenue, New York, NY 10118, US". */
+export function addressLine({ line1, line2, city, region, postal_code, country }: Address): string {
+  const town = [region, postal_code].filter(Boolean).join(' ');
+  return [line1, line2, city, town, country].filter(Boolean).map(oneLine).join(', ');
+}
+
+/**
+ * A text as one line: control characters, line separators and what turns the reading direction become spaces, so that no
+ * name can end a header, begin a line of its own in a letter, or show its letters in another order; invisible marks of
+ * direction are dropped.
+ */
+export function oneLine(text: string): string {
+  return text
+    .replace(/\p{Cs}/gu, '\u{fffd}')
+    .replace(/[\u{61c}\u{200e}\u{200f}]/gu, '')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u{202a}-\u{202e}\u{2066}-\u{2069}\s]+/gu, ' ')
+    .trim();
+}

@@ -1,0 +1,90 @@
+/** The e-mail to finance after a close: what the month issued, as `report close` shows it. */
+import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { queueEmails } from '../../mail/queries.ts';
+import { groupThousands } from '../../money.ts';
+import { type Month, monthName } from '../../month.ts';
+import { recordEvent } from '../../people/audit-events.ts';
+import { type CloseReport, readCloseReport } from '../close.ts';
+import { describeClose } from '../close-text.ts';
+
+/** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
+const NEWS_FOR_DAYS = 7;
+
+export const closeReportEmail: EmailComposer = {
+  kind: 'close_report',
+  queueDue,
+  async compose(tx, { month }, { environment, settings }, templates) {
+    if (settings.finance_email === '') return { held: 'settings.json has no finance_email' };
+    const report = (await readCloseReport(tx, month as Month)) as CloseReport;
+    return {
+      to: { name: 'Finance', address: settings.finance_email },
+      cc: [],
+      content: templates.render('close_report', {
+        sandbox: environment.name === 'sandbox',
+        issuer: issuerView(settings.issuer),
+        ...viewOf(report),
+      }),
+      attachments: [],
+    };
+  },
+};
+
+/** Each month that was closed lately and has no report. */
+async function queueDue(tx: Transaction, { environment, settings, actor }: EmailContext): Promise<void> {
+  if (settings.finance_email === '') return;
+  const now = environment.now();
+  const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
+  // Two closes that end at once would both find it missing.
+  await execute(tx, `SELECT pg_advisory_xact_lock(7310::integer, 62::integer)`);
+  const months = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM closed_months m
+     WHERE closed_at >= :since::timestamptz
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'close_report' AND e.month = m.month) ORDER BY month`,
+    { since },
+  );
+  if (months.length === 0) return;
+  const names = months.map((each) => each.month);
+  const eventId = await recordEvent(tx, actor, {
+    action: 'report.close',
+    subject: names.join(', '),
+    details: { to: settings.finance_email },
+    now: now.toISO(),
+  });
+  const emails = names.map((month) => ({ kind: 'close_report', month, name: `close-report.${month}` }) as const);
+  await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
+}
+
+function viewOf(report: CloseReport) {
+  const { sent, pending, held, failed, uncertain } = report.deliveries;
+  const unsent = pending + held + failed + uncertain;
+  return {
+    month: monthName(report.month),
+    closedOn: report.issued_on,
+    report: describeClose(report),
+    emailsSent: String(sent),
+    emailsUnsent: unsent > 0 ? String(unsent) : '',
+    documents: {
+      invoices: String(report.invoices),
+      creditNotes: String(report.credit_notes),
+      statements: String(report.statements),
+    },
+    rows: String(report.entries),
+    lateRows: String(report.late_entries),
+    totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => ({
+      currency,
+      sales: groupThousands(spotPrice),
+      partnerCut: groupThousands(partnerCut),
+      invoiced: groupThousands(invoiceAmount),
+    })),
+    held: report.held.map(({ number, partner_id, status, reason }) => ({
+      number,
+      partner: partner_id,
+      status,
+      reason,
+    })),
+  };
+}

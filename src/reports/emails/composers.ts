@@ -1,0 +1,8 @@
+/** Every kind of e-mail that carries no document. A further kind is one more file here, its templates and one line. */
+import type { EmailComposer } from '../../mail/email.ts';
+import { reminderEmail } from '../../payments/reminder-email.ts';
+import { closeReportEmail } from './close-report.ts';
+import { sealEmail } from './seal.ts';
+import { statusEmail } from './status.ts';
+
+export const COMPOSERS: readonly EmailComposer[] = [sealEmail, closeReportEmail, reminderEmail, statusEmail];

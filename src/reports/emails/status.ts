@@ -1,0 +1,36 @@
+/** The e-mail to operations while something needs attention. */
+import type { Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { queueEmails } from '../../mail/queries.ts';
+import { readStatus } from '../status.ts';
+import { describeStatus } from '../status-text.ts';
+
+export const statusEmail: EmailComposer = {
+  kind: 'status',
+  async compose(tx, _, { environment, settings }, templates) {
+    if (settings.operations_email === '') return { held: 'settings.json has no operations_email' };
+    const status = await readStatus(tx, environment.now());
+    const { attention } = status;
+    if (attention.length === 0) return { withdrawn: 'nothing needs attention by now' };
+    return {
+      to: { name: 'Operations', address: settings.operations_email },
+      cc: [],
+      content: templates.render('status', {
+        sandbox: environment.name === 'sandbox',
+        issuer: issuerView(settings.issuer),
+        ...{ count: String(attention.length), single: attention.length === 1, attention: [...attention] },
+        report: describeStatus(status),
+      }),
+      attachments: [],
+    };
+  },
+};
+
+/** Queues the status for operations, unless one waits already: it says what is true when it is sent. */
+export async function queueStatusEmail(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+  const now = environment.now().toISO();
+  const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
+  await queueEmails(tx, [{ kind: 'status', name }], { now, eventId: null, mailDomain: mailDomain(settings) });
+}

@@ -1,0 +1,121 @@
+/**
+ * The month's end: close what is due, deliver what was issued, then tell finance and the auditor. The command, the job and
+ * the standing worker all do it by this module.
+ */
+import { closeMonths } from '../close/run.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Database } from '../database/database.ts';
+import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
+import type { Delivery } from '../delivery/document.ts';
+import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
+import type { Month } from '../month.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { COMPOSERS } from './emails/composers.ts';
+
+export interface MonthEndContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly actor: Actor;
+}
+
+/** Told what happens, as it happens: by a log, or by notes and a progress bar. */
+export interface Reporter {
+  readonly onClosed?: (month: Month) => void;
+  /** The number of documents that delivery looks at. */
+  readonly onStart?: (documents: number) => void;
+  readonly onDelivery?: (delivery: Delivery) => void;
+  /** An e-mail that carries no document was sent, or was not. */
+  readonly onEmail?: (result: EmailResult) => void;
+  /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
+  readonly onEmailsFailed?: (error: unknown) => void;
+  /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
+  readonly onCloseFailed?: (error: unknown) => void;
+}
+
+/** Closes what is asked for and due, delivers, and tells finance and the auditor. Gives the months that it closed. */
+export async function runMonthEnd(
+  context: MonthEndContext,
+  request: { readonly month?: Month | undefined; readonly firstMonth?: Month | undefined },
+  reporter: Reporter,
+): Promise<Month[]> {
+  const closed: Month[] = [];
+  try {
+    await closeMonths(context.database, context, { month: request.month, firstMonth: request.firstMonth }, (month) => {
+      closed.push(month);
+      reporter.onClosed?.(month);
+    });
+  } catch (error) {
+    if (reporter.onCloseFailed === undefined) throw error;
+    reporter.onCloseFailed(error);
+  }
+  await deliverDocuments(context, reporter, { recorded: closed.length === 0 });
+  await sendEmails(context, reporter);
+  return closed;
+}
+
+/** Delivers what is issued and not delivered, then sends every other e-mail that is due. */
+export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
+  await deliverDocuments(context, reporter, { recorded: true });
+  await sendEmails(context, reporter);
+}
+
+/** The same until the signal. */
+export async function deliverAllForever(
+  context: MonthEndContext,
+  reporter: Reporter,
+  stop: AbortSignal,
+): Promise<void> {
+  const counted = counting(reporter);
+  const sendOthers = () => sendEmails(context, reporter).catch((error: unknown) => reporter.onEmailsFailed?.(error));
+  await deliverForever({ ...context, ...counted.reporter, sendOthers }, stop);
+  await recordRun(context, counted.sent());
+}
+
+/** Delivers these documents and no other. The act that touched them has recorded an event of its own. */
+export const deliverNumbers = (
+  context: MonthEndContext,
+  reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,
+  numbers: readonly string[],
+): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
+
+/** Queues and sends every e-mail that is due and carries no document. */
+export const sendEmails = (context: MonthEndContext, { onEmail }: Pick<Reporter, 'onEmail'>): Promise<void> =>
+  sendOtherEmails({ ...context, composers: COMPOSERS, onEmail });
+
+async function deliverDocuments(
+  context: MonthEndContext,
+  reporter: Reporter,
+  { recorded }: { recorded: boolean },
+): Promise<void> {
+  const counted = counting(reporter);
+  await deliverPending(optionsOf(context, counted.reporter));
+  if (recorded) await recordRun(context, counted.sent());
+}
+
+const optionsOf = (
+  context: MonthEndContext,
+  { onStart, onDelivery }: Pick<Reporter, 'onStart' | 'onDelivery'>,
+): DeliveryOptions => ({ ...context, onStart, onDelivery });
+
+function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'onDelivery'>; sent: () => number } {
+  let sent = 0;
+  return {
+    sent: () => sent,
+    reporter: {
+      ...(reporter.onStart && { onStart: reporter.onStart }),
+      onDelivery(delivery) {
+        if (delivery.status === 'sent' && !delivery.before) sent += 1;
+        reporter.onDelivery?.(delivery);
+      },
+    },
+  };
+}
+
+/** A run that sent documents leaves an event; where it closed a month, that event tells. */
+async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
+  if (sent === 0) return;
+  const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };
+  await database.transaction((tx) => recordEvent(tx, actor, event));
+}

@@ -1,0 +1,46 @@
+/** The status as plain text: what the command prints, and what operations gets by e-mail. */
+import { printable, short, table } from '../text-table.ts';
+import type { Status } from './status.ts';
+
+export function describeStatus(found: Status): string {
+  const { months, deliveries, waiting, connected, jobs, attention } = found;
+  const { sent, pending, held, failed, uncertain } = deliveries;
+  const sections = [
+    [
+      `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers alone)' : ''}`,
+      `Partners     ${found.partners}`,
+      `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
+        (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
+      `Open rows    ${found.open_entries}`,
+      `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+    ].join('\n'),
+  ];
+  if (waiting.length > 0) {
+    const rows = waiting.map((each) => [
+      each.number,
+      short(each.partner_id, 18),
+      each.status,
+      printable(each.reason ?? ''),
+    ]);
+    sections.push(table(['document', 'partner', 'state', 'because'], rows));
+  }
+  if (connected.accounts.length > 0) {
+    const rows = connected.accounts.map((each) => [
+      short(each.account, 26),
+      short(each.partners.join(', '), 18),
+      each.balance_transactions_from === 'processor' ? 'processor' : 'settlement file',
+      each.read_to?.slice(0, 16).replace('T', ' ') ?? 'never',
+    ]);
+    sections.push(table(['account', 'partner', 'told by', 'read up to'], rows));
+  }
+  if (jobs.length > 0) {
+    const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);
+    sections.push(table(['job', 'last run (UTC)', '>exit'], rows));
+  }
+  sections.push(
+    attention.length === 0
+      ? 'Nothing needs a person.'
+      : ['Needs a person:', ...attention.map((each) => `- ${each}`)].join('\n'),
+  );
+  return sections.join('\n\n');
+}

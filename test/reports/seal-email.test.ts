@@ -1,0 +1,86 @@
+/** The seal of a month reaches the auditor by e-mail: once, as it was made, and again with the same bytes where it must. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { simpleParser } from 'mailparser';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
+import { WORKER_LOCKS } from '../../src/mail/workers.ts';
+import { sealEmail } from '../../src/reports/emails/seal.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+});
+afterAll(() => world.end());
+
+const outbox = () => join(world.home, 'outbox');
+const emails = () => readdirSync(outbox()).filter((name) => name.startsWith('seal.'));
+
+async function send(changes: Partial<World> = {}): Promise<EmailResult[]> {
+  const results: EmailResult[] = [];
+  await sendOtherEmails({ ...world, ...changes, composers: [sealEmail], onEmail: (result) => results.push(result) });
+  return results;
+}
+
+/** As a worker of this number leaves it that was killed after it began to send. */
+async function interruptedBy(worker: number): Promise<Buffer> {
+  const [name = ''] = emails();
+  const raw = readFileSync(join(outbox(), name));
+  rmSync(join(outbox(), name));
+  await world.sql(`ALTER TABLE emails DISABLE TRIGGER emails_facts_stay`);
+  await world.sql(
+    `UPDATE emails SET status = 'sending', sent_at = NULL, worker = $1, message = $2, attempts = attempts + 1,
+            unclear_attempts = 0
+     WHERE kind = 'seal'`,
+    [worker, raw],
+  );
+  await world.sql(`ALTER TABLE emails ENABLE TRIGGER emails_facts_stay`);
+  return raw;
+}
+
+test('without an address it is held, and goes out when there is one', async () => {
+  await world.close();
+  expect(await send({ settings: { ...world.settings, auditor_email: '' } })).toMatchObject([
+    { email: { kind: 'seal', month: '2026-07' }, status: 'held', detail: 'settings.json has no auditor_email' },
+  ]);
+  expect(emails()).toEqual([]);
+  expect(await send()).toMatchObject([{ email: { month: '2026-07' }, status: 'sent' }]);
+});
+
+test('it has the seal and the record whose hash the seal is', async () => {
+  const [name = ''] = emails();
+  const mail = await simpleParser(readFileSync(join(outbox(), name)));
+  const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>('SELECT * FROM seals');
+  expect(mail.to).toMatchObject({ text: '"Auditor" <auditor@protection.example>' });
+  expect(mail.subject).toBe(`[SANDBOX] Seal of July 2026: ${seal.slice(0, 16)}`);
+  const text = mail.text ?? '';
+  const said = text.slice(text.search(/^reckoner seal \d/m)).trimEnd();
+  expect(createHash('sha256').update(`${said}\n`).digest('hex')).toBe(seal);
+  expect(`${said}\n`).toBe(record);
+});
+
+test('it goes out once; repeated after a crash it has the same Message-ID and bytes', async () => {
+  expect(await send()).toEqual([]);
+  const raw = await interruptedBy(999_999);
+  world.at('2026-08-05T10:00:00Z');
+  expect(await send()).toMatchObject([{ status: 'sent' }]);
+  expect(readFileSync(join(outbox(), emails()[0] ?? ''))).toEqual(raw);
+});
+
+test('while one process tries, another does not', async () => {
+  await interruptedBy(777_777);
+  await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
+  expect(await send()).toMatchObject([{ status: 'elsewhere' }]);
+  await world.sql(`SELECT pg_advisory_unlock(${WORKER_LOCKS}, 777777)`);
+  expect(emails()).toEqual([]);
+});
+
+test('a way out that does not work leaves it to the next run', async () => {
+  const environment = { ...world.environment, smtpUrl: 'smtp://127.0.0.1:1' };
+  expect(await send({ environment })).toMatchObject([{ status: 'deferred' }]);
+  expect(await send()).toMatchObject([{ status: 'sent' }]);
+});
