@@ -28,13 +28,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const { unit, database } = projects(REACH !== 'few');
+const { unit, pdf, database } = projects(REACH !== 'few');
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: unit } },
-      { extends: true, test: { name: 'database', include: database, globalSetup: ['test/support/server.ts'] } },
+      { extends: true, test: { name: 'unit', include: [...unit] } },
+      { extends: true, test: { name: 'pdf', include: [...pdf] } },
+      { extends: true, test: { name: 'database', include: [...database], globalSetup: ['test/support/server.ts'] } },
     ],
     reporters: ['default', './test/support/report.ts'],
     // Each file has a database of its own, cloned from one migrated template; two cores are enough for three files.

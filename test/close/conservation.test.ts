@@ -56,7 +56,7 @@ async function closeAsPreviewed(): Promise<void> {
 }
 
 test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every step`, {
-  timeout: 60_000 + SEQUENCES * 2_000,
+  timeout: 180_000 + SEQUENCES * 2_000,
 }, async () => {
   const looked: Record<string, number> = {};
   let verified = 0;

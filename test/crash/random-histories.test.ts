@@ -186,5 +186,5 @@ test(
     tally('kills survived', 'in random histories', kills);
     tally('sequences run', `of the real program, ${commands} commands`, HISTORIES);
   },
-  60_000 + HISTORIES * 300_000,
+  180_000 + HISTORIES * 300_000,
 );

@@ -45,5 +45,5 @@ test(
     expect(struck).toBeGreaterThan(0);
     tally('kills survived', 'of a close at random instants', struck);
   },
-  60_000 + KILLS * 30_000,
+  180_000 + KILLS * 30_000,
 );

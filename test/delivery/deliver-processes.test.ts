@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { compiled } from '../support/program.ts';
+import { times } from '../support/sweep.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
@@ -80,19 +81,21 @@ const standing = async (): Promise<number> => {
   return Number(row?.standing);
 };
 
+const INVOICES = times({ few: 60, short: 150, long: 150 });
+
 test('three processes share a month: each has a part of it, and no letter is sent twice', async () => {
   const three = [start(), start(), start()];
   await until(async () => (await standing()) === 3, 'that all stand ready');
-  await closeJuly(150);
-  await until(async () => (await count('sent')) === 150, 'that all is sent');
+  await closeJuly(INVOICES);
+  await until(async () => (await count('sent')) === INVOICES, 'that all is sent');
   for (const { process } of three) process.kill('SIGTERM');
   expect(await Promise.all(three.map(({ ended }) => ended))).toEqual([0, 0, 0]);
-  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(150);
-  expect(letters()).toHaveLength(150);
+  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(INVOICES);
+  expect(letters()).toHaveLength(INVOICES);
   const shares = three.map(({ sent }) => sent());
   expect(shares.flat().sort()).toEqual((await world.documents()).map(({ number }) => number).sort());
   // Nobody stood idle while others had work: what lies ready at one is no more than it has hands.
-  for (const share of shares) expect(share.length).toBeGreaterThan(10);
+  for (const share of shares) expect(share.length).toBeGreaterThan(INVOICES / 15);
 });
 
 test('what a killed process had in hand is sent by another as soon as it starts', async () => {

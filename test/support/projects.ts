@@ -1,12 +1,13 @@
 /**
  * Sorts the test files into vitest's projects by what they import, so that nobody keeps a list:
  *
- *   unit      needs no PostgreSQL and starts no server: `npm run test:unit`
+ *   unit      needs no PostgreSQL and takes seconds: `npm run test:unit`
+ *   pdf       renders documents and reads them back: no PostgreSQL either, half a minute of CPU
  *   database  imports a world, a database or the program: gets a server with a migrated template (server.ts)
  *
  * A file that imports sweep.ts has a sweep that `npm run test:long` does in full; that run has no other files.
  */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, reachedFrom } from './modules.ts';
 
@@ -20,10 +21,14 @@ export const SERVERS: readonly string[] = [
 const PROGRAM = 'test/support/program.ts';
 const SWEEP = 'test/support/sweep.ts';
 
+/** Reads PDFs back, as a recipient's programs would. */
+const PDF_READER = "from 'pdfjs-dist";
+
 const reaches = (file: string, target: string): boolean => reachedFrom(file, 'test/').has(target);
 
 export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
 export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
+export const readsPdfs = (file: string): boolean => readFileSync(join(ROOT, file), 'utf8').includes(PDF_READER);
 export const hasSweep = (file: string): boolean => reaches(file, SWEEP);
 
 /** All test files, as paths relative to the repository. */
@@ -33,7 +38,18 @@ export const testFiles = (): string[] =>
     .map((name) => `test/${name.replaceAll('\\', '/')}`)
     .sort();
 
-export function projects(onlySweeps: boolean): { readonly unit: string[]; readonly database: string[] } {
+export interface Projects {
+  readonly unit: readonly string[];
+  readonly pdf: readonly string[];
+  readonly database: readonly string[];
+}
+
+export function projects(onlySweeps: boolean): Projects {
   const files = onlySweeps ? testFiles().filter(hasSweep) : testFiles();
-  return { unit: files.filter((file) => !needsServer(file)), database: files.filter(needsServer) };
+  const without = files.filter((file) => !needsServer(file));
+  return {
+    unit: without.filter((file) => !readsPdfs(file)),
+    pdf: without.filter(readsPdfs),
+    database: files.filter(needsServer),
+  };
 }

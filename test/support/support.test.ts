@@ -10,10 +10,11 @@ import { skippedLine } from './report.ts';
 import { someOf } from './sweep.ts';
 
 test('every test file belongs to one project', () => {
-  const { unit, database } = projects(false);
-  expect([...unit, ...database].sort()).toEqual(testFiles());
+  const { unit, pdf, database } = projects(false);
+  expect([...unit, ...pdf, ...database].sort()).toEqual(testFiles());
   expect(unit).toEqual(expect.arrayContaining(['test/money.test.ts', 'test/month.test.ts', 'test/json.test.ts']));
   expect(unit.length).toBeGreaterThan(20);
+  expect(pdf).toContain('test/documents/pdf.test.ts');
   expect(database.length).toBeGreaterThan(80);
 });
 
@@ -23,7 +24,8 @@ test('a file that imports a world, directly or through another, needs a server',
 });
 
 test('no unit test connects to a database or runs the program behind its imports', () => {
-  const unit = projects(false).unit.filter((file) => file !== 'test/support/support.test.ts');
+  const { unit: all, pdf } = projects(false);
+  const unit = [...all, ...pdf].filter((file) => file !== 'test/support/support.test.ts');
   for (const file of unit
     .flatMap((each) => [...reachedFrom(each, 'test/')])
     .filter((each) => each.startsWith('test/'))) {
@@ -47,8 +49,8 @@ test('properties take the seed of the run: only property.ts imports fast-check',
 });
 
 test('the long run has the files with sweeps, and only those', () => {
-  const { unit, database } = projects(true);
-  expect([...unit, ...database].every(hasSweep)).toBe(true);
+  const { unit, pdf, database } = projects(true);
+  expect([...unit, ...pdf, ...database].every(hasSweep)).toBe(true);
   expect(database).toContain('test/close/conservation.test.ts');
   for (const server of SERVERS) expect(reachedFrom(server).size).toBeGreaterThan(1);
 });
