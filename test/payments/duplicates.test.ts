@@ -1,4 +1,4 @@
-/** Whether two sightings are the same money: what makes them one, what leaves it to a person, and what keeps them two. */
+/** Duplicate detection over hand entries and bank files: the same payment, possible duplicates, other payments. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Books, CSV_MAPS, inv, openBooks } from './books.ts';
 import { settingsWith } from './settings.ts';
@@ -27,8 +27,8 @@ const bank = (...lines: readonly string[]) => {
   return books.bankText(`lines-${files}.csv`, `${HEAD}${lines.join('\n')}\n`, { map: 'plain' });
 };
 
-describe('a payment by hand and a line of the bank', () => {
-  test('words alone are no reference: a wire transfer of another partner is another payment', async () => {
+describe('a hand entry and a bank line', () => {
+  test('words without a digit are no reference: a wire transfer of another partner is another payment', async () => {
     const { paymentId } = await books.record({ amount: '300', partnerId: 'p-3', reference: 'Wire transfer' });
     const report = await bank(`2026-10-14,300.00,USD,0001,B-1,WIRE TRANSFER ${inv(1)},Harbour Lights Ticketing,`);
     expect(report.new_lines).toMatchObject([
@@ -37,7 +37,7 @@ describe('a payment by hand and a line of the bank', () => {
     expect((await books.payment(paymentId)).seen).toHaveLength(1);
   });
 
-  test("what a stranger paid in August is not October's payment, for the words that both have", async () => {
+  test('the same words in August and October do not make one payment', async () => {
     await bank('2026-08-20,321.00,USD,0001,B-2,wire transfer august,Somebody Unknown,');
     const recorded = await books.record({ amount: '321', number: inv(5), reference: 'Wire transfer' });
     expect(recorded).toMatchObject({ duplicate: false, possibleDuplicates: [] });
@@ -48,7 +48,7 @@ describe('a payment by hand and a line of the bank', () => {
     });
   });
 
-  test('a reference that both have does not make them one where the line names another partner: a person says it', async () => {
+  test('a shared reference makes a possible duplicate where the line names another partner', async () => {
     const { paymentId } = await books.record({ amount: '310', partnerId: 'p-3', reference: 'FT-8812345' });
     const report = await bank(`2026-10-14,310.00,USD,0001,B-3,FT-8812345 ${inv(1)},Harbour Lights Ticketing,`);
     expect(report.new_lines).toMatchObject([
@@ -56,7 +56,7 @@ describe('a payment by hand and a line of the bank', () => {
     ]);
   });
 
-  test('nor where only its payer, by name or by account, is another partner', async () => {
+  test('and where only the payer, by name or by account, is another partner', async () => {
     const { paymentId } = await books.record({ amount: '311', partnerId: 'p-3', reference: 'FT-8812346' });
     const named = await bank('2026-10-14,311.00,USD,0001,B-4,FT-8812346,Harbour Lights Ticketing,');
     expect(named.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
@@ -65,7 +65,7 @@ describe('a payment by hand and a line of the bank', () => {
     expect(known.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
   });
 
-  test('an equal amount of the same payer that no line has shown is held back, and perhaps the same', async () => {
+  test('an equal amount of the same payer that is in no bank line yet is a possible duplicate', async () => {
     const byPhone = await books.record({ amount: '1500', number: inv(10), reference: 'confirmed by phone' });
     const line = `2026-10-15,1500.00,USD,0001,B-7,${inv(10)},Société Théâtrale du Nord,`;
     const report = await bank(line);
@@ -81,7 +81,7 @@ describe('a payment by hand and a line of the bank', () => {
     expect(next.new_lines).toMatchObject([{ outcome: 'payment', same_as: [] }]);
   });
 
-  test('an equal amount for another invoice, which the line names, is another payment', async () => {
+  test('an equal amount for another invoice that the line names is another payment', async () => {
     await books.record({ amount: '100', number: inv(2), reference: 'by phone' });
     const report = await bank(`2026-10-15,100.00,USD,0001,B-9,${inv(6)},Société Théâtrale du Nord,`);
     expect(report.new_lines).toMatchObject([{ same_as: [], applied: [{ number: inv(6), amount: '100.00' }] }]);
@@ -94,11 +94,11 @@ describe('a payment by hand and a line of the bank', () => {
   });
 });
 
-describe('one line under two names of its account', () => {
+describe('one bank line under two names of its account', () => {
   const line = (amount: string, reference: string, text: string) =>
     `2026-10-14,${amount},USD,0001,${reference},${text},Blue Ridge Arena LLC,`;
 
-  test('posts once: the second time it is perhaps the same payment, and nothing of it is applied', async () => {
+  test('is applied once: the second line is a possible duplicate, and nothing is applied', async () => {
     const text = `${HEAD}${line('500.00', 'B-20', inv(11))}\n`;
     const [first] = (await books.bankText('one.csv', text, { map: 'plain' })).new_lines;
     expect(first).toMatchObject({ applied: [{ number: inv(11), amount: '500.00' }] });
@@ -111,7 +111,7 @@ describe('one line under two names of its account', () => {
     await books.reverse({ paymentId: second?.payment_id ?? 0, kind: 'mistake' });
   });
 
-  test('within one file too, and a return that comes twice takes nothing back twice', async () => {
+  test('within one file too; a return that is reported twice reverses once', async () => {
     const twice = (text: string) => [text, text.replace(',0001,', ',0002,')];
     const paid = await bank(...twice(line('120.10', 'B-21', inv(7))));
     expect(paid.new_lines).toMatchObject([
@@ -128,7 +128,7 @@ describe('one line under two names of its account', () => {
     expect(await books.balance(inv(7))).toMatchObject({ amount_paid: '0.00' });
   });
 
-  test('a payout that comes twice is settled once', async () => {
+  test('a payout that is reported twice is settled once', async () => {
     const payout = '2026-10-14,55.00,USD,0001,PO-77,STRIPE TRANSFER,Stripe,';
     await bank(payout);
     const again = await bank(payout.replace(',0001,', ',0002,'));
@@ -147,14 +147,14 @@ describe('a payment recorded by hand twice', () => {
     expect(await books.balance(inv(9))).toMatchObject({ amount_paid: '30.00' });
   });
 
-  test('so is that of the same partner and day', async () => {
+  test('so is an entry for the same partner and day', async () => {
     const cheque = { amount: '11', partnerId: 'p-1', reference: '102' };
     expect(await books.record(cheque)).toMatchObject({ duplicate: false });
     expect(await books.record(cheque)).toMatchObject({ duplicate: true });
     expect(await books.record({ ...cheque, receivedOn: '2026-10-13' })).toMatchObject({ duplicate: false });
   });
 
-  test('words alone make it the same on one day; on another it is an instalment, and a person is told', async () => {
+  test('words alone make it the same on one day; on another day it is a possible duplicate', async () => {
     const part = { amount: '12', number: inv(9), reference: 'Wire transfer' };
     const first = await books.record(part);
     expect(await books.record(part)).toMatchObject({ duplicate: true });
@@ -164,13 +164,13 @@ describe('a payment recorded by hand twice', () => {
     });
   });
 
-  test('after thirty days the same reference is another payment, and a person is told', async () => {
+  test('after thirty days the same reference makes only a possible duplicate', async () => {
     const old = await books.record({ amount: '13', number: inv(9), reference: 'CHK 4711', receivedOn: '2026-09-01' });
     const again = await books.record({ amount: '13', number: inv(9), reference: 'CHK 4711' });
     expect(again).toMatchObject({ duplicate: false, possibleDuplicates: [old.paymentId] });
   });
 
-  test('money of nobody yet, which the bank told of, is not counted again in silence', async () => {
+  test('a bank line of an unknown payer with the same amount is a possible duplicate', async () => {
     const report = await bank('2026-10-13,14.00,USD,0001,B-30,deposit,Somebody Unknown,');
     const recorded = await books.record({ amount: '14', number: inv(11), reference: 'Cheque 99' });
     const line = report.new_lines[0]?.payment_id;

@@ -1,4 +1,4 @@
-/** What of payments waits for a person is listed with what ends it, `status` counts it, and it ends by that alone. */
+/** Payment exceptions: each is listed with what resolves it, `status` counts it, and only that resolves it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
 import { processEvents } from '../../src/payments/processor-events/process.ts';
@@ -23,12 +23,12 @@ const attention = async () =>
   );
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
-test('nothing came in that nobody understood: nothing waits', async () => {
+test('without anything unclear there are no exceptions', async () => {
   expect(await exceptions()).toEqual([]);
   expect(await attention()).toEqual([]);
 });
 
-test('an unknown payer waits until somebody says whose money it is', async () => {
+test('an unknown payer is an exception until the payment is applied', async () => {
   await books.bankText('unknown.csv', `${HEAD}2026-10-14,300.00,USD,1,B-1,thanks,Somebody Else,\n`);
   expect(await exceptions()).toMatchObject([{ kind: 'unknown_payer', amount: '300.00', since: '2026-10-14' }]);
   const [{ exception } = { exception: '' }] = await exceptions();
@@ -40,7 +40,7 @@ test('an unknown payer waits until somebody says whose money it is', async () =>
   expect(await exceptions()).toEqual([]);
 });
 
-test('a return of no known payment waits until somebody has looked at it, and that is kept with who it was', async () => {
+test('a return of an unknown payment is closed with a reason, which is recorded with the actor', async () => {
   await books.bankText('return.csv', `${HEAD}2026-10-14,-55.00,USD,1,B-2,RETURN R01,Somebody Else,\n`);
   const [{ exception, amount } = { exception: '', amount: '' }] = await exceptions();
   expect([await kinds(), amount]).toEqual([['bank_line'], '-55.00']);
@@ -53,7 +53,7 @@ test('a return of no known payment waits until somebody has looked at it, and th
   expect(kept).toEqual({ reason: 'looked at', action: 'payment.close_exception', claimed_by: 'a bookkeeper' });
 });
 
-test('an event that nobody can read waits for a word, and then no command asks for one', async () => {
+test('an unreadable event is closed with a reason, and is not reported again', async () => {
   const unreadable = event('charge.refunded', { id: 'py_1', object: 'charge', amount: 'many' });
   expect((await books.events([unreadable])).for_person).toHaveLength(1);
   expect(await kinds()).toEqual(['event']);
@@ -64,7 +64,7 @@ test('an event that nobody can read waits for a word, and then no command asks f
   expect([for_person, waiting, await exceptions()]).toEqual([[], [], []]);
 });
 
-test('a dispute of a payment that was not told yet waits for it, and ends when it comes', async () => {
+test('a dispute of an unknown payment waits for the payment', async () => {
   const linked = stripePayment({ invoice: inv(4), amount: 84000, key: 'X1' });
   await books.events([linked.disputed()]);
   expect(await kinds()).toEqual(['waiting_event']);
@@ -73,7 +73,7 @@ test('a dispute of a payment that was not told yet waits for it, and ends when i
   expect(await kinds()).toEqual([]);
 });
 
-test('a payout of unknown payments is not ended by a word', async () => {
+test('a payout of unknown payments cannot be closed with a reason', async () => {
   await books.bankText('payout.csv', `${HEAD}2026-10-15,1.00,USD,1,B-9,STRIPE,,\n`);
   const open = (await exceptions()).filter(({ kind }) => kind === 'payout');
   expect(open).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Bank files of each kind, as banks write them: what is certain posts, the rest is suggested, and nothing is lost. */
+/** Bank files of each format as banks write them: certain matches are applied, others suggested, and no line is lost. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { BankImport } from '../../src/payments/bank-import/import.ts';
 import { type Books, bankFile, CSV_MAPS, inv, openBooks, refusalOf } from './books.ts';
@@ -10,7 +10,7 @@ afterEach(async () => {
 });
 
 /** Each new line as: amount, what it is, what it pays, what is suggested. */
-const told = (report: BankImport) =>
+const summary = (report: BankImport) =>
   report.new_lines.map((line) => [
     `${line.direction === 'debit' ? '-' : ''}${line.amount}`,
     line.outcome,
@@ -19,11 +19,11 @@ const told = (report: BankImport) =>
   ]);
 
 describe('BAI2', () => {
-  test('plain and dressed references, and a number that is cut in two by a continuation', async () => {
+  test('references in any notation, and a number that continues in the next record', async () => {
     books = await openBooks();
     const report = await books.bank('ach-october-01.bai');
     expect(report).toMatchObject({ format: 'bai2', lines: { total: 4, new: 4, known: 0 } });
-    expect(told(report)).toEqual([
+    expect(summary(report)).toEqual([
       ['1250.00', 'payment', `${inv(1)} 1250.00`, ''],
       ['840.00', 'payment', `${inv(2)} 840.00`, ''],
       ['120.10', 'payment', `${inv(7)} 120.10`, ''],
@@ -45,9 +45,9 @@ describe('BAI2', () => {
     });
   });
 
-  test('letters for zeros, another year, a number cut off, another payer: suggested, never posted', async () => {
+  test('letters for zeros, another year, a partial number, another payer: suggested, never applied', async () => {
     books = await openBooks();
-    expect(told(await books.bank('wires-october-05.bai'))).toEqual([
+    expect(summary(await books.bank('wires-october-05.bai'))).toEqual([
       ['980.50', 'payment', '', `${inv(5)} 0.60`],
       ['1500.00', 'payment', '', `${inv(10)} 0.60`],
       ['2100.00', 'payment', '', `${inv(11)} 0.60`],
@@ -60,7 +60,7 @@ describe('BAI2', () => {
   test('one transfer for two invoices, an amount from a known account, a return, and a payout', async () => {
     books = await openBooks();
     await books.bank('ach-october-01.bai');
-    expect(told(await books.bank('ach-october-12.bai'))).toEqual([
+    expect(summary(await books.bank('ach-october-12.bai'))).toEqual([
       ['1058.27', 'payment', `${inv(5)} 980.50 + ${inv(9)} 77.77`, ''],
       ['333.33', 'payment', `${inv(3)} 333.33`, ''],
       ['-120.10', 'return', '', ''],
@@ -82,10 +82,10 @@ describe('BAI2', () => {
 });
 
 describe('camt.053', () => {
-  test('references in EndToEndId and in the middle of a sentence; charges are no payment', async () => {
+  test('references in EndToEndId and inside a sentence; charges are no payment', async () => {
     books = await openBooks();
     const report = await books.bank('eur-october-01.camt053.xml');
-    expect(told(report)).toEqual([
+    expect(summary(report)).toEqual([
       ['500.00', 'payment', `${inv(4)} 500.00`, ''],
       ['750.25', 'payment', `${inv(8)} 750.25`, ''],
       ['-12.50', 'ignored', '', ''],
@@ -95,11 +95,11 @@ describe('camt.053', () => {
     ]);
   });
 
-  test('a known IBAN with the only document of that amount; a return by its code; what is pending comes again', async () => {
+  test('a known IBAN with the only document of that amount; a return by its code; pending entries are skipped', async () => {
     books = await openBooks();
     await books.bank('eur-october-01.camt053.xml');
     const report = await books.bank('eur-october-06.camt053.xml');
-    expect(told(report)).toEqual([
+    expect(summary(report)).toEqual([
       ['60.00', 'payment', `${inv(12)} 60.00`, ''],
       ['-500.00', 'return', '', ''],
     ]);
@@ -112,7 +112,7 @@ describe('camt.053', () => {
 
   test('a batch gives each of its parts; a part payment leaves its invoice open; two numbers over two lines', async () => {
     books = await openBooks();
-    expect(told(await books.bank('usd-october-09.camt053.xml'))).toEqual([
+    expect(summary(await books.bank('usd-october-09.camt053.xml'))).toEqual([
       ['1250.00', 'payment', `${inv(1)} 1250.00`, ''],
       ['690.50', 'payment', `${inv(2)} 690.50`, ''],
       ['120.10', 'payment', `${inv(7)} 120.10`, ''],
@@ -125,9 +125,9 @@ describe('camt.053', () => {
 });
 
 describe('CSV', () => {
-  test('the plain map: a payer that is somebody else is not posted, a formula is only text', async () => {
+  test('the plain map: the payment of another payer is not applied, a formula is only text', async () => {
     books = await openBooks();
-    expect(told(await books.bank('plain-october.csv'))).toEqual([
+    expect(summary(await books.bank('plain-october.csv'))).toEqual([
       ['1250.00', 'payment', `${inv(1)} 1250.00`, ''],
       ['1500.00', 'payment', '', `${inv(10)} 0.80`],
       ['840.00', 'payment', `${inv(2)} 840.00`, ''],
@@ -139,8 +139,8 @@ describe('CSV', () => {
   test('a German map: decimal commas, two columns, running balances, umlauts of Windows', async () => {
     books = await openBooks({ bank_csv: await mapsOf() });
     const report = await books.bank('sparkasse-october.csv', 'sparkasse');
-    // «Münchner» is «Muenchner»; a number without its zeros is not certain.
-    expect(told(report)).toEqual([
+    // 'Münchner' equals 'Muenchner'; a number without its zeros is not certain.
+    expect(summary(report)).toEqual([
       ['1250.25', 'payment', `${inv(4)} 500.00 + ${inv(8)} 750.25`, ''],
       ['-12.50', 'ignored', '', ''],
       ['60.00', 'payment', '', `${inv(12)} 0.60`],
@@ -160,7 +160,7 @@ describe('CSV', () => {
 
   test('newest first, with a return of a payment in the same file', async () => {
     books = await openBooks({ bank_csv: await mapsOf() });
-    expect(told(await books.bank('newest-first-october.csv', 'newest_first'))).toEqual([
+    expect(summary(await books.bank('newest-first-october.csv', 'newest_first'))).toEqual([
       ['-120.10', 'return', '', ''],
       ['333.33', 'payment', `${inv(3)} 333.33`, ''],
       ['120.10', 'payment', `${inv(7)} 120.10`, ''],
@@ -205,15 +205,15 @@ describe('once and whole', () => {
     expect(await books.payments()).toHaveLength(2);
   });
 
-  test('a preview tells the same and records nothing', async () => {
+  test('a preview reports the same and records nothing', async () => {
     books = await openBooks();
     const text = bankFile('plain-october.csv').toString();
     const preview = await books.bankText('plain-october.csv', text, { preview: true });
     expect(await books.payments()).toEqual([]);
-    expect(told(await books.bankText('plain-october.csv', text))).toEqual(told(preview));
+    expect(summary(await books.bankText('plain-october.csv', text))).toEqual(summary(preview));
   });
 
-  test('totals that are not those of the lines refuse the whole file, with the figures', async () => {
+  test('a file whose totals do not match its lines is refused, with the figures', async () => {
     books = await openBooks();
     const good = bankFile('ach-october-01.bai').toString();
     const damaged: readonly (readonly [string, string, RegExp])[] = [
@@ -238,7 +238,7 @@ describe('once and whole', () => {
     expect(await books.sql('SELECT * FROM bank_files')).toEqual([]);
   });
 
-  test('a line of the day after tomorrow is refused with its file: tomorrow may have begun at the bank', async () => {
+  test('a line of the day after tomorrow refuses the file; tomorrow may have begun at the bank', async () => {
     books = await openBooks();
     const line = (day: string) => `${day},10.00,USD,0001,B-${day},deposit,,\n`;
     const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
@@ -249,7 +249,7 @@ describe('once and whole', () => {
     expect((await books.bankText('soon.csv', head + line('2026-10-16'))).lines.new).toBe(1);
   });
 
-  test('a date that is none and a character that no text has are refused by their place', async () => {
+  test('an invalid date and a NUL character are refused with their place', async () => {
     books = await openBooks();
     const camt = bankFile('eur-october-01.camt053.xml').toString();
     for (const field of ['BookgDt', 'ValDt']) {
@@ -262,17 +262,17 @@ describe('once and whole', () => {
     expect(await refusalOf(nul)).toBe('bank_file_invalid');
   });
 
-  test('a camt.053 entry that takes back a debit is no payment, whether it says true or 1', async () => {
+  test('a camt.053 entry that reverses a debit is no payment, whether it says true or 1', async () => {
     books = await openBooks();
     const camt = bankFile('eur-october-01.camt053.xml').toString();
     const reversal = camt.replace(
       '<CdtDbtInd>CRDT</CdtDbtInd><Sts>',
       '<CdtDbtInd>CRDT</CdtDbtInd><RvslInd>1</RvslInd><Sts>',
     );
-    expect(told(await books.bankText('reversal.xml', reversal))[0]).toEqual(['500.00', 'ignored', '', '']);
+    expect(summary(await books.bankText('reversal.xml', reversal))[0]).toEqual(['500.00', 'ignored', '', '']);
   });
 
-  test('a line in another currency than the invoice that it names says so', async () => {
+  test('a line in another currency than the invoice that it names is not applied, and says so', async () => {
     books = await openBooks();
     const text = `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-10-14,500.00,USD,0001,B-1,${inv(4)},Somebody,\n`;
     const [line] = (await books.bankText('usd.csv', text)).new_lines;
@@ -290,13 +290,13 @@ describe('once and whole', () => {
     );
   });
 
-  test('entities of a document type are not expanded but refused', async () => {
+  test('a document type with entities is refused', async () => {
     books = await openBooks();
     const bomb = '<?xml version="1.0"?><!DOCTYPE d [<!ENTITY a "aaaa">]><Document>&a;</Document>';
     expect(await refusalOf(books.bankText('bomb.xml', bomb))).toBe('bank_file_invalid');
   });
 
-  test('two imports of one file at once record it once', async () => {
+  test('two concurrent imports of one file record it once', async () => {
     books = await openBooks();
     const reports = await Promise.all([books.bank('plain-october.csv'), books.bank('plain-october.csv')]);
     expect(reports.map((each) => each.lines.new).sort()).toEqual([0, 5]);

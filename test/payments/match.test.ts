@@ -1,4 +1,4 @@
-/** Where a document's number hides, whose name it is, what adds up: the arithmetic of matching, without a database. */
+/** Document numbers, payer names, matching rules, payouts: the arithmetic of cash application, without a database. */
 import { describe, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
 import { match, onlySum } from '../../src/payments/match.ts';
@@ -38,10 +38,10 @@ describe('references', () => {
     ['NOTHING HERE 000123'],
   ];
   for (const [written, ...numbers] of cases) {
-    test(`«${written}» names ${numbers.join(' and ') || 'nothing'}`, () => expect(found(written)).toEqual(numbers));
+    test(`'${written}' names ${numbers.join(' and ') || 'nothing'}`, () => expect(found(written)).toEqual(numbers));
   }
 
-  test('a number that ends with its field may be cut off', () => {
+  test('a number at the end of its field may be truncated', () => {
     expect(findReferences([{ field: 'text', text: 'PAYMENT FOR SEPTEMBER INV-2026-0001' }]).partial).toMatchObject([
       { beginning: 'INV20260001' },
     ]);
@@ -62,7 +62,7 @@ describe('names', () => {
     ['Eventim', 'EVENTS', false],
   ];
   for (const [name, written, plausible] of cases) {
-    test(`«${written}» is ${plausible ? '' : 'not '}${name}`, () =>
+    test(`'${written}' is ${plausible ? '' : 'not '}${name}`, () =>
       expect(namePlausible(name, written)).toBe(plausible));
   }
 });
@@ -104,12 +104,12 @@ const suggested = (result: ReturnType<typeof match>) =>
   result.suggested.map((each) => `${each.document.document_id}:${each.amount}`);
 
 describe('matching', () => {
-  test('a reference alone posts nothing: who paid must be plausible', () => {
+  test('a reference alone applies nothing: the payer must be plausible', () => {
     const result = match(pay('100', 'INV-2026-000001', { name: 'Somebody Else' }), bookOf([payable(1, 'p-1', '100')]));
     expect([applied(result), suggested(result), result.partner_id]).toEqual([[], ['1:100.00'], undefined]);
   });
 
-  test('an exact amount from a known account posts, unless two documents have it', () => {
+  test('an exact amount from a known account is applied, unless two documents have it', () => {
     const from = { account: 'ACC-1' };
     const one = bookOf([payable(1, 'p-1', '100'), payable(2, 'p-1', '50')], { 'ACC-1': 'p-1' });
     expect(applied(match(pay('100', '', from), one))).toEqual(['1:100.00']);
@@ -118,18 +118,18 @@ describe('matching', () => {
     expect([applied(result), suggested(result), result.partner_id]).toEqual([[], ['1:100.00', '2:100.00'], 'p-1']);
   });
 
-  test('an amount alone never posts, not even the only one', () => {
+  test('an amount alone is never applied, even if only one document has it', () => {
     const result = match(pay('100', 'thanks'), bookOf([payable(1, 'p-1', '100')]));
     expect([applied(result), result.suggested[0]?.confidence]).toEqual([[], '0.20']);
   });
 
-  test('the reference of one partner from the account of another is for a person', () => {
+  test('the reference of one partner from the account of another is only suggested', () => {
     const book = bookOf([payable(1, 'p-1', '100')], { 'ACC-2': 'p-2' });
     const result = match(pay('100', 'INV-2026-000001 HARBOUR LIGHTS', { account: 'ACC-2' }), book);
     expect([applied(result), result.suggested[0]?.confidence, result.partner_id]).toEqual([[], '0.40', 'p-2']);
   });
 
-  test('several documents are paid when the money is enough, and never guessed when it is not', () => {
+  test('several documents are paid when the amount is enough; otherwise they are suggested', () => {
     const book = () => bookOf([payable(1, 'p-1', '100'), payable(2, 'p-1', '50')]);
     const text = 'HARBOUR LIGHTS INV-2026-000002 INV-2026-000001';
     expect(applied(match(pay('150', text), book()))).toEqual(['1:100.00', '2:50.00']);
@@ -142,7 +142,7 @@ describe('matching', () => {
     expect([applied(less), suggested(less)]).toEqual([[], ['1:100.00', '2:20.00']]);
   });
 
-  test('what is too little to chase is written off where the settings say so', () => {
+  test('a small difference is written off where the settings allow it', () => {
     const book = bookOf([payable(1, 'p-1', '100')], {}, { USD: '2.00' });
     const result = match(pay('98', 'HARBOUR LIGHTS INV-2026-000001'), book);
     expect(result.applied.map((each) => [each.amount.toString(), each.small_difference?.toString()])).toEqual([
@@ -160,7 +160,7 @@ describe('matching', () => {
     expect(match(pay('100', 'HARBOUR LIGHTS INV-2026-000001'), paid)).toMatchObject({ applied: [], partner_id: 'p-1' });
   });
 
-  test('documents that add up in one way only are suggested together', () => {
+  test('documents are suggested together if only one choice adds up', () => {
     const open = [payable(1, 'p-1', '10'), payable(2, 'p-1', '20'), payable(3, 'p-1', '40')];
     expect(onlySum(usd('60'), open)?.map((each) => each.document_id)).toEqual([2, 3]);
     expect(onlySum(usd('30'), [...open, payable(4, 'p-1', '20')])).toBeUndefined();
@@ -192,7 +192,7 @@ describe('payouts', () => {
   });
 });
 
-test('what is taken back comes out of unapplied cash, then out of what was applied last', () => {
+test('a reversal is taken from unapplied cash, then from the latest applications', () => {
   const live = [3, 2].map((id) => ({
     payment_application_id: id,
     payment_id: 1,

@@ -1,4 +1,4 @@
-/** Payments by hand and what is done with them: applied, undone, taken back, refunded; one payment however it is told. */
+/** Payments by hand: applied, unapplied, reversed, refunded; and one payment that is reported in several ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -49,7 +49,7 @@ describe('by hand', () => {
     expect(await books.payment(id)).toMatchObject({ unapplied: '50.00' });
   });
 
-  test('the same invoice, amount and reference is the same payment; another reference is a likeness', async () => {
+  test('the same invoice, amount and reference is the same payment; another reference makes a possible duplicate', async () => {
     const first = await books.record({ amount: '77.77', number: inv(9), reference: 'Wire 4711-X' });
     const again = await books.record({
       amount: '77.77',
@@ -72,7 +72,7 @@ describe('by hand', () => {
     });
   });
 
-  test('after a mistake was taken back, the same payment may be recorded anew', async () => {
+  test('after a mistake was reversed, the same payment can be recorded again', async () => {
     const request = { amount: '10', partnerId: 'p-1', reference: 'CHECK 5' };
     const first = await books.record(request);
     await books.reverse({ paymentId: first.paymentId, kind: 'mistake' });
@@ -80,7 +80,7 @@ describe('by hand', () => {
     expect((await books.record(request)).duplicate).toBe(true);
   });
 
-  test("money of nobody is its partner's once a person says whose it is, without an invoice to pay", async () => {
+  test('a payment of an unknown payer belongs to the partner that finance names, without an invoice', async () => {
     const line = '2026-10-13,15.50,USD,0001,B-NOBODY-7,deposit,Somebody Unknown,';
     const report = await books.bankText('nobody.csv', `${CSV}${line}\n`);
     const [{ payment_id: paymentId }] = report.new_lines as unknown as [{ payment_id: number }];
@@ -91,14 +91,14 @@ describe('by hand', () => {
     expect(await books.record(said)).toMatchObject({ paymentId, duplicate: true });
   });
 
-  test('money for an invoice that is paid is kept as unapplied cash, and says so', async () => {
+  test('a payment for a paid invoice is kept as unapplied cash, and says so', async () => {
     const own = { number: inv(1), reference: 'FT-LATE-1' };
     expect((await books.balance(inv(1))).status).toBe('paid');
     expect(await books.record({ ...own, amount: '9' })).toMatchObject({ kept: `${inv(1)} is paid` });
     expect(await books.record({ amount: '9.50', number: inv(6), reference: 'FT-LATE-2' })).not.toHaveProperty('kept');
   });
 
-  test('what cannot be is refused, and nothing moves', async () => {
+  test('impossible requests are refused, and nothing changes', async () => {
     const { paymentId } = await books.record({ amount: '20', partnerId: 'p-2', reference: 'FT-200' });
     const before = await books.payments();
     const cases: readonly (readonly [string, () => Promise<unknown>])[] = [
@@ -119,7 +119,7 @@ describe('by hand', () => {
     expect(await books.payments()).toEqual(before);
   });
 
-  test('an invoice that a payment pays is not voided; undone, it may be', async () => {
+  test('an invoice with an applied payment cannot be voided; after unapplying it can', async () => {
     const { paymentId } = await books.record({ amount: '33.33', number: inv(3), reference: 'FT-300' });
     const act = () =>
       books.database.transaction((tx) => voidDocument(tx, books.acting, { number: inv(3), reason: 'wrong' }));
@@ -133,7 +133,7 @@ describe('by hand', () => {
     );
   });
 
-  test('the database itself refuses what the program never writes', async () => {
+  test('the database refuses what the program never writes', async () => {
     const insert = (paymentId: string, document: string, amount: string) =>
       books.sql(
         `INSERT INTO payment_applications (payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at, event_id)
@@ -151,7 +151,7 @@ describe('by hand', () => {
     ).rejects.toThrow(/months to 2026-09 are closed/);
   });
 
-  test('money of a closed month is entered on the first day of the open one, and keeps its true day', async () => {
+  test('a payment of a closed month is entered on the first day of the open month, and keeps its date', async () => {
     const { paymentId } = await books.record({
       amount: '5',
       number: inv(5),
@@ -161,7 +161,7 @@ describe('by hand', () => {
     expect(await books.payment(paymentId)).toMatchObject({ received_on: '2026-09-03', entry_on: '2026-10-01' });
   });
 
-  test('money told late pays an invoice from the day on which it was open again, not from the day the money came', async () => {
+  test('a payment that is reported late is applied from the day on which the invoice was reopened', async () => {
     const { paymentId } = await books.record({
       amount: '2100',
       number: inv(11),
@@ -184,7 +184,7 @@ describe('by hand', () => {
     await books.reverse({ paymentId: late.paymentId, on: '2026-10-06' });
   });
 
-  test('two people at once cannot apply the same money twice', async () => {
+  test('two concurrent commands cannot apply the same payment twice', async () => {
     const { paymentId } = await books.record({ amount: '100', partnerId: 'p-2', reference: 'FT-400' });
     const acts = await Promise.all([2, 6, 10].map((each) => refusalOf(books.apply(paymentId, inv(each), '60'))));
     expect(acts.sort()).toEqual(['none', 'payment_amount_too_large', 'payment_amount_too_large']);
@@ -192,8 +192,8 @@ describe('by hand', () => {
   });
 });
 
-describe('taken back', () => {
-  test('what a return takes was applied last; what an application keeps is applied again', async () => {
+describe('reversal', () => {
+  test('a return undoes the latest applications; what is not needed is applied again', async () => {
     const { paymentId } = await books.record({ amount: '120.10', number: inv(7), reference: 'FT-500' });
     await books.reverse({ paymentId, amount: '20.10', code: 'R01' });
     expect(await books.balance(inv(7))).toMatchObject({ balance: '20.10', amount_paid: '100.00', status: 'open' });
@@ -204,8 +204,8 @@ describe('taken back', () => {
   });
 });
 
-describe('taken back by a line of tomorrow', () => {
-  test('what is written off today is settled from the day on which it is open again', async () => {
+describe('reversal by a line dated tomorrow', () => {
+  test('an invoice that is written off today is settled from the day on which it is reopened', async () => {
     const own = await openBooks();
     const { paymentId } = await own.record({ amount: '77.77', number: inv(9), reference: 'FT-TOMORROW' });
     await own.database.transaction(async (tx) => {
@@ -229,12 +229,12 @@ describe('taken back by a line of tomorrow', () => {
   });
 });
 
-describe('taken back as a duplicate', () => {
+describe('reversal as a duplicate', () => {
   const invalid = (act: Promise<unknown>) => expect(act).rejects.toThrow(/--duplicate-of/);
   const duplicate = (paymentId: number, duplicateOf: number) =>
     books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 
-  test('the other must be there still: no two payments are each a duplicate of the other', async () => {
+  test('the other payment must not be reversed: two payments cannot be duplicates of each other', async () => {
     const ids: number[] = [];
     for (const reference of ['DUP-1', 'DUP-2', 'DUP-3']) {
       ids.push((await books.record({ amount: '21', partnerId: 'p-1', reference })).paymentId);
@@ -249,7 +249,7 @@ describe('taken back as a duplicate', () => {
     await invalid(duplicate(three, one));
   });
 
-  test('the other must be of the same amount, currency and partner, as far as the partner is known', async () => {
+  test('the other payment must have the same amount, currency and partner, as far as the partner is known', async () => {
     const payment = (request: object) => books.record({ amount: '22', partnerId: 'p-1', ...request });
     const { paymentId } = await payment({ reference: 'DUP-10' });
     const others = [
@@ -265,7 +265,7 @@ describe('taken back as a duplicate', () => {
 });
 
 describe('small differences', () => {
-  test('by setting a few cents go to bank charges, and come back when the payment is undone', async () => {
+  test('a few cents are written off to bank charges if the settings allow it, and reopened with the payment', async () => {
     const own = await openBooks({ small_difference: { USD: '5.00' } });
     const { paymentId } = await own.record({ amount: '1245.00', number: inv(1) });
     expect(await own.balance(inv(1))).toEqual({
@@ -293,8 +293,8 @@ describe('small differences', () => {
   });
 });
 
-describe('credit paid out', () => {
-  test('a credit note whose credit is refunded is paid, once; returned, it is open again', async () => {
+describe('refund of credit', () => {
+  test('a credit note is refunded once; when the refund is returned, its credit is open again', async () => {
     const own = await openBooks();
     const sale = quote({ partner_id: 'p-1', accepted_at: '2026-10-05T12:00:00Z' });
     await own.rows([sale, reversal(sale, { accepted_at: '2026-10-06T12:00:00Z' })]);
@@ -331,7 +331,7 @@ describe('credit paid out', () => {
   });
 });
 
-describe('one payment, told by webhook, bank file and hand', () => {
+describe('one payment, reported by webhook, bank file and hand', () => {
   const linked = stripePayment({ invoice: inv(5), amount: 98050, key: 'ONE' });
   const line = `2026-10-14,980.50,USD,000123456789,PO-1,STRIPE TRANSFER ${linked.ids.intent},STRIPE,\n`;
   const tellings: Readonly<Record<string, (books: Books) => Promise<unknown>>> = {
@@ -374,7 +374,7 @@ describe('one payment, told by webhook, bank file and hand', () => {
     await own.end();
   });
 
-  test('a wire that a person recorded before the bank tells of it, at once too', async () => {
+  test('a wire that is recorded by hand before the bank reports it, concurrently too', async () => {
     const own = await openBooks();
     const wire = `2026-10-14,1250.00,USD,000123456789,FT26-99,WIRE ${inv(1)},Harbour Lights Ticketing,ACC-1\n`;
     const byHand = () => own.record({ amount: '1250', number: inv(1), reference: 'FT26-99' });

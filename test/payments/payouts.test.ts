@@ -1,4 +1,4 @@
-/** Payouts of the processor: what they bring is what was left with it, and a fee that cannot be is not booked. */
+/** Payouts of the processor: they bring what was left with it, less a plausible fee. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settlePayout } from '../../src/payments/settle.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
@@ -15,7 +15,7 @@ afterAll(async () => {
 
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 let lines = 0;
-/** A line of the bank that names a payment of the processor. */
+/** A bank line that names a payment of the processor. */
 async function payout(day: string, amount: string, id: string) {
   lines += 1;
   const text = `${HEAD}${day},${amount},USD,0001,PO-${lines},STRIPE TRANSFER ${id},STRIPE,\n`;
@@ -44,14 +44,14 @@ const settle = async (payments: readonly string[]) => {
   );
 };
 
-test('of a payment that was refunded in part the payout brings the rest, and the fee is of that', async () => {
+test('a payout brings the rest of a partly refunded payment, less a fee of that', async () => {
   const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'PART', on: '2026-10-05' });
   await books.events([linked.completed(), linked.refunded(10000)]);
   await payout('2026-10-09', '719.70', linked.ids.intent);
   expect(await settled(linked.ids.intent)).toEqual({ gross: '740.00', fees: '20.30' });
 });
 
-test('a refund after the payout came is not taken off it, in whatever order they were told', async () => {
+test('a refund after the payout does not reduce it, in whichever order they are reported', async () => {
   const linked = stripePayment({ invoice: inv(6), amount: 84000, key: 'LATE', on: '2026-10-05' });
   await books.events([linked.completed()]);
   const [payment] = (await books.payments()).filter((each) => each.reference === linked.ids.intent);
@@ -60,7 +60,7 @@ test('a refund after the payout came is not taken off it, in whatever order they
   expect(await settled(linked.ids.intent)).toEqual({ gross: '840.00', fees: '22.00' });
 });
 
-test('a fee that no processor keeps is not booked: which payments came, a person says', async () => {
+test('an implausible fee is not recorded: finance settles the payout', async () => {
   const one = stripePayment({ invoice: inv(5), amount: 98050, key: 'FEE1', on: '2026-10-05' });
   const other = stripePayment({ invoice: inv(1), amount: 125000, key: 'FEE2', on: '2026-10-06' });
   await books.events([one.completed(), other.completed()]);
@@ -79,7 +79,7 @@ test('a fee that no processor keeps is not booked: which payments came, a person
   expect(await settled(other.ids.intent)).toEqual({ gross: '1250.00', fees: '30.00' });
 });
 
-test('a payment that a payout brought already is not brought, or paid, once more', async () => {
+test('a payment is in one payout only', async () => {
   const linked = stripePayment({ invoice: inv(9), amount: 7777, key: 'ONCE', on: '2026-10-05' });
   await books.events([linked.completed()]);
   await payout('2026-10-09', '75.00', linked.ids.intent);
@@ -91,14 +91,14 @@ test('a payment that a payout brought already is not brought, or paid, once more
   expect(await books.payments()).toHaveLength(payments);
 });
 
-test('a payout of the day before its payment does not bring it', async () => {
+test('a payout of the day before a payment does not bring it', async () => {
   const linked = stripePayment({ invoice: inv(7), amount: 12010, key: 'EARLY', on: '2026-10-10' });
   await books.events([linked.completed()]);
   expect(await payout('2026-10-09', '120.10', linked.ids.intent)).toMatchObject({ needs_review: true });
   expect(await refusalOf(settle([linked.ids.intent]))).toBe('payout_not_settled');
 });
 
-test('nor does a payout bring what was recorded by mistake', async () => {
+test('a payout does not bring a payment that was recorded by mistake', async () => {
   const { paymentId } = await books.record({
     amount: '60',
     method: 'link',

@@ -1,4 +1,4 @@
-/** The processor's events: repeated, reordered, of the other mode, not understood; the books end the same. */
+/** The processor's events: repeated, reordered, of the other mode, unreadable; the books end the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { someOf, times } from '../support/sweep.ts';
@@ -29,7 +29,7 @@ const stateOf = async (own: Books) => ({
   })),
 });
 
-test('ACH debit: ordered is not paid; paid is told days later, and once', async () => {
+test('ACH debit: an ordered payment is not paid; it is recorded once when it is', async () => {
   const linked = stripePayment({ invoice: inv(1), amount: 125000, key: 'ACH' });
   expect(await books.events([linked.ordered()])).toMatchObject({ stored: 1, effects: 0, without_effect: 1 });
   expect(await books.balance(inv(1))).toMatchObject({ status: 'open', amount_paid: '0.00' });
@@ -47,14 +47,14 @@ test('ACH debit: ordered is not paid; paid is told days later, and once', async 
   ]);
 });
 
-test('a failure that comes after the success changes nothing: states move forward', async () => {
+test('a failure after the success changes nothing: states move forward', async () => {
   const linked = stripePayment({ invoice: inv(9), amount: 7777, key: 'FWD' });
   await books.events([linked.intentSucceeded()]);
   await books.events([linked.failedLater(), linked.ordered()]);
   expect(await books.balance(inv(9))).toMatchObject({ status: 'paid' });
 });
 
-test('a refund tells how much in all: each adds what is new, and reopens the invoice by that', async () => {
+test('a refund event states the total: each adds the difference, and reopens the invoice by it', async () => {
   const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'REF' });
   await books.events([linked.completed(), linked.refunded(10000)]);
   expect(await books.balance(inv(2))).toMatchObject({ balance: '100.00', amount_paid: '740.00' });
@@ -62,7 +62,7 @@ test('a refund tells how much in all: each adds what is new, and reopens the inv
   expect(await books.balance(inv(2))).toMatchObject({ balance: '300.00', amount_paid: '540.00' });
 });
 
-test('a dispute takes the money until it is won; an inquiry takes none', async () => {
+test('a dispute withdraws the payment until it is won; an inquiry withdraws nothing', async () => {
   const linked = stripePayment({ invoice: inv(6), amount: 84000, key: 'DIS' });
   await books.events([linked.completed(), linked.disputed('warning_needs_response')]);
   expect(await books.balance(inv(6))).toMatchObject({ status: 'paid' });
@@ -74,7 +74,7 @@ test('a dispute takes the money until it is won; an inquiry takes none', async (
   expect(await books.balance(inv(6))).toMatchObject({ status: 'paid', amount_paid: '840.00' });
 });
 
-test('what cannot be understood is kept for a person; what is not ours changes nothing', async () => {
+test('unreadable events need a review; events of others change nothing', async () => {
   const report = await books.events([
     event('charge.dispute.escalated', { id: 'du_x' }),
     event('payment_intent.succeeded', { id: 'pi_broken', status: 'succeeded' }),
@@ -88,7 +88,7 @@ test('what cannot be understood is kept for a person; what is not ours changes n
   expect(unknown.map((each) => each.amount)).toEqual(['5.00', '6.00']);
 });
 
-test('a refund and a dispute of a payment that nobody told of wait for it', async () => {
+test('a refund and a dispute of an unknown payment wait for it', async () => {
   const linked = stripePayment({ invoice: inv(10), amount: 150000, key: 'LATE' });
   const report = await books.events([linked.disputed(), linked.closed('lost')]);
   expect(report.waiting).toHaveLength(2);
@@ -96,14 +96,14 @@ test('a refund and a dispute of a payment that nobody told of wait for it', asyn
   expect(await books.balance(inv(10))).toMatchObject({ status: 'open', amount_paid: '0.00' });
 });
 
-test('events of the other mode are refused, and none of their file is stored', async () => {
+test('events of the other mode refuse their whole file', async () => {
   const good = stripePayment({ invoice: inv(11), amount: 210000, key: 'MODE' }).completed();
   const live = event('payment_intent.succeeded', {}, { livemode: true });
   expect(await refusalOf(books.events([good, live]))).toBe('processor_environment');
   expect(await books.balance(inv(11))).toMatchObject({ status: 'open' });
 });
 
-test('an event from beyond tomorrow is refused by its line; half a character is stored as one that is none', async () => {
+test('an event from the future is refused with its line; an unpaired surrogate is stored as U+FFFD', async () => {
   for (const created of ['999999999999', Date.parse('2026-10-17T12:00:00Z') / 1000]) {
     const act = books.events([event('customer.created', { id: 'cus_2' }, { created })]);
     await expect(act).rejects.toThrow(/line 1.*created/s);
@@ -117,7 +117,7 @@ test('an event from beyond tomorrow is refused by its line; half a character is 
   expect(kept).toEqual({ object: { ...object, name: 'a\ufffdb \ufffd \\u0000 😀' } });
 });
 
-test('events that wait leave no audit event each time that nothing comes of them', async () => {
+test('events that wait leave no audit event', async () => {
   const linked = stripePayment({ amount: 900, key: 'WAITS' });
   await books.events([linked.disputed()]);
   const audited = () => books.sql(`SELECT count(*)::int AS events FROM audit_events`);
@@ -150,7 +150,7 @@ function permutations<Item>(items: readonly Item[]): Item[][] {
   );
 }
 
-describe('in whatever order they come, at once or one by one, the books end the same', () => {
+describe('in any order, together or one by one, events lead to the same books', () => {
   const linked = stripePayment({ invoice: inv(1), amount: 125000, key: 'ANY' });
   const stories = {
     'paid, refunded in part, disputed and won': [

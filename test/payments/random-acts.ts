@@ -81,11 +81,11 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const amount = Math.round(Number(around(invoice.balance, digits, random)) * 10 ** digits);
     const currency = invoice.currency.toLowerCase();
     const linked = stripePayment({ invoice: invoice.number, amount, currency, key: `R${references}`, on: day });
-    const told = [linked.ordered(), linked.completed(), linked.intentSucceeded()];
-    if (chance(random, 0.3)) told.push(linked.refunded(Math.ceil(amount / 2)));
-    if (chance(random, 0.3)) told.push(linked.disputed(), linked.closed(chance(random, 0.5) ? 'won' : 'lost'));
+    const events = [linked.ordered(), linked.completed(), linked.intentSucceeded()];
+    if (chance(random, 0.3)) events.push(linked.refunded(Math.ceil(amount / 2)));
+    if (chance(random, 0.3)) events.push(linked.disputed(), linked.closed(chance(random, 0.5) ? 'won' : 'lost'));
     await books.events(
-      told
+      events
         .map((each) => ({ each, at: random() }))
         .sort((a, b) => a.at - b.at)
         .map(({ each }) => each),
@@ -104,7 +104,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     await books.bankText('payout.csv', `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}`);
     return true;
   },
-  async 'take back a duplicate'(books, random) {
+  async 'reverse a duplicate'(books, random) {
     const payments = await books.payments();
     const payment = pick(payments, random);
     const other = pick(
@@ -131,7 +131,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     if (payment) await books.unapply(payment.payment_id);
     return payment !== undefined;
   },
-  async 'take back'(books, random) {
+  async reverse(books, random) {
     const payment = pick(await books.payments(), random);
     if (payment === undefined || payment.status === 'reversed') return false;
     const amount = chance(random, 0.5) ? around(payment.amount, digitsOf(payment.amount), random) : undefined;

@@ -1,4 +1,4 @@
-/** Whatever comes in, is applied, undone and taken back, in whatever order: nothing is lost, and verify finds nothing. */
+/** Random acts on payments in any order: nothing is lost, and verify finds nothing. */
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';

@@ -1,4 +1,4 @@
-/** Stripe's events as it sends them, of one payment of one link: their ids tell what they are of. */
+/** Stripe's events as it sends them, for one payment of one link. */
 
 export interface PaidLink {
   readonly invoice?: string;

@@ -1,4 +1,4 @@
-/** What `invoice show` tells of the money that came for a document. */
+/** The payments of a document in its history (`invoice show`). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { story } from '../documents/correcting.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -13,13 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-test('a payment, why it was applied, and that it was taken off again are in the story', async () => {
+test('the history of a document has its payments, why they were applied, and that they were unapplied', async () => {
   const books = booksOf(world);
   const number = 'INV-2026-000001';
   const paid = await books.record({ amount: '5.00', number, reference: 'FT-1', receivedOn: '2026-08-01' });
   await books.unapply(paid.paymentId);
-  const told = (await story(world, number)).filter(([act]) => act === 'paid' || act === 'unpaid');
-  expect(told).toEqual([
+  const payments = (await story(world, number)).filter(([act]) => act === 'paid' || act === 'unpaid');
+  expect(payments).toEqual([
     ['paid', expect.stringMatching(/^USD 5\.00 paid, reference FT-1: ./)],
     ['unpaid', 'payment of USD 5.00, reference FT-1, unapplied'],
   ]);
