@@ -50,7 +50,7 @@ test.each<[what: string, bytes: Buffer, reason: RegExp]>([
   ['a PNG image that is cut off', png().subarray(0, 200), /is a PNG image that is cut off/],
   ['a PNG image that is damaged', damaged(png(), 60), /is a PNG image that is damaged/],
   ['an interlaced PNG image', png({ interlaced: true }), /interlaced/],
-  ['a PNG image of 16 bits a colour', png({ depth: 16 }), /16 bits/],
+  ['a PNG image of 16 bits a color', png({ depth: 16 }), /16 bits/],
   ['a JPEG image for print', jpeg({ width: 320, height: 80, channels: 4 }), /CMYK/],
   ['a JPEG image that is cut off', jpeg({ width: 320, height: 80 }).subarray(0, 12), /JPEG image that is cut off/],
 ])('is refused: %s', (_, bytes, reason) => {

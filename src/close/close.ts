@@ -1,6 +1,6 @@
 /**
- * Closing months: one transaction decides a month, totals its rows, issues and numbers its documents and queues their
- * delivery. A preview is the same transaction, rolled back.
+ * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
+ * same transaction, rolled back.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
  * settings_incomplete.
  */
@@ -26,15 +26,15 @@ import {
 } from './queries.ts';
 
 export interface CloseRequest {
-  /** One month; left out, all that are due. */
+  /** One month; if omitted, all that are due. */
   readonly month?: Month | undefined;
-  /** Fixes the first month at the first close; left out, that of the earliest row. */
+  /** The first month, fixed by the first close; if omitted, the month of the earliest row. */
   readonly firstMonth?: Month | undefined;
-  /** A preview may look at a month that still runs. */
+  /** A preview may close a month that has not ended. */
   readonly preview: boolean;
 }
 
-/** What a request asks to close now, oldest first: nothing where nothing is due or the month is closed already. */
+/** The months that a request would close now, oldest first; none if nothing is due or the month is closed already. */
 export async function planClose(
   tx: Transaction,
   { environment, settings }: IssueContext,
@@ -56,8 +56,8 @@ export async function planClose(
 }
 
 /**
- * Closes the first month of the plan, made under the ledger's lock: whatever was true when the run began, it is judged as
- * it is now. Gives the month, or undefined where nothing is left to close.
+ * Closes the first month of the plan, which is made again under the ledger's lock: rows may have arrived since the run
+ * began. Returns the month, or undefined if nothing is left to close.
  */
 export async function closeNext(
   tx: Transaction,
@@ -65,7 +65,7 @@ export async function closeNext(
   request: CloseRequest,
 ): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
-  // Enough to group a month's rows by hashing, and to sort the hashes of a million of them without the disk.
+  // Enough to group a month's rows by hashing, and to sort a million hashes in memory.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
   failpoint('close.locked');
   const [month] = await planClose(tx, context, request);
@@ -79,7 +79,7 @@ export async function closeNext(
   failpoint('close.issued');
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
-  // A preview has nothing to seal: its month may still run.
+  // A preview seals nothing: its month may not have ended.
   if (!request.preview) {
     await sealClosedMonths(tx, batch.now);
     failpoint('close.sealed');
@@ -87,13 +87,13 @@ export async function closeNext(
   return month;
 }
 
-/** The instant from which a month has ended in every one of these zones, and the zone in which it ends last. */
+/** The instant at which a month has ended in all of these zones, and the zone in which it ends last. */
 export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { at: DateTime<true>; zone: string } {
   const ends = zones.map((zone) => ({ zone, at: monthInterval(month, zone).endsAt }));
   return ends.reduce((last, each) => (each.at > last.at ? each : last));
 }
 
-/** The months from one on that have ended in every zone. */
+/** The months that have ended in every zone, starting with `from`. */
 export function dueMonths(from: Month, zones: readonly string[], now: DateTime): Month[] {
   const due: Month[] = [];
   if (zones.length === 0) return due;
@@ -101,7 +101,7 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
   return due;
 }
 
-/** The month that a close would have to take next; undefined while there is neither a row nor a first month. */
+/** The month that must be closed next; undefined while there is neither a row nor a first month. */
 export function nextToClose(state: LedgerState, firstMonth: Month | undefined): Month | undefined {
   if (state.last_closed !== null) return monthAfter(state.last_closed);
   return firstMonth ?? state.earliest_row ?? undefined;
@@ -115,15 +115,15 @@ function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest
   if (first !== undefined && month !== undefined && month < first) throw refuse('before_first_month', { month, first });
 }
 
-/** While there is no partner, the issuer's zone alone keeps a month of the future from closing by mistake. */
+/** Without partners, the issuer's zone decides: a future month must not close by mistake. */
 function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime): void {
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });
 }
 
 /**
- * Refuses where rows of an open month before this one would be left behind. At the first close, rows of months before
- * the first month post to the first month.
+ * Refuses to close a month while an earlier open month has rows. At the first close, rows of months before the first
+ * month post to the first month.
  */
 async function refuseOpenRows(
   tx: Transaction,

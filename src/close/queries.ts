@@ -8,7 +8,7 @@ export interface LedgerState {
   /** The month of the first close; null before it. */
   readonly first_month: Month | null;
   readonly last_closed: Month | null;
-  /** The earliest month that a row belongs to; asked for only before the first close. */
+  /** The earliest month that a row belongs to; read only before the first close. */
   readonly earliest_row: Month | null;
 }
 
@@ -26,7 +26,7 @@ export function readLedgerState(tx: Transaction): Promise<LedgerState> {
   );
 }
 
-/** Time zones of the active partners; of all partners where none is active. */
+/** Time zones of the active partners; of all partners if none is active. */
 export async function readPartnerZones(tx: Transaction): Promise<string[]> {
   const rows = await query<{ time_zone: string }>(
     tx,
@@ -36,7 +36,7 @@ export async function readPartnerZones(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.time_zone);
 }
 
-/** Open months that have rows posted to them, in order, up to and without the given one. */
+/** Open months before the given one that have rows, in order. */
 export function readOpenMonthsWithRows(
   tx: Transaction,
   after: Month | null,
@@ -78,8 +78,8 @@ export interface MonthFacts {
 }
 
 /**
- * What a closed month gave, with the present state of its live documents' deliveries. Totals are those of its rows:
- * a replacement stands for the same rows as the first document, so the first ones are counted.
+ * What a closed month issued, with the current state of its live documents' e-mails. Totals are those of its rows: a
+ * replacement bills the same rows as the first document, so only first documents are counted.
  */
 export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promise<MonthFacts[]> {
   return query(

@@ -1,4 +1,4 @@
-/** Running a close: every month in a transaction of its own, oldest first; a preview in one that is undone. */
+/** Running a close: each month in a transaction of its own, oldest first; a preview in one that is rolled back. */
 import type { Database } from '../database/database.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
@@ -12,7 +12,7 @@ export interface PreviewedClose {
   readonly documents: readonly DocumentRow[];
 }
 
-/** Closes what is asked and due, and names the months that this run closed. `onClosed` hears of each as it is done. */
+/** Closes the months that are due and returns those that this run closed. Calls `onClosed` after each. */
 export async function closeMonths(
   database: Database,
   context: IssueContext,
@@ -21,7 +21,7 @@ export async function closeMonths(
 ): Promise<Month[]> {
   const asked = { ...request, preview: false };
   const closed: Month[] = [];
-  // Looked at without the ledger's lock first: a run with nothing to do makes no writer wait.
+  // Planned without the ledger's lock first, so that a run with nothing to do blocks no writer.
   while ((await database.reading((tx) => planClose(tx, context, asked))).length > 0) {
     failpoint('close.planned');
     const month = await database.transaction((tx) => closeNext(tx, context, asked));
@@ -33,7 +33,7 @@ export async function closeMonths(
   return closed;
 }
 
-/** What closing would issue now: the same code in one transaction, undone. */
+/** What closing would issue now: the same code in one transaction, rolled back. */
 export function previewClose(
   database: Database,
   context: IssueContext,

@@ -1,10 +1,10 @@
-/** A document as the contract shows it to programs, and as a snapshot to draw. Amounts get exactly their currency's digits. */
+/** A document as JSON and as a snapshot for the renderer. Amounts have exactly their currency's digits. */
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import type { DocumentRow, EmailStatus } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
-/** «A document in JSON» of the contract. */
+/** The JSON of a document, the same in the command line, the HTTP API and the export. */
 export interface DocumentJson {
   readonly number: string;
   readonly series: string;
@@ -99,7 +99,7 @@ export function documentJson(row: DocumentRow): DocumentJson {
   };
 }
 
-/** What delivery adds to the frozen document: the link and the instructions that its snapshot carries. */
+/** What delivery adds to the document: its payment link and its payment instructions. */
 export interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;

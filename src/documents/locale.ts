@@ -1,9 +1,9 @@
 /**
- * Amounts and dates as a partner's country writes them; words stay English. The table is data of our own, in
- * templates/locales.json: those of the JavaScript engine change with its version, and the bytes of a document with them.
+ * Amounts and dates as the partner's country writes them; words stay English. The table in templates/locales.json is our
+ * own, because the JavaScript engine's tables change with its version and would change the bytes of documents.
  *
- * Minus signs are hyphens everywhere, which spreadsheets read; grouping is never left out, so that columns look alike;
- * a month is always a word, so that no date can be read as another.
+ * Minus signs are hyphens, which spreadsheets read; digits are always grouped, so that columns look alike; a month is
+ * always a word, so that no date is ambiguous.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { packageRoot } from '../package.ts';
 interface NumberForm {
   readonly group: string;
   readonly decimal: string;
-  /** Digits in each group but the last, which has three. */
+  /** Digits in each group except the last, which has three. */
   readonly upperGroupSize: 2 | 3;
 }
 
@@ -29,7 +29,7 @@ export class Locale {
     this.monthFirst = monthFirst;
   }
 
-  /** `-1234567.50` as `-1.234.567,50`, whatever digits it has. */
+  /** `-1234567.50` as `-1.234.567,50`, with any number of digits. */
   number(plain: string): string {
     const { group, decimal, upperGroupSize } = this.form;
     const [whole = '', fraction] = plain.split('.');
@@ -39,19 +39,19 @@ export class Locale {
     return fraction === undefined ? grouped : `${grouped}${decimal}${fraction}`;
   }
 
-  /** `EUR 1.234,50`: a symbol alone would not tell one dollar from another. */
+  /** `EUR 1.234,50`: a symbol is ambiguous, as that of the dollar. */
   amount(amount: Amount): string {
     return `${amount.currency} ${this.number(amount.toString())}`;
   }
 
-  /** `2026-12-01` as «1 December 2026» or «December 1, 2026». */
+  /** `2026-12-01` as "1 December 2026" or "December 1, 2026". */
   date(date: string): string {
     if (!this.monthFirst) return dateName(date);
     return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('LLLL d, yyyy');
   }
 }
 
-/** What every document was written in before drawings knew locales, and what a country that is not listed gets. */
+/** The locale of countries that are not listed. */
 export const PLAIN = new Locale({ group: ',', decimal: '.', upperGroupSize: 3 }, false);
 
 const countryList = z
@@ -59,7 +59,7 @@ const countryList = z
   .transform((lines) => lines.join(' ').split(' '));
 const localesSchema = z.strictObject({
   source: z.string(),
-  /** The CLDR release that a test compares with, where the JavaScript engine has the same. */
+  /** The CLDR release that a test compares with, if the JavaScript engine has the same. */
   cldr: z.string(),
   amounts: z.array(
     z.strictObject({
@@ -69,7 +69,7 @@ const localesSchema = z.strictObject({
       countries: countryList,
     }),
   ),
-  /** Countries that write December 1, 2026; everywhere else it is 1 December 2026. */
+  /** Countries that write December 1, 2026; all others write 1 December 2026. */
   month_first: countryList,
 });
 

@@ -1,6 +1,6 @@
 /**
- * The snapshot of a document: everything that its drawing shows, frozen. Drawing is a pure function of this value, so the
- * same snapshot under the same drawing version gives the same bytes.
+ * The snapshot of a document: all frozen data that its PDF shows. Rendering is a pure function of this value: the same
+ * snapshot under the same renderer version gives the same bytes.
  */
 
 import type { Instructions } from '../config/instructions.ts';
@@ -12,12 +12,12 @@ export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
 export type Purpose = 'month' | 'adjustment' | 'missing_shares';
 
-/** A sum of ledger rows that share policy, kind and month. Amounts are texts with exactly the currency's digits. */
+/** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
 export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
-  /** The rows' own month; earlier than the document's for late rows. */
+  /** The month of the rows themselves; earlier than the document's for late rows. */
   readonly month: Month;
   readonly count: number;
   readonly spotPrice: string;
@@ -25,10 +25,10 @@ export interface SnapshotLine {
   readonly invoiceAmount: string;
 }
 
-/** The seal of a closed month: by it a stranger can tell whether the ledger up to that month is still the same. */
+/** The seal of a closed month, by which anybody can verify that the ledger up to that month has not changed. */
 export interface SnapshotSeal {
   readonly month: Month;
-  /** The seal, 64 hexadecimal digits: SHA-256 of its statement, which has the root of the rows. */
+  /** The seal, 64 hexadecimal digits: the SHA-256 of its seal record, which names the root of the rows. */
   readonly root: string;
 }
 
@@ -60,7 +60,7 @@ export interface DocumentSnapshot {
     readonly purchase_order: string;
     readonly legal_note: string;
   };
-  /** This month's lines first, then those of earlier months. A credit note's are already negated; an adjustment has none. */
+  /** This month's lines, then those of earlier months. A credit note's are negated; an adjustment has none. */
   readonly lines: readonly SnapshotLine[];
   readonly enrollments: number;
   readonly spotPrice: string;
@@ -70,25 +70,25 @@ export interface DocumentSnapshot {
   readonly amount_due: string;
   /** The number of the void document that this one replaces. */
   readonly replaces: string | null;
-  /** The number of the invoice that an adjustment is against. */
+  /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
   /** Why an adjustment was made. */
   readonly reason: string | null;
   /** The last seal before the document was issued. */
   readonly seal: SnapshotSeal | null;
-  /** Null where nothing is due. */
+  /** Null if nothing is due. */
   readonly payment_link: string | null;
-  /** Null where nothing is due, and on credit notes and statements. */
+  /** Null if nothing is due, and on credit notes and statements. */
   readonly instructions: Instructions | null;
   /** The instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
 }
 
-/** That a document is void, as its void copy says it. */
+/** What the copy of a void document says about the void. */
 export interface VoidMark {
   /** `YYYY-MM-DD`, the day of the void. */
   readonly on: string;
   readonly reason: string;
-  /** The number of the document that replaces it, if there is one by now. */
+  /** The number of the document that replaces it; null if there is none yet. */
   readonly replacedBy: string | null;
 }

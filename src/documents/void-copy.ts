@@ -1,13 +1,13 @@
-/** The copy of a void document: as it was drawn, marked on each page. Refusals: document_not_void. */
+/** The copy of a void document: as it was issued, marked as void on each page. Refusals: document_not_void. */
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';
 import { RENDERER_VERSION, renderDocument } from './pdf/render.ts';
 import type { DocumentRow } from './queries.ts';
 
-/** Drawn from the frozen snapshot whenever it is asked for: what was issued stays kept as it was, and nothing is kept of this. */
+/** Renders the copy from the snapshot on request. It is not kept, and the issued PDF does not change. */
 export async function renderVoidCopy(row: DocumentRow): Promise<Buffer> {
   if (row.voided_on === null) throw refuse('document_not_void', { number: row.number });
-  // A void copy offers no way to pay, so its snapshot needs none.
+  // A void copy offers no way to pay.
   const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
   return renderDocument(snapshot, {
     version: row.renderer_version ?? RENDERER_VERSION,

@@ -52,7 +52,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
     title: `${labels.title}, ${printable(statement.name)}, ${period}`,
     author: printable(issuer.legal_name),
     issuedOn: statement.as_of,
-    colours: template.theme.colours,
+    colors: template.theme.colors,
   });
   const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;
   const running = {
@@ -70,7 +70,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
   column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, layout.style('small'), {
     before: AFTER_ADDRESS,
   });
-  column.text(statement.accounts.length === 0 ? labels.nothing : labels.favour, layout.style('small'));
+  column.text(statement.accounts.length === 0 ? labels.nothing : labels.favor, layout.style('small'));
   column.draw(layout.root, layout.left);
   for (const account of statement.accounts) drawAccount(layout, statement, account);
   for (let page = 1; page <= layout.pageCount; page += 1) {

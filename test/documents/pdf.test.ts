@@ -630,8 +630,8 @@ describe('unprintable', () => {
 
 describe('a logo', () => {
   test('stands above the issuer’s name, which a reader by ear gets for it', async () => {
-    for (const colour of [2, 6] as const) {
-      const logo = pngLogo({ colour });
+    for (const color of [2, 6] as const) {
+      const logo = pngLogo({ color });
       const { text, pages, images } = await drawn(snapshot({ issuer: { ...issuer, logo } }));
       expect(text).toContain('Fairweather Protection, Inc.');
       expect(pages[0]?.alts).toContain('Fairweather Protection, Inc.');

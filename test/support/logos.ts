@@ -15,19 +15,19 @@ function chunk(type: string, data: Buffer): Buffer {
 interface PngOptions {
   readonly width?: number;
   readonly height?: number;
-  /** With 8 bits a colour; 6 has transparency and 2 has none. */
-  readonly colour?: 2 | 6;
+  /** With 8 bits a color; 6 has transparency and 2 has none. */
+  readonly color?: 2 | 6;
   readonly depth?: 8 | 16;
   readonly interlaced?: boolean;
 }
 
 /** A disc and a bar in the issuer's blue on nothing, or on white where there is no transparency. */
-export function png({ width = 240, height = 60, colour = 6, depth = 8, interlaced = false }: PngOptions = {}): Buffer {
+export function png({ width = 240, height = 60, color = 6, depth = 8, interlaced = false }: PngOptions = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set([depth, colour, 0, 0, interlaced ? 1 : 0], 8);
-  const channels = colour === 6 ? 4 : 3;
+  header.set([depth, color, 0, 0, interlaced ? 1 : 0], 8);
+  const channels = color === 6 ? 4 : 3;
   const rows = Buffer.alloc(height * (1 + width * channels));
   const radius = height / 2;
   for (let y = 0; y < height; y += 1) {

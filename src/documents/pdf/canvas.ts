@@ -1,11 +1,11 @@
-/** What marks are made with: pdfkit for the document itself, and nothing at all for a trial of its layout. */
+/** What a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
 import PDFDocument from 'pdfkit';
 import type { Weight } from './fonts.ts';
-import type { Colour, Style, Theme } from './template.ts';
+import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
 import { openFont } from './text-cache.ts';
 
-/** A structure element; a trial has none. */
+/** A structure element; the measuring canvas has none. */
 export type Element = PDFKit.PDFStructureElement | undefined;
 
 /** Structure types of ISO 32000-1, 14.8.4. */
@@ -30,11 +30,11 @@ export type Tag =
   | 'TD';
 
 export interface ElementOptions {
-  /** Of a header cell: what it is the header of. */
+  /** The scope of a header cell. */
   readonly scope?: 'Row' | 'Column';
 }
 
-/** Decoration that a reader by ear is spared: of the page, or of what stands on it. */
+/** Decoration that screen readers skip: of the page, or of its content. */
 export type ArtifactType = 'Pagination' | 'Layout';
 
 export interface Box {
@@ -62,25 +62,25 @@ export interface Canvas {
   measure(run: Run): number;
   addPage(): void;
   open(parent: Element, tag: Tag, options?: ElementOptions): Element;
-  /** Draws at once, as content of that element on the present page. */
+  /** Draws at once, as content of the element on the current page. */
   content(element: Element, draw: () => void): void;
   artifact(draw: () => void, type: ArtifactType): void;
   text(run: Run, x: number, baseline: number): void;
-  rule(x: number, y: number, width: number, colour: Colour, thickness: number): void;
-  fill(box: Box, colour: Colour, radius: number): void;
+  rule(x: number, y: number, width: number, color: Color, thickness: number): void;
+  fill(box: Box, color: Color, radius: number): void;
   /** Fills many boxes as one shape, so that no seam shows where two of them touch. */
-  fillAll(boxes: readonly Box[], colour: Colour): void;
+  fillAll(boxes: readonly Box[], color: Color): void;
   /** A PNG or JPEG file's bytes. */
   image(bytes: Buffer, box: Box): void;
-  frame(box: Box, colour: Colour, thickness: number, radius: number): void;
-  /** Turns what is drawn around a point, counter-clockwise. */
+  frame(box: Box, color: Color, thickness: number, radius: number): void;
+  /** Draws rotated around a point, counterclockwise. */
   turned(degrees: number, x: number, y: number, draw: () => void): void;
   link(parent: Element, box: Box, link: Link): void;
-  /** Draws at once, as a figure on the present page. */
+  /** Draws at once, as a figure on the current page. */
   figure(parent: Element, box: Box, picture: Picture): void;
 }
 
-/** Takes the same steps and leaves no trace: for finding out how many pages a layout needs. */
+/** Takes the same calls and draws nothing, to find out how many pages a layout needs. */
 export class MeasuringCanvas implements Canvas {
   readonly root = undefined;
   private readonly measuredBy: Canvas;
@@ -129,18 +129,18 @@ export interface PdfOptions {
   readonly author: string;
   /** `YYYY-MM-DD` */
   readonly issuedOn: string;
-  readonly colours: Theme['colours'];
+  readonly colors: Theme['colors'];
 }
 
 export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;
   private readonly document: PDFKit.PDFDocument;
-  private readonly colours: Theme['colours'];
+  private readonly colors: Theme['colors'];
   private readonly opened = new Set<Weight>();
 
   constructor(options: PdfOptions) {
     this.document = newDocument(options);
-    this.colours = options.colours;
+    this.colors = options.colors;
     this.root = this.document.struct('Document');
     this.document.addStructure(this.root);
   }
@@ -165,7 +165,7 @@ export class PdfCanvas implements Canvas {
   }
 
   open(parent: Element, tag: Tag, options: ElementOptions = {}): PDFKit.PDFStructureElement {
-    // pdfkit knows `scope`; its types do not say so yet.
+    // pdfkit supports `scope`; its types do not declare it yet.
     const element = this.document.struct(tag, options as PDFKit.Mixins.StructureElementOptions);
     (parent ?? this.root).add(element);
     return element;
@@ -176,7 +176,7 @@ export class PdfCanvas implements Canvas {
   }
 
   artifact(draw: () => void, type: ArtifactType): void {
-    // The types know another set of artifact types than ISO 32000-1, 14.8.2.2 and pdfkit do; these two are in both.
+    // The types declare other artifact types than ISO 32000-1, 14.8.2.2 and pdfkit; these two are in both.
     this.document.markContent('Artifact', { type });
     draw();
     this.document.endMarkedContent();
@@ -184,33 +184,33 @@ export class PdfCanvas implements Canvas {
 
   text({ text, style }: Run, x: number, baseline: number): void {
     this.withFont(style)
-      .fillColor(this.colours[style.colour])
+      .fillColor(this.colors[style.color])
       .text(text, x, baseline, { lineBreak: false, baseline: 'alphabetic' });
   }
 
-  rule(x: number, y: number, width: number, colour: Colour, thickness: number): void {
-    const line = this.document.lineWidth(thickness).strokeColor(this.colours[colour]);
+  rule(x: number, y: number, width: number, color: Color, thickness: number): void {
+    const line = this.document.lineWidth(thickness).strokeColor(this.colors[color]);
     line
       .moveTo(x, y)
       .lineTo(x + width, y)
       .stroke();
   }
 
-  fill({ x, y, width, height }: Box, colour: Colour, radius: number): void {
-    this.document.roundedRect(x, y, width, height, radius).fill(this.colours[colour]);
+  fill({ x, y, width, height }: Box, color: Color, radius: number): void {
+    this.document.roundedRect(x, y, width, height, radius).fill(this.colors[color]);
   }
 
-  fillAll(boxes: readonly Box[], colour: Colour): void {
+  fillAll(boxes: readonly Box[], color: Color): void {
     for (const { x, y, width, height } of boxes) this.document.rect(x, y, width, height);
-    this.document.fill(this.colours[colour]);
+    this.document.fill(this.colors[color]);
   }
 
   image(bytes: Buffer, { x, y, width, height }: Box): void {
     this.document.image(bytes, x, y, { width, height });
   }
 
-  frame({ x, y, width, height }: Box, colour: Colour, thickness: number, radius: number): void {
-    this.document.lineWidth(thickness).roundedRect(x, y, width, height, radius).stroke(this.colours[colour]);
+  frame({ x, y, width, height }: Box, color: Color, thickness: number, radius: number): void {
+    this.document.lineWidth(thickness).roundedRect(x, y, width, height, radius).stroke(this.colors[color]);
   }
 
   turned(degrees: number, x: number, y: number, draw: () => void): void {
@@ -224,12 +224,12 @@ export class PdfCanvas implements Canvas {
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
     this.document.link(x, y, width, height, url, options);
-    // Ended while its page is the present one: the reference to the annotation names the page.
+    // Ended while its page is the current one: the reference to the annotation names the page.
     element.end();
   }
 
   figure(parent: Element, { x, y, width, height }: Box, { says, draw }: Picture): void {
-    // Without a box of its own a figure is no figure to those who check what screen readers need.
+    // Accessibility checkers require a bounding box for a figure.
     const options = { alt: says, bbox: [x, y, x + width, y + height] };
     const element = this.document.struct('Figure', options);
     (parent ?? this.root).add(element);
@@ -251,7 +251,7 @@ export class PdfCanvas implements Canvas {
 /** pdfkit writes a String object as a PDF string and a primitive one as a PDF name. */
 const pdfString = (text: string): string => Object(text) as string;
 
-/** Noon in UTC: the same day almost wherever it is read, and no clock. */
+/** Noon in UTC, not the clock: the same date in almost every time zone. */
 const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
 
 function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFDocument {
@@ -260,13 +260,13 @@ function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFD
     size: [...size],
     margin: 0,
     autoFirstPage: false,
-    // The foot of the first page says how many there are.
+    // Buffered, because the foot of the first page shows the number of pages.
     bufferPages: true,
     pdfVersion: '1.7',
     tagged: true,
     lang: 'en',
     displayTitle: true,
-    // No default font: without this pdfkit would begin with Helvetica.
+    // No default font: otherwise pdfkit starts with Helvetica.
     font: '',
     // The file's identifier is derived from these alone.
     info: { Title: xmlSafe(title), Producer: 'reckoner', Creator: 'reckoner', CreationDate: at, ModDate: at },
@@ -278,7 +278,7 @@ function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFD
 /** pdfkit copies the title into the XML metadata as it is. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
-/** Who issued the document, in the XML metadata only: pdfkit would copy an «&» from the other kind unescaped. */
+/** The issuer, in the XML metadata only: pdfkit copies an "&" from the other kind unescaped. */
 function creatorXml(author: string): string {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">

@@ -1,4 +1,4 @@
-/** What drawing uses of fontkit, which ships without types of its own. */
+/** Types for the part of fontkit that the renderer uses; fontkit ships without types. */
 declare module 'fontkit' {
   export interface Font {
     readonly postscriptName: string;

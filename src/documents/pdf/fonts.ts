@@ -1,4 +1,4 @@
-/** The two fonts of a drawing: parsed once per process, with a fresh state for every document. */
+/** The two fonts of a document: parsed once per process, with fresh state for every document. */
 import { create, type Font, type Glyph } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
@@ -58,7 +58,7 @@ function outlinesOf(font: Font): Font {
  * A font object of one document's own over tables decoded once: decoding them costs 30 ms a font, this half of one.
  * (fontkit itself shares `_tables` so between the variations of a font.) The object itself must not be shared: it
  * remembers each glyph with the characters that asked for it first, and those reach the file, so that a document's
- * bytes would depend on the documents drawn before it. See words.ts for what may share one after all.
+ * bytes would depend on the documents rendered before it. See text-cache.ts for what may be shared.
  */
 export function ownFont(weight: Weight): Font {
   const { data, font, outlines } = parsedFont(weight);
@@ -67,7 +67,7 @@ export function ownFont(weight: Weight): Font {
   return own;
 }
 
-/** Their glyphs are the very boxes that a reader should not be left with. */
+/** Characters whose glyphs are empty boxes. */
 const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 
 const drawables = new Map<number, boolean>();

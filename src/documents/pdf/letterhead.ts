@@ -47,7 +47,7 @@ function halves(layout: PageLayout): Halves {
   };
 }
 
-/** The document's name comes first for a reader by ear, though it stands to the right of the issuer's. */
+/** The document's name comes first in the reading order, although it stands to the right of the issuer's name. */
 export function drawNames(
   layout: PageLayout,
   snapshot: Pick<DocumentSnapshot, 'issuer'>,
@@ -65,7 +65,7 @@ export function drawNames(
   const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
   if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
   const address = addressLines(issuer.address, template);
-  // Street and town on a line each: the issuer's head is the least that a payer needs to read.
+  // One line each for street and town: payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
   for (const line of [street, address.slice(-TOWN_AND_COUNTRY).join(', '), details.join('  ·  ')]) {
     left.text(line, layout.style('small'));
@@ -78,13 +78,13 @@ export function drawNames(
 }
 
 function addLogo(layout: PageLayout, column: Column, { content, width, height }: Logo, says: string): void {
-  // An image of one pixel a point at most: a small one would only be blurred by enlarging it.
+  // At most one point per pixel: enlarging a small image only blurs it.
   const scale = Math.min(MOST_LOGO_WIDTH / width, MOST_LOGO_HEIGHT / height, 1);
   const bytes = Buffer.from(content, 'base64');
   column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
 }
 
-/** What is due in one line, and in a sentence who owes it to whom. */
+/** The amount due in one line, and a sentence that says who owes it to whom. */
 export function drawHeadline(layout: PageLayout, wording: Wording): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, wording.headline, column.width), layout.style('headline'), { tag: 'H2' });
@@ -99,7 +99,7 @@ export function drawHeadline(layout: PageLayout, wording: Wording): void {
   layout.y += layout.space(PANEL_PADDING_Y) + layout.space(AFTER_PANEL);
 }
 
-/** In one line if it may shrink a little for that, else in as many as it takes. */
+/** In one line, shrunk a little if necessary; otherwise in several lines. */
 function headlineRuns(layout: PageLayout, headline: Headline, width: number): Run[] {
   const natural = headlineAt(layout, headline, 1);
   const scale = Math.min(1, width / widthOf(natural, layout.measure));
@@ -109,7 +109,7 @@ function headlineRuns(layout: PageLayout, headline: Headline, width: number): Ru
 function headlineAt(layout: PageLayout, { label, amount, values }: Headline, scale: number): Run[] {
   const plain = scaled(layout.style('headline'), scale);
   const strong = scaled(layout.style('headline_strong'), scale);
-  // Without an amount the words themselves are the message.
+  // Without an amount the words are emphasized.
   const inPlain = (text: string): Run => ({ text, style: label.includes('{amount}') ? plain : strong });
   const runs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlain(value)]));
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);

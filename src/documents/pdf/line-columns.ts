@@ -1,4 +1,4 @@
-/** The columns of the lines table: numbers get the width that they need, policies what is left, never less than some. */
+/** The columns of the line table: numbers get the width that they need, policies the rest and at least a minimum. */
 import { Amount } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
@@ -39,7 +39,7 @@ function sectionOf(snapshot: DocumentSnapshot, month: Month): Section {
   };
 }
 
-/** Policies by the name that a reader knows; where two share it, with what tells them apart. */
+/** The policies' names; policies of the same name are shown with their ids. */
 export function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
   const names = new Map(
     lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),
@@ -53,13 +53,13 @@ export function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string,
 export const COLUMN_GAP = 12;
 const COLUMN_COUNT = 6;
 const LEAST_POLICY_WIDTH = 96;
-/** What amounts get beyond their own width where no policy's name needs it. */
+/** Extra width of amounts, if no policy name needs it. */
 const MOST_BREATH = 26;
 const BREATHING_COLUMNS = 3;
-/** A longer heading of a number breaks into lines. */
+/** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
-/** Nothing that a month can add up to is wider at this size; it ends the search whatever happens. */
+/** The smallest size: no sum of a month is wider at this size, and the search ends here in any case. */
 const LEAST_SIZE = 2;
 
 export interface Place {
@@ -77,7 +77,7 @@ export interface Columns {
   readonly spotPrice: Place;
   readonly partnerCut: Place;
   readonly invoiceAmount: Place;
-  /** The size of numbers: the text's own, or smaller where they would not fit otherwise. */
+  /** The size of numbers: that of the text, or smaller if they do not fit. */
   readonly numberSize: number;
 }
 

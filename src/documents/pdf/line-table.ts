@@ -1,4 +1,4 @@
-/** The table of lines: what was sold, month by month, and how it adds up to what is owed. */
+/** The table of lines: what was sold, month by month, and the steps from the total to the amount due. */
 import { monthName } from '../../month.ts';
 import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
@@ -26,9 +26,9 @@ const STEP_SPACE = 4;
 const TOTALS_RULE = 0.9;
 /** Between the label of a step and its amount. */
 const TOTAL_GAP = 18;
-/** The steps to what is owed stand below the amounts, on this part of the width. */
+/** The part of the width for the steps to the amount due, below the amounts. */
 const STEPS_WIDTH = 0.5;
-/** Cells of a step before its amount: its label, and those of the columns that it has nothing for. */
+/** The cells of a step before its amount: its label and empty columns. */
 const CELLS_BEFORE_AMOUNT = 5;
 
 interface Cell {
@@ -122,12 +122,12 @@ function headingCells(layout: PageLayout, snapshot: DocumentSnapshot, columns: C
 const headerHeight = (layout: PageLayout, headings: readonly Cell[]): number =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
-/** Column headings, tagged in the given row, or as decoration where a page repeats them. */
+/** Column headings, tagged in the given row, or as decoration if a page repeats them. */
 function drawColumnHeadings({ layout, headings }: Table, row?: Element): void {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
   for (const cell of headings) {
-    // Headings of more than one line stand on the same base.
+    // Headings of different heights are aligned at the bottom.
     const top = layout.y + height - layout.space(HEADER_SPACE) - linesHeight(cell.lines);
     const draw = () => drawCell(layout, cell, cell.lines, top);
     if (row === undefined) layout.artifact(draw, 'Pagination');
@@ -149,7 +149,7 @@ function drawSectionHeading(table: Table, body: Element, section: Section): void
   const row = layout.open(body, 'TR');
   const run = { style, text: sectionTitle(table, section) };
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => layout.text(run, columns.policy.x, layout.y));
-  // A row has a cell for every column, also where nothing stands in it.
+  // A row has a cell for every column, even an empty one.
   for (let cell = 1; cell < table.headings.length; cell += 1) layout.open(row, 'TD');
   layout.y += style.leading + layout.space(ROW_PADDING);
 }
@@ -191,7 +191,7 @@ function lineCells(table: Table, line: SnapshotLine): Cell[] {
   ];
 }
 
-/** A row that stays on one page, unless it alone is higher than a page. */
+/** A row, kept on one page unless it is higher than a page. */
 function drawRow(table: Table, body: Element, cells: readonly Cell[], section: Section, company: number): void {
   const { layout } = table;
   const row = layout.open(body, 'TR');
@@ -227,7 +227,7 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
   }
 }
 
-/** Goes on to a new page with the column headings where that much does not fit on this one. */
+/** Starts a new page with the column headings if this height does not fit on the current one. */
 function breakBefore(table: Table, height: number, section?: Section): void {
   const { layout, headings } = table;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;
@@ -248,16 +248,16 @@ function breakPage(table: Table, section?: Section): void {
 
 // --- Totals ---------------------------------------------------------------------------------------------------------
 
-/** A label that reaches over the columns without amounts, and the three sums. */
+/** A label across the columns without amounts, and the three sums. */
 function drawSums(table: Table, parent: Element, label: string, amounts: Amounts): void {
   const { layout, columns } = table;
   const style = layout.style('cell_strong');
   const width = columns.spotPrice.x - COLUMN_GAP - layout.left;
   const row = layout.open(parent, 'TR');
   const top = layout.y + layout.space(ROW_PADDING);
-  const labelled = shrunk(style, [{ text: label, width }], layout.measure);
+  const labeled = shrunk(style, [{ text: label, width }], layout.measure);
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => {
-    layout.text({ text: label, style: labelled }, layout.left, top);
+    layout.text({ text: label, style: labeled }, layout.left, top);
   });
   layout.open(row, 'TD');
   layout.open(row, 'TD');
@@ -285,7 +285,7 @@ function drawTotals(table: Table, foot: Element, wording: Wording): void {
   for (const step of steps) drawStep(table, foot, step, step === steps.at(-1));
 }
 
-/** One step from the total to what is owed; the last is the result, with its currency. */
+/** One step from the total to the amount due; the last is the result, with its currency. */
 function drawStep({ layout }: Table, foot: Element, step: Total, isResult: boolean): void {
   const width = layout.width * STEPS_WIDTH;
   const right = layout.left + layout.width;

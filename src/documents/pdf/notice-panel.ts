@@ -1,4 +1,4 @@
-/** A panel that nobody should overlook: a title and what to do. */
+/** A warning panel: a title and what to do. */
 
 import type { PageLayout } from './page-layout.ts';
 import { Column } from './text-column.ts';

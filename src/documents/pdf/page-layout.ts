@@ -1,7 +1,7 @@
 /** Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. */
 import type { Locale } from '../locale.ts';
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Tag } from './canvas.ts';
-import { type Colour, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
+import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
 /** What every page repeats: the running head and foot. */
@@ -50,7 +50,7 @@ const RULE_WIDTH = 0.6;
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
 /** As a part of the height. Below the headline, whose panel would hide some of the watermark. */
-const WATERMARK_CENTRE = 0.6;
+const WATERMARK_CENTER = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
 
@@ -130,7 +130,7 @@ export class PageLayout {
     if (this.pages > 1) this.drawContinuation();
   }
 
-  // --- Marks --------------------------------------------------------------------------------------------------------
+  // --- Primitives ----------------------------------------------------------------------------------------------------
 
   open(parent: Element, tag: Tag, options?: ElementOptions): Element {
     return this.canvas.open(parent, tag, options);
@@ -153,8 +153,8 @@ export class PageLayout {
   }
 
   /** Many boxes as one shape, within a figure. */
-  shape(boxes: readonly Box[], colour: Colour): void {
-    this.canvas.fillAll(boxes, colour);
+  shape(boxes: readonly Box[], color: Color): void {
+    this.canvas.fillAll(boxes, color);
   }
 
   image(bytes: Buffer, box: Box): void {
@@ -167,7 +167,7 @@ export class PageLayout {
     return wrap(typeof text === 'string' ? [{ text, style }] : text, width, this.measure);
   }
 
-  /** Text whose line begins at that height, to the right of x. */
+  /** Text to the right of x, with the top of its line at y. */
   text(run: Run, x: number, y: number, leading = run.style.leading): void {
     this.canvas.text(run, x, y + leading / 2 + (run.style.size * CAPITALS) / 2);
   }
@@ -187,21 +187,21 @@ export class PageLayout {
     }
   }
 
-  rule(x: number, y: number, width: number, colour: Colour = 'rule', thickness = RULE_WIDTH): void {
-    this.artifact(() => this.canvas.rule(x, y, width, colour, thickness));
+  rule(x: number, y: number, width: number, color: Color = 'rule', thickness = RULE_WIDTH): void {
+    this.artifact(() => this.canvas.rule(x, y, width, color, thickness));
   }
 
-  panel(box: Box, colour: Colour, radius = 0): void {
-    this.artifact(() => this.canvas.fill(box, colour, radius));
+  panel(box: Box, color: Color, radius = 0): void {
+    this.artifact(() => this.canvas.fill(box, color, radius));
   }
 
   frame(box: Box, radius: number): void {
     this.artifact(() => this.canvas.frame(box, 'rule', RULE_WIDTH, radius));
   }
 
-  // --- What every page has --------------------------------------------------------------------------------------------
+  // --- Parts of every page -------------------------------------------------------------------------------------------
 
-  /** Drawn last, on each page in turn: only then is it known how many there are. */
+  /** Drawn last, on each page, when the number of pages is known. */
   drawFoot(page: number): void {
     const style = this.style('running');
     const y = this.paperHeight - FOOT_ABOVE_EDGE;
@@ -224,7 +224,7 @@ export class PageLayout {
     this.y += CONTINUATION_HEIGHT;
   }
 
-  /** The banner is content on the first page, so that a reader by ear is told too, and then repeated as decoration. */
+  /** The banner is content on the first page, for screen readers, and decoration on the others. */
   private drawMark(mark: Mark): void {
     this.drawWatermark(mark);
     const style = this.style('banner');
@@ -235,13 +235,13 @@ export class PageLayout {
     else this.artifact(draw, 'Pagination');
   }
 
-  /** Drawn first, so that everything else stands on it. */
+  /** Drawn first, below everything else. */
   private drawWatermark(mark: Mark): void {
-    const [x, y] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTRE];
+    const [x, y] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTER];
     const style = this.style(mark.style);
     const length = (this.paperWidth - 2 * WATERMARK_SIDE) / Math.cos((WATERMARK_ANGLE * Math.PI) / 180);
     const fitting = length / this.measure({ style, text: mark.across });
-    // A short word of that length would be so high that its corners leave the paper.
+    // A short word of that width would be so high that its corners leave the page.
     const run = { text: mark.across, style: scaled(style, Math.min(fitting, WATERMARK_MOST_SIZE / style.size)) };
     this.artifact(() => {
       this.canvas.turned(WATERMARK_ANGLE, x, y, () => {

@@ -1,4 +1,4 @@
-/** How to pay, in order of ease: the link, ACH, wire; each in full, every number labelled with what it is for. */
+/** How to pay, the easiest way first: link, ACH, wire. Each is complete, with a label for every number. */
 import type { AchInstructions, WireInstructions } from '../../config/instructions.ts';
 import type { Address } from '../../config/validation.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
@@ -18,7 +18,7 @@ const CARD_PADDING_X = 10;
 const CARD_PADDING_Y = 11;
 const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
-/** Around the code, whose quiet zone is a margin of its own. */
+/** Around the code, which has a quiet zone of its own. */
 const CODE_MARGIN = 2;
 const CODE_GAP = 4;
 const CARD_GAP = 12;
@@ -53,7 +53,7 @@ export function drawPayment(
   const cards = cardsOf(context, instructions ?? {});
   const parts: Part[] = [
     headingPart(layout),
-    // Changed bank details are the classic invoice fraud: this stands before them, and says how to make sure.
+    // Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them.
     ...(instructions_changed && cards.length > 0 ? [noticePart(layout, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
@@ -90,14 +90,14 @@ function columnPart(layout: PageLayout, column: Column, after: number): Part {
 
 // --- Online ---------------------------------------------------------------------------------------------------------
 
-/** A code to scan, a button, and the address in full for who reads on paper without a phone. */
+/** A code to scan, a button, and the full address for readers on paper without a phone. */
 function onlinePart({ layout, reference, code }: Context, link: string): Part {
   const { online, online_contents, scan, scan_contents } = layout.labels.payment;
   const url = webAddress(link);
   const button: Run = { text: online, style: layout.style('button') };
   const buttonWidth = layout.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
-  // Beside the code there is room to say what it is for above the address.
+  // Beside the code there is room for its label above the address.
   const buttonIndent = code === undefined ? CARD_PADDING_X : CODE_MARGIN + code.side + CODE_GAP;
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
   const addressWidth = layout.width - addressIndent - CARD_PADDING_X;
@@ -154,13 +154,13 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
   return { height: height + layout.space(AFTER_PART), draw };
 }
 
-/** The code of a link; undefined where it is none to open, or too long. */
+/** The QR code of a link; undefined if it cannot be opened or is too long. */
 export function codeOfLink(link: string | null): Code | undefined {
   const url = link === null ? undefined : webAddress(link);
   return url === undefined ? undefined : codeOf(url);
 }
 
-/** The address as a reader may open it: ASCII only, and nothing but the web. */
+/** The address as a PDF viewer may open it: ASCII, http or https only. */
 function webAddress(link: string): string | undefined {
   if (!URL.canParse(link)) return undefined;
   const { protocol, href } = new URL(link);
@@ -184,7 +184,7 @@ function cardsOf(
   ];
 }
 
-/** Side by side where there are two, else one over the whole width. */
+/** Two side by side, or one over the whole width. */
 function cardsPart(layout: PageLayout, cards: readonly Card[]): Part {
   const width = (layout.width - (cards.length - 1) * CARD_GAP) / cards.length;
   const labelWidth = cards.length === 1 ? WIDE_LABEL_WIDTH : LABEL_WIDTH;
@@ -273,5 +273,5 @@ function fillNumber({ layout }: Context, column: Column, label: string, number: 
 
 function fillReference({ layout, reference }: Context, column: Column): void {
   const value = [[{ text: reference, style: layout.style('strong') }]];
-  column.fact(layout.labels.payment.reference, value, { before: layout.space(REFERENCE_SPACE), emphasised: true });
+  column.fact(layout.labels.payment.reference, value, { before: layout.space(REFERENCE_SPACE), emphasized: true });
 }

@@ -1,30 +1,30 @@
-/** The payment link as a QR code (ISO/IEC 18004), in squares that a phone reads from paper and from a screen. */
+/** The payment link as a QR code (ISO/IEC 18004), in squares large enough for phones, on paper and on a screen. */
 import { encodeQR } from 'qr';
 import type { Box } from './canvas.ts';
 
 /** Light squares that a reader needs around the code. */
 const QUIET_ZONE = 4;
-/** The side of one square, 0.46 mm, or less in a code of many. */
+/** The side of one square, 0.46 mm; less in a code of many squares. */
 const SQUARE = 1.3;
-/** The most that a code may take of a page, quiet zone included. */
+/** The longest side of a code, quiet zone included. */
 const MOST_SIDE = 110;
 /**
- * Version 20, of 105 squares with the quiet zone: 0.37 mm each, when phones need 0.33 on paper that is not new any
- * more. Beyond it zbar, for one, reads nothing at any resolution.
+ * Version 20, of 105 squares with the quiet zone: 0.37 mm each, where phones need 0.33 on worn
+ * paper. zbar reads no larger code at any resolution.
  */
 const MOST_BYTES = 666;
 
 export interface Code {
   /** With the quiet zone, in points. */
   readonly side: number;
-  /** The dark squares, joined along their rows, from a corner. */
+  /** The dark squares, joined along their rows, with the code's corner at (x, y). */
   readonly boxesAt: (x: number, y: number) => Box[];
 }
 
-/** Undefined where a text is too long for a code that phones read. */
+/** Undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
-  // A creased or stained layout still reads with a seventh of it gone.
+  // A creased or stained page is still readable with a seventh of the code missing.
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_ZONE });
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
   return {
@@ -41,7 +41,7 @@ export function codeOf(text: string): Code | undefined {
   };
 }
 
-/** Where a row is dark. */
+/** The dark stretches of a row. */
 function stretches(row: readonly boolean[]): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
   for (const [at, dark] of row.entries()) {

@@ -57,7 +57,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
     title: nameOf(plan),
     author: printable(snapshot.issuer.legal_name),
     issuedOn: snapshot.issued_on,
-    colours: template.theme.colours,
+    colors: template.theme.colors,
   });
   const layout = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
   for (let page = 1; page <= layout.pageCount; page += 1) {

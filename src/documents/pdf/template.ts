@@ -1,4 +1,4 @@
-/** The labels and the theme of a drawing, read once from `templates/document.json` and checked whole. */
+/** The labels and the theme of documents, read once from `templates/document.json` and validated. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ const labelsSchema = z.strictObject({
     adjustment: text,
     missing_shares: text,
   }),
-  /** Said after the sentence of a document that replaces another. */
+  /** Follows the sentence of a document that replaces another. */
   replaces: text,
   addressee: byDocument,
   facts: z.strictObject({
@@ -86,7 +86,7 @@ const labelsSchema = z.strictObject({
     reference: text,
     none: text,
   }),
-  /** Of the statement of account. */
+  /** Labels of the account statement. */
   account: z.strictObject({
     title: text,
     period: text,
@@ -107,7 +107,7 @@ const labelsSchema = z.strictObject({
     credit: text,
     unapplied: text,
     nothing: text,
-    favour: text,
+    favor: text,
     movements: z.strictObject({
       document_issued: text,
       document_voided: text,
@@ -143,7 +143,7 @@ const labelsSchema = z.strictObject({
 });
 export type Labels = z.output<typeof labelsSchema>;
 
-const COLOURS = [
+const COLORS = [
   'ink',
   'muted',
   'accent',
@@ -160,7 +160,7 @@ const COLOURS = [
   'void_mark',
   'code',
 ] as const;
-export type Colour = (typeof COLOURS)[number];
+export type Color = (typeof COLORS)[number];
 
 const STYLES = [
   'title',
@@ -195,16 +195,16 @@ const styleSchema = z.strictObject({
   size: points,
   /** Height of one line. */
   leading: points,
-  colour: z.enum(COLOURS),
+  color: z.enum(COLORS),
 });
 export type Style = z.output<typeof styleSchema>;
 
 const themeSchema = z.strictObject({
   paper: z.strictObject({ letter: z.tuple([points, points]), a4: z.tuple([points, points]) }),
-  /** Countries where an office prints on Letter; everywhere else it is A4. */
+  /** Countries that print on Letter; all others use A4. */
   letter_countries: z.array(z.string()),
   postal_code_after_town: z.array(z.string()),
-  colours: z.record(z.enum(COLOURS), z.string().regex(/^#[0-9a-f]{6}$/)),
+  colors: z.record(z.enum(COLORS), z.string().regex(/^#[0-9a-f]{6}$/)),
   styles: z.record(z.enum(STYLES), styleSchema),
 });
 export type Theme = z.output<typeof themeSchema>;
@@ -213,8 +213,8 @@ const templateSchema = z.strictObject({
   labels: labelsSchema,
   theme: themeSchema,
   /**
-   * English names by ISO 3166 code. A table of our own: those of the JavaScript engine change with its version, and
-   * the bytes of a document with them.
+   * English names by ISO 3166 code. A table of our own: the JavaScript engine's tables change with its
+   * version, and would change the bytes of documents.
    */
   countries: z.record(z.string().regex(/^[A-Z]{2}$/), z.string()),
 });
@@ -231,9 +231,9 @@ export function readTemplate(): Template {
 
 const PLACEHOLDER = /\{(\w+)\}/;
 
-/** A label with what stands for its placeholders; `words` makes the same of the text between them. */
+/** A label with its placeholders replaced; `words` converts the text between them. */
 export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
-  // Splitting by a pattern with a group gives words and placeholders by turns, words first.
+  // Splitting by a pattern with a group alternates words and placeholders, words first.
   return label.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return words(part);
     const value = values[part];

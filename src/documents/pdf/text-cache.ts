@@ -1,11 +1,11 @@
 /**
- * Words laid out once per process instead of once per document: the labels are the same on each, and laying words out
- * took 60 % of the time of a drawing.
+ * A cache of laid-out words, for the whole process: labels are the same on every document, and laying out words took 60 %
+ * of the time of rendering.
  *
- * What keeps a font from being shared is that a glyph remembers the characters that asked for it first (fonts.ts). Among
- * the characters of PLAIN that makes no difference: no two of them, nor the ligatures that they form, share a glyph
- * (test/documents/words.test.ts tries all pairs). A document in which any other character turns up gets fonts of its own,
- * which lay out everything as if they had done so from the start: the bytes are the same either way.
+ * A font cannot simply be shared, because a glyph remembers the characters that first asked for it (fonts.ts). For the
+ * characters of PLAIN this makes no difference: no two of them, nor their ligatures, share a glyph
+ * (test/documents/text-cache.test.ts tries all pairs). A document with any other character gets fonts of its own, which
+ * lay out everything again from the start: the bytes are the same either way.
  */
 import type { Font } from 'fontkit';
 import PDFDocument from 'pdfkit';
@@ -15,7 +15,7 @@ import { ownFont, type Weight } from './fonts.ts';
 export const PLAIN =
   /^[\u0020-\u007e\u00a1-\u00ac\u00ae-\u017f\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u20ac]*$/;
 
-/** So many texts are kept, and then forgotten together: 10 MB. */
+/** The cache is emptied when it has this many texts: about 10 MB. */
 const MOST_TEXTS = 20_000;
 
 interface Laid {
@@ -25,7 +25,7 @@ interface Laid {
   readonly advanceWidth: number;
 }
 
-/** pdfkit's font of one document, of which its types say nothing. */
+/** pdfkit's font of one document, which its types do not declare. */
 interface EmbeddedFont {
   font: Font;
   layout(text: string, features: unknown, onlyWidth?: boolean): Laid;
@@ -56,17 +56,17 @@ function shelfOf(weight: Weight): Shelf {
   return shelf;
 }
 
-/** Opens a font in a document, which makes it the present one. Once in each, before anything is measured or drawn by it. */
+/** Opens a font in a document and makes it current. Call once per document, before anything is measured or drawn. */
 export function openFont(document: PDFKit.PDFDocument, weight: Weight): void {
   const shelf = shelfOf(weight);
-  // pdfkit takes parsed fonts since 0.20; its types do not say so yet.
+  // pdfkit accepts parsed fonts since 0.20; its types do not declare it yet.
   document.registerFont(weight, shelf.font as unknown as Uint8Array);
   const font = embedded(document.font(weight));
   const { layout, layoutCached } = font;
   const seen = new Set<string>();
   const giveUp = () => {
     Object.assign(font, { font: ownFont(weight), layout, layoutCached });
-    // Its glyphs must remember what they would, had it laid out all of these itself.
+    // Its glyphs must remember the same characters as if it had laid out all of these itself.
     for (const text of seen) font.layout(text, undefined, true);
   };
   font.layoutCached = (word) => shelf.words.layoutCached(word);

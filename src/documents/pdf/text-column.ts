@@ -1,4 +1,4 @@
-/** A column of paragraphs and of facts with their labels: measured before it is drawn, and broken only between lines. */
+/** A column of paragraphs and labeled facts: measured before it is drawn, and broken only between lines. */
 import type { Box, Element, Tag } from './canvas.ts';
 import type { PageLayout } from './page-layout.ts';
 import type { Style } from './template.ts';
@@ -10,16 +10,16 @@ interface Paragraph {
   readonly lines: readonly Line[];
 }
 
-/** A value with the label that says what it is for. */
+/** A value with its label. */
 interface Fact {
   readonly before: number;
   readonly label: readonly Line[];
   readonly value: readonly Line[];
-  /** Stands on a panel of its own. */
-  readonly emphasised: boolean;
+  /** Drawn on a panel of its own. */
+  readonly emphasized: boolean;
 }
 
-/** A figure of that size, told in words. */
+/** A figure, with a description for screen readers. */
 interface Figure {
   readonly before: number;
   readonly width: number;
@@ -31,7 +31,7 @@ interface Figure {
 type Item = Paragraph | Fact | Figure;
 
 const LABEL_GAP = 8;
-/** How far the panel of an emphasised fact reaches beyond its text. */
+/** How far the panel of an emphasized fact extends beyond its text. */
 const PANEL_X = 6;
 const PANEL_Y = 3;
 
@@ -40,7 +40,7 @@ const heightOf = (lines: readonly Line[]): number => lines.reduce((total, line) 
 const rowsOf = (item: Paragraph | Fact): number =>
   'label' in item ? Math.max(item.label.length, item.value.length) : item.lines.length;
 
-/** The height of one row of lines: a label and its value share it. */
+/** The height of one row: a label and its value share it. */
 const rowHeight = (item: Paragraph | Fact, row: number): number =>
   'label' in item
     ? Math.max(item.label[row]?.leading ?? 0, item.value[row]?.leading ?? 0)
@@ -49,7 +49,7 @@ const rowHeight = (item: Paragraph | Fact, row: number): number =>
 function itemHeight(item: Item): number {
   if ('figureHeight' in item) return item.figureHeight;
   if (!('label' in item)) return heightOf(item.lines);
-  let height = item.emphasised ? 2 * PANEL_Y : 0;
+  let height = item.emphasized ? 2 * PANEL_Y : 0;
   for (let row = 0; row < rowsOf(item); row += 1) height += rowHeight(item, row);
   return height;
 }
@@ -72,7 +72,7 @@ export class Column {
     return this;
   }
 
-  fact(label: string, value: readonly (readonly Run[])[], { before = 0, emphasised = false } = {}): this {
+  fact(label: string, value: readonly (readonly Run[])[], { before = 0, emphasized = false } = {}): this {
     const { layout, labelWidth, width } = this;
     const lines = value.flatMap((runs) => {
       const style = runs[0]?.style ?? layout.style('body');
@@ -80,7 +80,7 @@ export class Column {
     });
     if (lines.length === 0) return this;
     const style = layout.style('label');
-    this.items.push({ before, emphasised, label: layout.lines(label, style, labelWidth), value: lines });
+    this.items.push({ before, emphasized, label: layout.lines(label, style, labelWidth), value: lines });
     return this;
   }
 
@@ -98,7 +98,7 @@ export class Column {
     return this.items.reduce((total, item, index) => total + (index === 0 ? 0 : item.before) + itemHeight(item), 0);
   }
 
-  /** Draws from the cursor on and leaves it below; goes on to a new page where the present one is full. */
+  /** Draws from the cursor and moves it below; continues on a new page when the current one is full. */
   draw(parent: Element, x: number): void {
     let list: Element | undefined;
     for (const [index, item] of this.items.entries()) {
@@ -133,7 +133,7 @@ export class Column {
     const entry = layout.open(list, 'LI');
     const label = layout.open(entry, 'Lbl');
     const value = layout.open(entry, 'LBody');
-    if (item.emphasised) {
+    if (item.emphasized) {
       const height = itemHeight(item);
       layout.keepTogether(height);
       if (height <= layout.room) {
@@ -153,10 +153,10 @@ export class Column {
       }
       layout.y += heights.reduce((total, height) => total + height, 0);
     });
-    if (item.emphasised) layout.y += PANEL_Y;
+    if (item.emphasized) layout.y += PANEL_Y;
   }
 
-  /** Lines in the rhythm of the rows that they share: a label is smaller than its value and stands level with it. */
+  /** Lines aligned with the rows that they share: a label is smaller than its value and level with it. */
   private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
     let y = this.layout.y;
     for (const [row, line] of lines.entries()) {
@@ -173,7 +173,7 @@ export class Column {
     }
   }
 
-  /** Calls `draw` for each stretch of rows that one page holds. */
+  /** Calls `draw` for the rows of each page. */
   private eachPage(item: Paragraph | Fact, draw: (from: number, to: number) => void): void {
     const { layout } = this;
     const rows = rowsOf(item);
@@ -197,7 +197,7 @@ export interface Placed {
   readonly x: number;
 }
 
-/** Columns side by side on one page, or one below the other where they are too high for any page. */
+/** Columns side by side on one page, or one below the other if they are too high for a page. */
 export function drawBeside(parent: Element, layout: PageLayout, placed: readonly Placed[]): void {
   const height = Math.max(...placed.map(({ column }) => column.height));
   if (height > layout.fullRoom) {

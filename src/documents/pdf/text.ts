@@ -1,4 +1,4 @@
-/** Text on its way to the page: cleaned of what cannot be drawn, and broken into lines that fit. */
+/** Text for a page: unprintable characters are replaced, and lines are broken to fit. */
 import { isPrintable } from './fonts.ts';
 import type { Style } from './template.ts';
 
@@ -18,9 +18,9 @@ export type Measure = (run: Run) => number;
 
 /**
  * One line of NFC text: spaces and line breaks of every kind become single spaces; control characters, bidi controls
- * and the other characters that exist to be invisible are dropped.
+ * and other invisible characters are dropped.
  */
-function normalised(text: string): string {
+function normalized(text: string): string {
   return text
     .replace(/[\t\n\v\f\r\u0085\u2028\u2029\p{Zs}]+/gu, ' ')
     .replace(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '')
@@ -29,13 +29,13 @@ function normalised(text: string): string {
     .trim();
 }
 
-/** The characters of a text that the fonts cannot draw, each once, in order of appearance. */
+/** The characters of a text that the fonts cannot print, each once, in order of appearance. */
 export function unprintable(text: string): string[] {
-  return [...new Set(normalised(text))].filter((character) => !isPrintable(codePointOf(character)));
+  return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
 
 /**
- * The text as it is drawn. A run of characters without glyphs shows as their code points, `[U+682A U+5F0F]`, never as
+ * The text as it is printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as
  * empty boxes; marks that belong to such a character go with it.
  */
 export function printable(text: string): string {
@@ -45,7 +45,7 @@ export function printable(text: string): string {
     if (hidden.length > 0) result += `[${hidden.join(' ')}]`;
     hidden = [];
   };
-  for (const character of normalised(text)) {
+  for (const character of normalized(text)) {
     const codePoint = codePointOf(character);
     const marksHidden = hidden.length > 0 && /^\p{M}$/u.test(character);
     if (isPrintable(codePoint) && !marksHidden) {
@@ -69,7 +69,7 @@ interface Word {
   readonly spaced: boolean;
 }
 
-/** Breaks runs into lines of at most that width: at spaces, and inside a word only where it is wider than a line. */
+/** Breaks runs into lines of at most this width: at spaces, and inside a word only if it is wider than a line. */
 export function wrap(runs: readonly Run[], width: number, measure: Measure): Line[] {
   const fits = (candidate: readonly Run[]) => widthOf(candidate, measure) <= width;
   const lines: Run[][] = [];
@@ -97,7 +97,7 @@ export function widthOf(runs: readonly Run[], measure: Measure): number {
   return runs.reduce((total, run) => total + measure(run), 0);
 }
 
-/** Words that touch across runs, such as an amount and the comma after it, stay together. */
+/** Keeps words together that touch across runs, such as an amount and the comma after it. */
 function words(runs: readonly Run[]): Word[] {
   const result: { runs: Run[]; spaced: boolean }[] = [];
   let spaced = true;
@@ -127,9 +127,9 @@ function joined(line: readonly Run[], word: Word): Run[] {
   return result;
 }
 
-/** Characters after which a long name, address or link may break without looking torn. */
+/** Characters after which a long name, address or link may be broken. */
 const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
-/** A break at such a character is taken when it leaves the line at least this full. */
+/** Such a break is taken if the line is at least this full. */
 const FULL_ENOUGH = 0.7;
 
 /** Parts of a word too wide for a line. Nothing is added at a break: a hyphen would falsify an account number. */
@@ -144,10 +144,10 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
   return parts;
 }
 
-/** Characters with the marks that stand on them. */
+/** Characters with their combining marks. */
 const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
-/** How many clusters of a word go on the line: all that fit, or up to a good place to break. At least one. */
+/** How many clusters of a word fit on the line, or up to a good place to break. At least one. */
 function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
   const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
   let low = 1;
@@ -164,7 +164,7 @@ function partLength(clusters: readonly string[], style: Style, width: number, me
 
 const ELLIPSIS = '…';
 
-/** One line at any cost, for running headers: what does not fit is cut and marked so. */
+/** One line, for running heads: what does not fit is cut and marked with an ellipsis. */
 export function shortened(run: Run, width: number, measure: Measure): Run {
   if (measure(run) <= width) return run;
   const clusters = clustersOf(run.text);
@@ -173,7 +173,7 @@ export function shortened(run: Run, width: number, measure: Measure): Run {
   return { ...run, text: kept.trimEnd() + ELLIPSIS };
 }
 
-/** The style at the largest size, no larger than its own, at which all texts have the width they are given. */
+/** The style at the largest size, up to its own, at which all texts fit their widths. */
 export function shrunk(style: Style, texts: readonly { text: string; width: number }[], measure: Measure): Style {
   const scale = texts.reduce((least, { text, width }) => {
     const natural = measure({ text, style });
@@ -182,7 +182,7 @@ export function shrunk(style: Style, texts: readonly { text: string; width: numb
   return scale === 1 ? style : scaled(style, scale);
 }
 
-/** The style at a part of its size, rounded down to a hundredth: what was made to fit still fits. */
+/** The style at a fraction of its size, rounded down to a hundredth so that what fits still fits. */
 export function scaled(style: Style, scale: number): Style {
   return { ...style, size: Math.floor(style.size * scale * 100) / 100 };
 }

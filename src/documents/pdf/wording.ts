@@ -1,4 +1,4 @@
-/** What a document says about itself, by its kind and by what is due: every sentence of it, ready to be drawn. */
+/** The title, sentences and totals of a document, by its kind and by what is due. */
 import type { Address } from '../../config/validation.ts';
 import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
@@ -21,7 +21,7 @@ const isZero = (snapshot: DocumentSnapshot, amount: string): boolean => Amount.o
 
 export interface Headline {
   readonly label: string;
-  /** What stands for `{amount}`, the only part that is emphasised. */
+  /** The value of `{amount}`, the only part that is emphasized. */
   readonly amount: string;
   readonly values: Readonly<Record<string, string>>;
 }
@@ -36,12 +36,12 @@ export interface Wording {
   readonly number: string;
   readonly headline: Headline;
   readonly sentence: string;
-  /** How the total of the lines becomes what is owed, one step a row, the last being the result. */
+  /** The steps from the total of the lines to the amount due, the last being the result. */
   readonly steps: readonly Total[];
-  /** Undefined where nothing is due. */
+  /** Undefined if nothing is due. */
   readonly dueOn: string | undefined;
   readonly terms: string | undefined;
-  /** The issuer's e-mail and phone; empty where it gave neither. */
+  /** The issuer's e-mail and phone; empty if it gave neither. */
   readonly reach: string;
   readonly contact: string;
 }
