@@ -4,13 +4,17 @@
  */
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { type Asked, question } from './ask.ts';
-import { findChangedDrawings } from './drawings.ts';
-import * as payments from './payments.ts';
-import type { JournalFindings } from './postings.ts';
-import * as sql from './queries.ts';
-import type { RowFindings } from './rows.ts';
-import { findBrokenSeals } from './seals.ts';
+import * as delivery from './checks/delivery.ts';
+import * as documents from './checks/documents.ts';
+import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
+import type { JournalFindings } from './checks/journal.ts';
+import * as ledger from './checks/ledger.ts';
+import * as payments from './checks/payments.ts';
+import { findChangedDrawings } from './checks/pdfs.ts';
+import { type Asked, listOf, question } from './checks/query.ts';
+import type { RowFindings } from './checks/rows.ts';
+import { findBrokenSeals } from './checks/seals.ts';
+import * as splits from './checks/splits.ts';
 
 export interface Difference {
   /** What is not as it must be: a row, a document, a series. */
@@ -41,7 +45,7 @@ export interface Check {
 /** A query that gives the number of what was inspected, and the differences. */
 function fromQuery(text: string): Check['run'] {
   const whole = `WITH ${text}
-    SELECT (SELECT count(*) FROM inspected) AS inspected, ${sql.listOf('differences')} AS differences`;
+    SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`;
   return question<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
 }
 
@@ -80,25 +84,25 @@ export const CHECKS: readonly Check[] = [
     name: 'rows_within_their_quotes',
     invariant: 1,
     run: joinedByHashing(
-      byScope(fromQuery(sql.ROWS_WITHIN_THEIR_QUOTES), fromQuery(sql.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
+      byScope(fromQuery(ledger.ROWS_WITHIN_THEIR_QUOTES), fromQuery(ledger.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
     ),
   },
-  { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(sql.ACCEPTANCES_ARE_THEIR_ROWS) },
-  { name: 'append_only_guards', invariant: 2, run: fromQuery(sql.APPEND_ONLY_GUARDS) },
+  { name: 'acceptances_are_their_rows', invariant: 1, run: fromQuery(ledger.ACCEPTANCES_ARE_THEIR_ROWS) },
+  { name: 'append_only_guards', invariant: 2, run: fromQuery(APPEND_ONLY_GUARDS) },
   { name: 'seals_recomputed', invariant: 2, run: findBrokenSeals },
   { name: 'rows_in_their_months', invariant: 3, run: ofRows('rows_in_their_months') },
-  { name: 'months_follow', invariant: 3, run: fromQuery(sql.MONTHS_FOLLOW) },
+  { name: 'months_follow', invariant: 3, run: fromQuery(ledger.MONTHS_FOLLOW) },
   { name: 'documents_are_their_rows', invariant: 4, run: ofRows('documents_are_their_rows') },
   { name: 'lines_are_their_rows', invariant: 4, run: ofRows('lines_are_their_rows') },
   { name: 'rows_are_billed_or_open', invariant: 4, run: ofRows('rows_are_billed_or_open') },
-  { name: 'one_live_document', invariant: 5, run: fromQuery(sql.ONE_LIVE_DOCUMENT) },
-  { name: 'numbers_without_gaps', invariant: 6, run: fromQuery(sql.NUMBERS_WITHOUT_GAPS) },
-  { name: 'documents_add_up', invariant: 7, run: fromQuery(sql.DOCUMENTS_ADD_UP) },
-  { name: 'voids_and_replacements', invariant: 7, run: fromQuery(sql.VOIDS_AND_REPLACEMENTS) },
-  { name: 'balances_within_documents', invariant: 8, run: fromQuery(sql.BALANCES_WITHIN_DOCUMENTS) },
+  { name: 'one_live_document', invariant: 5, run: fromQuery(documents.ONE_LIVE_DOCUMENT) },
+  { name: 'numbers_without_gaps', invariant: 6, run: fromQuery(documents.NUMBERS_WITHOUT_GAPS) },
+  { name: 'documents_add_up', invariant: 7, run: fromQuery(documents.DOCUMENTS_ADD_UP) },
+  { name: 'voids_and_replacements', invariant: 7, run: fromQuery(documents.VOIDS_AND_REPLACEMENTS) },
+  { name: 'balances_within_documents', invariant: 8, run: fromQuery(documents.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'journal_balances', invariant: 8, run: ofJournal('journal_balances') },
-  { name: 'accounts_tie', invariant: 8, run: fromQuery(sql.ACCOUNTS_TIE) },
-  { name: 'credit_ties', invariant: 8, run: fromQuery(sql.CREDIT_TIES) },
+  { name: 'accounts_tie', invariant: 8, run: fromQuery(documents.ACCOUNTS_TIE) },
+  { name: 'credit_ties', invariant: 8, run: fromQuery(documents.CREDIT_TIES) },
   { name: 'payments_within_their_amounts', invariant: 8, run: fromQuery(payments.PAYMENTS_WITHIN_THEIR_AMOUNTS) },
   { name: 'documents_within_what_is_due', invariant: 8, run: fromQuery(payments.DOCUMENTS_WITHIN_WHAT_IS_DUE) },
   { name: 'payments_known_once', invariant: 8, run: fromQuery(payments.PAYMENTS_KNOWN_ONCE) },
@@ -116,14 +120,14 @@ export const CHECKS: readonly Check[] = [
   },
   { name: 'processor_events_told', invariant: 8, run: fromQuery(payments.PROCESSOR_EVENTS_TOLD) },
   { name: 'disputes_as_decided', invariant: 8, run: fromQuery(payments.DISPUTES_AS_DECIDED) },
-  { name: 'balance_transactions_add_up', invariant: 8, run: fromQuery(sql.BALANCE_TRANSACTIONS_ADD_UP) },
-  { name: 'balance_transactions_counted_once', invariant: 8, run: fromQuery(sql.BALANCE_TRANSACTIONS_COUNTED_ONCE) },
-  { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(sql.SHARES_ARE_OF_THEIR_QUOTES) },
-  { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(sql.MISSING_SHARES_ARE_BILLED) },
-  { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(sql.SHARES_PAY_THEIR_INVOICES) },
+  { name: 'balance_transactions_add_up', invariant: 8, run: fromQuery(splits.BALANCE_TRANSACTIONS_ADD_UP) },
+  { name: 'balance_transactions_counted_once', invariant: 8, run: fromQuery(splits.BALANCE_TRANSACTIONS_COUNTED_ONCE) },
+  { name: 'shares_are_of_their_quotes', invariant: 8, run: fromQuery(splits.SHARES_ARE_OF_THEIR_QUOTES) },
+  { name: 'missing_shares_are_billed', invariant: 4, run: fromQuery(splits.MISSING_SHARES_ARE_BILLED) },
+  { name: 'shares_pay_their_invoices', invariant: 8, run: fromQuery(splits.SHARES_PAY_THEIR_INVOICES) },
   { name: 'processor_ties', invariant: 8, run: ofJournal('processor_ties') },
   { name: 'document_pdfs_as_issued', invariant: 9, run: findChangedDrawings },
-  { name: 'emails_tell_their_state', invariant: 10, run: fromQuery(sql.EMAILS_TELL_THEIR_STATE) },
-  { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(sql.PAYMENT_LINKS_TELL_THEIR_STATE) },
+  { name: 'emails_tell_their_state', invariant: 10, run: fromQuery(delivery.EMAILS_TELL_THEIR_STATE) },
+  { name: 'payment_links_tell_their_state', invariant: 10, run: fromQuery(delivery.PAYMENT_LINKS_TELL_THEIR_STATE) },
   { name: 'every_partner_and_document_counted', invariant: 11, run: ofRows('every_partner_and_document_counted') },
 ];

@@ -2,9 +2,9 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
+import { judgeJournal } from './checks/journal.ts';
+import { judgeRows } from './checks/rows.ts';
 import { CHECKS, type Difference, type Scope } from './checks.ts';
-import { judgeJournal } from './postings.ts';
-import { judgeRows } from './rows.ts';
 
 export interface CheckReport {
   readonly check: string;

@@ -2,7 +2,7 @@
  * What each version of the renderer renders, for good: a document is rendered again under the version that it was issued
  * with. `UPDATE_PDFS=1` writes the hashes of the current version while it is being made; those of a released version are
  * never written again. A new pdfkit or fontkit may change them all: then documents rendered with the old one are checked
- * by their kept bytes alone (src/audit/drawings.ts), and the hashes are taken again from a program that differs by that
+ * by their kept bytes alone (src/audit/checks/pdfs.ts), and the hashes are taken again from a program that differs by that
  * library only.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

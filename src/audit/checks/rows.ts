@@ -4,11 +4,11 @@
  * after another they read every row eight times: 24 s of CPU over 200,000 rows, of which this takes 0.8.
  */
 import { DateTime } from 'luxon';
-import { query, type Transaction } from '../database/transaction.ts';
-import { type Month, monthInterval } from '../month.ts';
-import { type Asked, question } from './ask.ts';
-import type { Difference, Finding } from './checks.ts';
-import { findingOf, inMonth, LAST_OF_CHAIN, OF_MONTH } from './queries.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type Month, monthInterval } from '../../month.ts';
+import type { Difference, Finding } from '../checks.ts';
+import { LAST_OF_CHAIN } from './documents.ts';
+import { type Asked, findingOf, inMonth, OF_MONTH, question } from './query.ts';
 
 export const CHECKS_OF_ROWS = [
   'rows_balance',

@@ -2,8 +2,8 @@
  * SQL of the checks on money in, of the same form as queries.ts. `:month` is the month of the journal's entries, null for
  * everything.
  */
-import { FEES_OF_CONTENTS } from '../payments/payouts.sql.ts';
-import { inMonth } from './queries.ts';
+import { FEES_OF_CONTENTS } from '../../payments/payouts.sql.ts';
+import { inMonth } from './query.ts';
 
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 

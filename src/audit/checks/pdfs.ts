@@ -1,12 +1,12 @@
 /** The kept drawings: their bytes are their hash, and drawn again by what drew them they are the same bytes. */
 import { createHash } from 'node:crypto';
-import type { Instructions } from '../config/instructions.ts';
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { librariesByVersion, PdfRendererPool } from '../delivery/pdf-renderer-pool.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
-import type { Difference, Finding, Scope } from './checks.ts';
-import { inMonth } from './queries.ts';
+import type { Instructions } from '../../config/instructions.ts';
+import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
+import { documentSnapshot } from '../../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
+import type { Difference, Finding, Scope } from '../checks.ts';
+import { inMonth } from './query.ts';
 
 interface KeptDrawing {
   readonly document_id: number;

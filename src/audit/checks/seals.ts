@@ -1,7 +1,7 @@
 /** The seals of closed months, recomputed from what is stored now: every line of a record that differs is named. */
-import type { Transaction } from '../database/transaction.ts';
-import { recomputeSeals, sealOf } from '../seals/seal.ts';
-import type { Difference, Finding, Scope } from './checks.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { recomputeSeals, sealOf } from '../../seals/seal.ts';
+import type { Difference, Finding, Scope } from '../checks.ts';
 
 export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Scope, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];

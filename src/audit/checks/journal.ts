@@ -1,10 +1,9 @@
 /**
  * The checks of the journal, over one reading of its months: to group a million rows takes a second, and both need it.
  */
-import { quoteFacts } from '../splits/reconcile.sql.ts';
-import { question } from './ask.ts';
-import type { Finding } from './checks.ts';
-import { findingOf, inMonth } from './queries.ts';
+import { quoteFacts } from '../../splits/reconcile.sql.ts';
+import type { Finding } from '../checks.ts';
+import { findingOf, inMonth, question } from './query.ts';
 
 export const CHECKS_OF_JOURNAL = ['journal_balances', 'processor_ties'] as const;
 export type JournalFindings = Readonly<Record<(typeof CHECKS_OF_JOURNAL)[number], Finding>>;

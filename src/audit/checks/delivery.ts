@@ -1,0 +1,53 @@
+/** Checks of e-mails and payment links. */
+import { inMonth } from './query.ts';
+
+/**
+ * An e-mail that was sent has a time, recipients and the hash of what was sent; one in flight, or to be repeated, has its
+ * bytes. The log has each attempt that ended.
+ */
+export const EMAILS_TELL_THEIR_STATE = `inspected AS (
+  SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day)) AS about,
+         (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged
+  FROM emails e LEFT JOIN documents d USING (document_id)
+  WHERE ${inMonth('coalesce(d.month, e.month)')}
+), differences AS (
+  SELECT format('e-mail %s, %s %s', email_id, kind, about) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
+  FROM inspected
+  WHERE CASE status
+          WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
+                           OR (document_id IS NOT NULL
+                               AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id))
+          WHEN 'sending' THEN message IS NULL
+          WHEN 'held' THEN reason IS NULL
+          ELSE sent_at IS NOT NULL END
+     OR unclear_attempts > attempts
+     OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
+     OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
+)`;
+
+/**
+ * Links at a processor: one is open at most, over no more than its document's amount and in its currency; what was
+ * switched off had been made, what was refused had not, and each was attempted under keys counted from 1.
+ */
+export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
+  SELECT d.number, d.currency AS document_currency, d.invoice_amount - d.credit_applied AS amount_due, i.*,
+         o.provider_id, c.why, v.document_id IS NOT NULL AS void,
+         count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
+         (SELECT count(*) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS attempts,
+         (SELECT max(attempt) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS last_attempt
+  FROM payment_link_intents i JOIN documents d ON d.document_id = i.document_id
+  LEFT JOIN payment_link_objects o ON (o.document_id, o.version) = (i.document_id, i.version)
+  LEFT JOIN payment_link_closings c ON (c.document_id, c.version) = (i.document_id, i.version)
+  LEFT JOIN voids v ON v.document_id = i.document_id
+  WHERE ${inMonth('d.month')}
+), differences AS (
+  SELECT format('link %s of %s', version, number) AS subject,
+         format('over %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
+                document_currency, open_links, attempts, coalesce(last_attempt, 0), coalesce(provider_id, 'not made'),
+                coalesce(why, 'no')) AS detail
+  FROM inspected
+  WHERE open_links > 1 OR amount > amount_due OR currency <> document_currency OR last_attempt IS DISTINCT FROM attempts
+     OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
+     OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
+     OR (why = 'void' AND NOT void)
+)`;

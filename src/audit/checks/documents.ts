@@ -1,0 +1,156 @@
+/** Checks of documents, their numbers, credit and balances. */
+import { inMonth } from './query.ts';
+
+// The documents of months as they bill rows: the last of each chain of replacements. One that is void leaves a gap, and
+// its rows unbilled, until it is replaced.
+export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
+
+export const ONE_LIVE_DOCUMENT = `inspected AS (
+  SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
+  FROM live_documents d WHERE purpose = 'month' AND ${inMonth('month')}
+  GROUP BY partner_id, month, currency, arrangement
+), differences AS (
+  SELECT format('%s for %s in %s', partner_id, month, currency) AS subject,
+         format('has %s live documents: %s', documents, numbers) AS detail
+  FROM inspected WHERE documents > 1
+)`;
+
+/** Each series runs from 1 without a gap, its dates never go back, and its year and kind are those of its documents. */
+export const NUMBERS_WITHOUT_GAPS = `inspected AS (
+  SELECT number, series, sequence, issued_on,
+         lag(sequence, 1, 0) OVER in_order AS previous_sequence, lag(issued_on) OVER in_order AS previous_issued_on,
+         series = document_series(document, issued_on) AS named_right
+  FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
+), differences AS (
+  SELECT number AS subject,
+         format('follows number %s of its series, dated %s', previous_sequence, coalesce(previous_issued_on::text, 'nothing')) AS detail
+  FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
+)`;
+
+/** A document's header is the sum of its lines, its dates follow its terms, and its credit is within its amount. */
+export const DOCUMENTS_ADD_UP = `inspected AS (
+  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
+         d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
+         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries, replaced.due_on AS replaced_due_on
+  FROM documents d
+  LEFT JOIN documents replaced ON replaced.document_id = d.replaces
+  LEFT JOIN LATERAL (
+    SELECT sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
+           sum(count) AS entries
+    FROM document_lines l WHERE l.document_id = d.document_id) AS l ON true
+  WHERE d.purpose = 'month' AND ${inMonth('d.month')}
+), differences AS (
+  SELECT number AS subject,
+         format('header %s %s %s of %s rows, lines %s %s %s of %s', spot_price, partner_cut, invoice_amount, entries,
+                line_spot_price, line_partner_cut, line_invoice_amount, line_entries) AS detail
+  FROM inspected
+  WHERE (spot_price, partner_cut, invoice_amount, entries)
+        IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
+     OR spot_price <> partner_cut + invoice_amount
+     OR (due_on <> issued_on + terms_days AND due_on IS DISTINCT FROM replaced_due_on)
+     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > invoice_amount)
+)`;
+
+/**
+ * Credit used is credit given: of each note no more than its amount, of each invoice what it was issued with. A void
+ * document uses none and gives none.
+ */
+export const CREDIT_TIES = `used AS (
+  SELECT a.*, r.credit_application_id IS NOT NULL AS released
+  FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
+), notes AS (
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+  FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
+  WHERE d.document = 'credit_note' GROUP BY d.document_id, v.document_id
+), issued_with AS (
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most, d.credit_applied AS least
+  FROM documents d LEFT JOIN used a ON a.invoice_id = d.document_id AND a.at_issue
+  WHERE d.document <> 'credit_note' GROUP BY d.document_id
+), given_back AS (
+  SELECT d.number || ', void,' AS number, coalesce(sum(a.amount), 0) AS applied, 0 AS most, 0 AS least
+  FROM documents d JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN used a ON a.invoice_id = d.document_id AND NOT a.released
+  GROUP BY d.document_id
+), strangers AS (
+  SELECT n.number || ' on ' || i.number AS number, a.amount AS applied, 0 AS most, 0 AS least
+  FROM used a
+  JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+  WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
+), released_by AS (
+  SELECT i.number || ', given back,' AS number, a.amount AS applied,
+         CASE WHEN v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
+  FROM credit_releases r
+  JOIN credit_applications a USING (credit_application_id) JOIN documents i ON i.document_id = a.invoice_id
+  LEFT JOIN voids v ON v.document_id = r.document_id
+), inspected AS (
+  SELECT * FROM notes UNION ALL SELECT * FROM issued_with WHERE most <> 0 OR applied <> 0
+  UNION ALL SELECT * FROM given_back UNION ALL SELECT * FROM strangers UNION ALL SELECT * FROM released_by
+), differences AS (
+  SELECT number AS subject, format('%s of credit %s is applied', applied, most) AS detail
+  FROM inspected WHERE applied > most OR applied < least
+)`;
+
+/** Nothing is owed below zero, and credit notes against an invoice never exceed it, whatever it replaced. */
+export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
+  SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
+  UNION ALL
+  SELECT d.replaces, c.head FROM chains c JOIN documents d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL
+), credits AS (
+  SELECT c.head AS document_id,
+         coalesce(sum((SELECT sum(n.invoice_amount) FROM live_documents n WHERE n.credits = c.document_id)), 0) AS amount
+  FROM chains c GROUP BY c.head
+), inspected AS (
+  SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
+  FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
+  WHERE ${inMonth('d.month')}
+), differences AS (
+  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against %s',
+                                   amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
+  FROM inspected
+  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
+     OR (status <> 'void' AND balance <> amount_due - credited - amount_paid)
+)`;
+
+/**
+ * The accounts that are kept twice tie, by partner and currency: open invoices are receivable, open credit notes credit,
+ * cash that pays nothing unapplied. Over everything, whatever month is asked for.
+ */
+export const ACCOUNTS_TIE = `inspected AS (
+  SELECT control, partner_id, currency, sum(items) AS items, sum(posted) AS posted
+  FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS control,
+               d.partner_id, d.currency, CASE d.document WHEN 'invoice' THEN b.balance ELSE -b.balance END AS items,
+               0 AS posted
+        FROM documents d JOIN document_balances b USING (document_id) WHERE d.document <> 'statement'
+        UNION ALL
+        SELECT 'liabilities:unapplied', partner_id, currency, -unapplied, 0 FROM payment_balances
+        UNION ALL
+        SELECT control, partner_id, currency, 0, amount FROM journal_of_facts
+        WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) AS both_ways
+  GROUP BY control, partner_id, currency
+), differences AS (
+  SELECT format('%s of %s', control, coalesce(partner_id, 'a payer nobody knows')) AS subject,
+         format('open items are %s %s, the journal has %s', items, currency, posted) AS detail
+  FROM inspected WHERE items <> posted
+)`;
+
+/** A replacement stands for what its void one stood for and came after it; nothing of a void document is on its way. */
+export const VOIDS_AND_REPLACEMENTS = `inspected AS (
+  SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
+         (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
+           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
+                             later.spot_price, later.partner_cut, later.invoice_amount) AS other,
+         (SELECT count(*) FROM emails e WHERE e.document_id = d.document_id AND e.status = 'held') AS held,
+         (SELECT count(*) FROM write_offs w WHERE w.document_id = d.document_id) AS written_off
+  FROM documents d
+  LEFT JOIN voids v ON v.document_id = d.document_id
+  LEFT JOIN documents later ON later.replaces = d.document_id
+  WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
+), differences AS (
+  SELECT number AS subject,
+         format('issued %s, void %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'never'),
+                coalesce(replaced_by, 'nothing'), replaced_on) AS detail
+  FROM inspected
+  WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0 OR written_off > 0
+     OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
+)`;
