@@ -1,4 +1,4 @@
-/** Partners whose share the processor routes get a statement; where two eras meet, both kinds of document. */
+/** Connected accounts get statements; a partner whose arrangement changed gets both kinds of document. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { startOver } from './start-over.ts';

@@ -1,4 +1,4 @@
-/** Whatever arrives, in whatever order: no row is lost, none is billed twice, and the books tie after every step. */
+/** Whatever arrives, in whatever order: no row is lost, none is billed twice, and the books balance after every step. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
@@ -27,7 +27,7 @@ const intent: fc.Arbitrary<Intent> = fc.record({
   part: fc.constantFrom('half', 'all', 'all'),
 });
 
-/** What happens in one month: imports, and a close at its end, unless nobody thinks of it. */
+/** What happens in one month: imports, and usually a close at its end. */
 const month = fc.record({
   imports: fc.array(fc.array(intent, { minLength: 1, maxLength: 8 }), { maxLength: 2 }),
   close: fc.constantFrom('as previewed', 'at once', 'at once', 'forgotten'),
@@ -55,7 +55,7 @@ async function closeAsPreviewed(): Promise<void> {
   expect(preview.documents.map(documentJson)).toEqual(months.length > 0 ? await world.documents({ months }) : []);
 }
 
-test(`${SEQUENCES} random histories (seed ${SEED}): the books tie after every step`, {
+test(`${SEQUENCES} random histories (seed ${SEED}): the books balance after every step`, {
   timeout: 180_000 + SEQUENCES * 2_000,
 }, async () => {
   const looked: Record<string, number> = {};

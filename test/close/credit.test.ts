@@ -1,4 +1,4 @@
-/** A month that comes out negative is owed to the partner, and goes against its next invoices in that currency. */
+/** A net-negative month is a credit note, applied to the partner's next invoices in its currency. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { startOver } from './start-over.ts';
@@ -83,7 +83,7 @@ test('a net-negative month is a credit note: header and lines are the negated su
   ]);
 });
 
-test('a month that comes out at zero is an invoice of zero, paid at once', async () => {
+test('a month that totals zero is an invoice of zero, paid at once', async () => {
   const sold = quote();
   await world.rows([sold, reversal(sold)]);
   await world.close();

@@ -110,7 +110,7 @@ test('several missed months close oldest first, and each is dated today', async 
   ]);
 });
 
-test('a month without rows closes too, and says so', async () => {
+test('a month without rows closes too, and is reported', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
   expect(await world.close()).toEqual(['2026-06', '2026-07']);
@@ -153,7 +153,7 @@ test('an earlier month with rows refuses the month that is asked for, and nothin
   expect(await world.months('2026-05', '2026-06', '2026-07')).toEqual([]);
 });
 
-test('where nothing is due, nothing happens', async () => {
+test('if nothing is due, nothing happens', async () => {
   await world.partners([partner()]);
   expect(await world.close()).toEqual([]);
   await world.rows([quote({ accepted_at: '2026-08-01T09:00:00Z' })]);

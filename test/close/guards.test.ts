@@ -1,4 +1,4 @@
-/** What the database refuses by itself, whatever program asks: each rule by the name of its constraint. */
+/** What the database itself refuses, whatever the program: each rule by the name of its constraint. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -74,7 +74,7 @@ for (const table of [
   'ledger_rows',
   'issuer_versions',
 ]) {
-  test(`what stands in ${table} is never edited, deleted or emptied`, async () => {
+  test(`rows of ${table} are never updated, deleted or truncated`, async () => {
     const column = {
       closed_months: 'month',
       entries: 'kind',
@@ -119,7 +119,7 @@ const row = (month: string, posted: string) => `
   VALUES ('p-1', '${posted}', 'quote_accepted', 'forgotten', 'parking', 'USD', '2026-06-10', 1, 0, 1, 'UTC', '${month}',
           'invoicing', now())`;
 
-test('a row for a closed month is refused, whoever forgot the lock: ledger_rows_month_open', async () => {
+test('a row for a closed month is refused, even without the ledger’s lock: ledger_rows_month_open', async () => {
   expect(await violated(row('2026-06', '2026-06'))).toBe('ledger_rows_month_open');
   expect(await violated(row('2026-05', '2026-05'))).toBe('ledger_rows_month_open');
 });
@@ -136,7 +136,7 @@ test('the same line twice, or one without rows, is refused: line_once, line_has_
   expect(await violated(line(1, 0))).toBe('line_has_rows');
 });
 
-test('after all that, July closes as if nothing had been tried', async () => {
+test('after all these attempts, July closes as usual', async () => {
   expect(await world.close()).toEqual(['2026-07']);
   expect((await world.documents()).map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000002']);
 });

@@ -1,4 +1,4 @@
-/** What a document takes along for good when it is issued: its date, its terms, the partner and the issuer as they were. */
+/** What a document keeps from its issue: its date, its terms, the partner and the issuer as they were. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readDocuments } from '../../src/documents/queries.ts';
 import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';

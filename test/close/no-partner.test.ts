@@ -1,4 +1,4 @@
-/** Before the first partner there is nothing to close, and no month of the future may be decided by mistake. */
+/** Before the first partner there is nothing to close, and no future month may close by mistake. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openWorld, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';

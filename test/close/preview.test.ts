@@ -1,4 +1,4 @@
-/** A preview is the close itself, undone: it shows what the run will issue, and leaves no trace. */
+/** A preview is the close itself, rolled back: it shows what the run will issue, and leaves no trace. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { documentJson } from '../../src/documents/document.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
@@ -94,7 +94,7 @@ test('a preview writes nothing, and the numbers that it showed are still free', 
   ).toEqual([1, 2, 3, 4]);
 });
 
-test('a running month can be previewed, and grows until it ends', async () => {
+test('the current month can be previewed, and grows until it ends', async () => {
   await someMonths();
   await world.close();
   world.at('2026-08-15T12:00:00Z');
@@ -114,7 +114,7 @@ test('a running month can be previewed, and grows until it ends', async () => {
   expect(await world.preview()).toEqual({ months: [], documents: [] });
 });
 
-test('the running month is previewed together with the ended ones before it that have no rows', async () => {
+test('the current month is previewed together with earlier ended months without rows', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
   await world.close('2026-06');
@@ -126,7 +126,7 @@ test('the running month is previewed together with the ended ones before it that
   ]);
 });
 
-test('the running month cannot be previewed past an ended one that waits with rows', async () => {
+test('the current month cannot be previewed while an ended month has rows', async () => {
   await someMonths();
   world.at('2026-08-15T12:00:00Z');
   expect(await refusalOf(world.preview('2026-08'))).toMatchObject({

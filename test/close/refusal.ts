@@ -1,4 +1,4 @@
-/** What a refused act says: its code and facts. An act that goes through, or fails otherwise, fails the test. */
+/** The code and facts of a refused act. An act that succeeds, or fails in another way, fails the test. */
 import { Refusal } from '../../src/errors/refusals.ts';
 
 export async function refusalOf(act: Promise<unknown>): Promise<{ code: string; facts: Record<string, unknown> }> {

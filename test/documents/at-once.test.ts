@@ -48,13 +48,13 @@ async function together(acts: readonly (() => Promise<unknown>)[]): Promise<{ do
 
 const times = <Act>(count: number, each: () => Act): Act[] => Array.from({ length: count }, each);
 
-test('of eight voids of one document one is done, the others are told that it is void', async () => {
+test('of eight concurrent voids of one document one succeeds, and the others are refused because it is void', async () => {
   expect(await together(times(8, () => () => act.voided(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
   expect(await world.sql('SELECT count(*)::int AS count FROM voids')).toEqual([{ count: 1 }]);
   await expectVerified(world);
 });
 
-test('of eight reruns of one document one replaces it', async () => {
+test('of eight concurrent reruns of one document one replaces it', async () => {
   await world.partners([partner({ name: 'New' })]);
   expect(await together(times(8, () => () => act.rerun(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
   expect(Object.keys(await standing(world))).toEqual([INV_1, 'INV-2026-000002', 'INV-2026-000003']);
@@ -72,7 +72,7 @@ test('of eight reruns of a month one replaces, and the others find nothing that 
   await expectVerified(world);
 });
 
-test('ten credits of a fifth each: five fit, and no cent more', async () => {
+test('ten concurrent credits of a fifth each: five succeed', async () => {
   expect(await together(times(10, () => () => act.credit(INV_1, '10')))).toEqual({
     done: 5,
     refused: ['credit_exceeds_invoice'],
@@ -81,7 +81,7 @@ test('ten credits of a fifth each: five fit, and no cent more', async () => {
   await expectVerified(world);
 });
 
-test('write-offs, voids, holds and credits of one document all at once leave books that tie', async () => {
+test('concurrent write-offs, voids, holds and credits of one document leave books that balance', async () => {
   await together([
     ...times(3, () => () => act.writeOff(INV_1)),
     ...times(3, () => () => act.voided(INV_1)),
@@ -109,7 +109,7 @@ test('a rerun beside closes: numbers stay gapless, and each month has its docume
   await expectVerified(world);
 });
 
-test('voids beside workers: each document is either withdrawn unsent, or sent once, and never after its void', async () => {
+test('voids beside workers: each e-mail is either withdrawn unsent or sent once, and never after its void', async () => {
   for (let round = 0; round < 4; round += 1) {
     await startOver(world);
     server.mails.length = 0;
@@ -136,7 +136,7 @@ test('voids beside workers: each document is either withdrawn unsent, or sent on
   }
 }, 120_000);
 
-test('an e-mail that is under way when its document is voided comes to its end, and is not repeated', async () => {
+test('an e-mail that is being sent when its document is voided is finished, and not repeated', async () => {
   server.behaviour = 'hang_before_data';
   const delivering = world.deliver();
   for (;;) {

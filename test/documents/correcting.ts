@@ -1,4 +1,4 @@
-/** What corrects documents, as a test says it: each act in a transaction of its own, and what the books show after it. */
+/** Corrections for tests: each act in a transaction of its own, and what the books show afterwards. */
 import { expect } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
@@ -49,14 +49,14 @@ export async function document(world: World, number: string): Promise<DocumentJs
   return found;
 }
 
-/** The story of a document: each act with what it says. */
+/** The history of a document: each act with its sentence. */
 export async function story(world: World, number: string): Promise<[act: string, says: string][]> {
   const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents WHERE number = $1', [number]);
   const lines = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
   return lines.map(({ act, says }) => [act, says]);
 }
 
-/** Neither verify nor the inspection of the tables finds anything, and both have looked. */
+/** Neither verify nor the inspection of the tables finds anything, and both have inspected something. */
 export async function expectVerified(world: World): Promise<void> {
   const { broken, looked } = await inspect(world);
   expect(broken).toEqual({});
@@ -66,7 +66,7 @@ export async function expectVerified(world: World): Promise<void> {
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
 }
 
-/** How each document stands: `amount - credit applied - credited = balance status`. */
+/** The state of each document: `amount - credit applied - credited = balance status`. */
 export async function standing(world: World): Promise<Record<string, string>> {
   return Object.fromEntries(
     (await world.documents()).map((each) => [

@@ -35,7 +35,7 @@ async function invoiceOf(amount: string, more: Record<string, unknown> = {}): Pr
   await world.close();
 }
 
-test('it is applied at once: the invoice owes less, the note is used up, and both tell it', async () => {
+test('it is applied at once: the invoice’s balance falls, the note is used up, and both histories say so', async () => {
   await invoiceOf('50');
   await world.deliver();
   world.at('2026-08-03T10:00:00Z');
@@ -57,7 +57,7 @@ test('it is applied at once: the invoice owes less, the note is used up, and bot
   await expectVerified(world);
 });
 
-test('the same credit is not given twice, unless it is meant: a command may be repeated after a crash', async () => {
+test('the same credit is refused a second time unless requested with --again: a command may be repeated after a crash', async () => {
   await invoiceOf('50');
   const credit = (amount: string, reason: string, again = false) =>
     world.database.transaction((tx) => creditInvoice(tx, world, { number: INV_1, amount, reason, again }));
@@ -121,7 +121,7 @@ test('its e-mail carries the note and no ledger rows: it bills none', async () =
   await expectVerified(world);
 });
 
-test('what is over the balance is open credit, and goes to the next invoice', async () => {
+test('credit above the balance stays open and goes to the next invoice', async () => {
   const sold = sale('2026-06', '30');
   await world.rows([sold]);
   await world.close('2026-06');
@@ -210,7 +210,7 @@ test('an amount has the digits of its currency: yen none, dinars three', async (
   await expectVerified(world);
 });
 
-test('an amount that is none, of zero or below is bad input, and nothing moves', async () => {
+test('an amount that is not a number, zero or negative is refused, and nothing changes', async () => {
   await invoiceOf('50');
   const before = await standing(world);
   for (const amount of ['0', '-1', '1e1', '1,5', '', ' 1', '+1', '0x10', 'NaN', '1.001']) {

@@ -1,4 +1,4 @@
-/** A hold keeps an e-mail back until its release; a resend is a new, logged sending. */
+/** A hold keeps an e-mail back until its release; a resend is a new, logged e-mail. */
 import { beforeEach, expect, test } from 'vitest';
 import { readDocumentEmail } from '../../src/delivery/queries.ts';
 import { claimEmail } from '../../src/mail/queries.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 const recipients = () => server.mails.flatMap(({ to }) => to);
 
-test('the e-mail of a document on hold waits with its reason, at once and after every look', async () => {
+test('the e-mail of a document on hold waits with its reason, at once and after every delivery run', async () => {
   await act.hold(INV_1, 'the partner disputes it');
   const held = {
     status: 'held',
@@ -39,7 +39,7 @@ test('the e-mail of a document on hold waits with its reason, at once and after 
   await expectVerified(world);
 });
 
-test('released, it waits no longer, and goes out', async () => {
+test('a released e-mail is sent', async () => {
   await act.hold(INV_1);
   await world.deliver();
   await act.release(INV_1);
@@ -50,7 +50,7 @@ test('released, it waits no longer, and goes out', async () => {
   await expectVerified(world);
 });
 
-test('a hold without a reason, a second hold after the first, and each with its own story', async () => {
+test('a hold without a reason, a second hold after the first, and each in the history', async () => {
   await act.hold(INV_1, '');
   expect(await refusalOf(act.hold(INV_1))).toMatchObject({ code: 'document_on_hold', facts: { reason: '' } });
   await act.release(INV_1);
@@ -65,7 +65,7 @@ test('a hold without a reason, a second hold after the first, and each with its 
   ]);
 });
 
-test('a hold changes nothing of what is owed', async () => {
+test('a hold does not change the balance', async () => {
   const before = await document(world, INV_1);
   await act.hold(INV_1);
   expect(await document(world, INV_1)).toEqual({ ...before, email: { ...before.email, status: 'held' } });
@@ -104,7 +104,7 @@ test('a void document can be neither held, released nor sent again', async () =>
   await expectVerified(world);
 });
 
-test('a resend is a sending of its own: another Message-ID, the same PDF, both logged', async () => {
+test('a resend is an e-mail of its own: another Message-ID, the same PDF, both logged', async () => {
   await world.deliver();
   world.at('2026-08-05T10:00:00Z');
   await act.resend(INV_1);
@@ -122,7 +122,7 @@ test('a resend is a sending of its own: another Message-ID, the same PDF, both l
   await expectVerified(world);
 });
 
-test('to another address it goes there alone, without the copies, and the contacts stay as they are', async () => {
+test('a resend to another address goes there alone, without copies, and does not change the contacts', async () => {
   await world.partners([
     partner({ invoicing_contact: { name: 'AP', email: 'ap@partner.example', cc: ['copy@partner.example'] } }),
   ]);
@@ -139,7 +139,7 @@ test('to another address it goes there alone, without the copies, and the contac
   expect(recipients().slice(3)).toEqual(['ap@partner.example', 'copy@partner.example']);
 });
 
-test('it uses the contact as it is by then: a repaired address repairs the delivery', async () => {
+test('a resend uses the current contact: a corrected address lets it arrive', async () => {
   server.replies.set('ap@partner.example', 550);
   await world.deliver();
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'failed' } });
@@ -151,7 +151,7 @@ test('it uses the contact as it is by then: a repaired address repairs the deliv
   await expectVerified(world);
 });
 
-test('what may have arrived can be sent again by a person', async () => {
+test('an e-mail that may have arrived can be resent', async () => {
   server.behaviour = 'drop_after_data';
   await world.deliver();
   await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
@@ -164,7 +164,7 @@ test('what may have arrived can be sent again by a person', async () => {
   expect(new Set(server.mails.map(({ parsed }) => parsed.messageId)).size).toBe(2);
 });
 
-test('one that has not gone out yet, or waits for something, is not sent beside itself', async () => {
+test('an e-mail that is queued, held or being sent cannot be resent', async () => {
   expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'sending_unfinished', facts: { status: 'queued' } });
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.deliver();
@@ -176,7 +176,7 @@ test('one that has not gone out yet, or waits for something, is not sent beside 
   expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'document_on_hold' });
 });
 
-test('to what is not exactly one address, nothing is sent', async () => {
+test('a resend to anything but one address is refused', async () => {
   await world.deliver();
   for (const to of [
     '',
@@ -190,7 +190,7 @@ test('to what is not exactly one address, nothing is sent', async () => {
   expect(await emailsOf(world, INV_1)).toHaveLength(1);
 });
 
-test('a sandbox sends again only to its recipients; production to whom a person names', async () => {
+test('a sandbox resends only to its recipients, production to any address', async () => {
   await world.deliver();
   expect(await refusalOf(act.resend(INV_1, 'cfo@customer.com'))).toMatchObject({
     code: 'recipient_refused',

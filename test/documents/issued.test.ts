@@ -1,4 +1,4 @@
-/** Issued documents drawn again: with the logo they had, under the version that drew them, and as void copies. */
+/** Issued documents rendered again: with their logo, under their renderer version, and as void copies. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ async function closeJuly(): Promise<void> {
   await world.close();
 }
 
-test('an old document keeps the logo that it had, and a new one has the new', async () => {
+test('an old document keeps its logo, and a new one has the new logo', async () => {
   const [first, second] = [pngLogo({ width: 200 }), pngLogo({ width: 300 })];
   withLogo(first);
   await closeJuly();
@@ -84,7 +84,7 @@ test('an old document keeps the logo that it had, and a new one has the new', as
   expect(await differences()).toEqual([]);
 });
 
-test('the same logo is kept once, and its content is never changed or taken away', async () => {
+test('the same logo is kept once, and can be neither changed nor deleted', async () => {
   withLogo(pngLogo());
   await closeJuly();
   world.at('2026-09-02T10:00:00Z');

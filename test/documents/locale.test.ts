@@ -1,4 +1,4 @@
-/** Amounts and dates as each country writes them, from a table of our own that is held to CLDR. */
+/** Amounts and dates as each country writes them, from our own table, which is compared with CLDR. */
 import { describe, expect, test } from 'vitest';
 import { type Locale, localeOf, PLAIN } from '../../src/documents/locale.ts';
 import { readTemplate, readTemplateFile } from '../../src/documents/pdf/template.ts';

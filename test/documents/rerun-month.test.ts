@@ -1,4 +1,4 @@
-/** Running a whole month again: what differs is replaced, what is void issued, and all the rest counted. */
+/** Running a whole month again: what differs is replaced, what is void is issued, and the rest is counted. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readCoverage } from '../../src/reports/coverage.ts';
 import { refusalOf } from '../close/refusal.ts';

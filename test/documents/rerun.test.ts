@@ -1,4 +1,4 @@
-/** Running a document again: only where its snapshot would differ is it voided and replaced, and the chain tells it all. */
+/** Running a document again: only where its snapshot would differ is it voided and replaced, and every document of the chain names the next. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { refusalOf } from '../close/refusal.ts';
 import { startOver } from '../close/start-over.ts';
@@ -39,7 +39,7 @@ async function closeJuly(): Promise<void> {
   await world.deliver();
 }
 
-test('where nothing on the snapshot differs, nothing happens, on whatever day', async () => {
+test('if nothing in the snapshot differs, nothing happens, on any day', async () => {
   await closeJuly();
   const [before] = await world.documents();
   world.at('2026-10-05T10:00:00Z');
@@ -149,7 +149,7 @@ test('several differences are all named', async () => {
   ]);
 });
 
-test('a replacement has a new number, today’s date and the old due date; both name each other and tell the story', async () => {
+test('a replacement has a new number, today’s date and the old due date; both name each other, and the history says so', async () => {
   await closeJuly();
   await world.partners([partner({ name: 'Harbour Lights Inc.', payment_terms_days: 10 })]);
   world.at('2026-10-05T10:00:00Z');
@@ -286,7 +286,7 @@ test('credit that it was issued with passes to its replacement, and so does cred
   await expectVerified(world);
 });
 
-test('what is settled, held or no month’s document is refused where it differs, and nothing moves', async () => {
+test('what is settled, held or no month’s document is refused if it differs, and nothing changes', async () => {
   await closeJuly();
   const note = await act.credit(INV_1, '1');
   await act.hold(INV_1, 'disputed');

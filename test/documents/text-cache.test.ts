@@ -1,4 +1,4 @@
-/** Words that documents share: only where that cannot show in the bytes. */
+/** The cache of laid-out words: documents share it only if their bytes stay the same. */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { ownFont, WEIGHTS } from '../../src/documents/pdf/fonts.ts';
@@ -37,7 +37,7 @@ test('no two plain characters, nor the ligatures that two of them form, share a 
   }
 });
 
-test('a document has the same bytes whatever was drawn before it', async () => {
+test('a document has the same bytes whatever was rendered before it', async () => {
   const named = (name: string) => snapshot({ partner: { ...snapshot().partner, name } });
   const hash = async (name: string) =>
     createHash('sha256')

@@ -1,4 +1,4 @@
-/** A void is a fact of the day it is made: the document keeps its number and snapshot, and what it used is free again. */
+/** A void is a fact of the day it is made: the document keeps its number and snapshot, and the credit that it used is released. */
 import { beforeEach, expect, test } from 'vitest';
 import { readCoverage } from '../../src/reports/coverage.ts';
 import { readStatus } from '../../src/reports/status.ts';
@@ -42,7 +42,7 @@ async function withCredit(): Promise<void> {
   await world.close();
 }
 
-test('a voided invoice keeps its number and snapshot, says why, and nothing of it is owed', async () => {
+test('a voided invoice keeps its number and snapshot, gives the reason, and nothing is due', async () => {
   await world.rows([quote()]);
   await world.close();
   await world.deliver();
@@ -70,7 +70,7 @@ test('a void is dated by the issuer’s clock: late in the evening of New York i
   expect(await world.sql('SELECT voided_on::text FROM voids')).toEqual([{ voided_on: '2026-08-02' }]);
 });
 
-test('until it is replaced, coverage shows a gap and status asks for a person', async () => {
+test('until it is replaced, coverage shows a gap and status asks for manual review', async () => {
   await world.rows([quote(), quote({ partner_id: 'p-2' })]);
   await world.close();
   await world.deliver();
@@ -93,7 +93,7 @@ test('until it is replaced, coverage shows a gap and status asks for a person', 
   await expectVerified(world);
 });
 
-test('the credit that it had used is open again, and its replacement uses it first', async () => {
+test('the credit that it used is open again, and its replacement uses it first', async () => {
   await withCredit();
   expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000002']);
   await act.voided('INV-2026-000002');
@@ -115,7 +115,7 @@ test('the credit that it had used is open again, and its replacement uses it fir
   await expectVerified(world);
 });
 
-test('a replacement prefers what its void invoice had used to older credit that is open by now', async () => {
+test('a replacement uses the credit of its void invoice before older open credit', async () => {
   const [first, second] = [sale('2026-04', '30'), sale('2026-04', '100')];
   await world.rows([first, second]);
   await world.close('2026-04');
@@ -154,7 +154,7 @@ test('credit against a voided invoice becomes open credit of the partner', async
   await expectVerified(world);
 });
 
-test('an e-mail that has not gone out is withdrawn, and nobody gets it', async () => {
+test('an unsent e-mail is withdrawn and never sent', async () => {
   await world.rows([quote()]);
   await world.close();
   await act.voided('INV-2026-000001');
@@ -165,7 +165,7 @@ test('an e-mail that has not gone out is withdrawn, and nobody gets it', async (
   await expectVerified(world);
 });
 
-test('an e-mail that is held for what it lacks is withdrawn as well', async () => {
+test('a held e-mail is withdrawn as well', async () => {
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.rows([quote()]);
   await world.close();
@@ -176,7 +176,7 @@ test('an e-mail that is held for what it lacks is withdrawn as well', async () =
   await expectVerified(world);
 });
 
-test('an e-mail of which nobody knows whether it arrived is not called withdrawn: it is uncertain', async () => {
+test('an e-mail that may have arrived is not withdrawn but uncertain', async () => {
   await world.rows([quote()]);
   await world.close();
   server.behaviour = 'drop_after_data';
@@ -204,7 +204,7 @@ test('a credit note of which nothing is used can be voided, and no later invoice
   await expectVerified(world);
 });
 
-test('a void adjustment is not made again by a rerun, and is not said to be', async () => {
+test('a rerun does not replace a void adjustment, and does not claim to', async () => {
   await world.rows([sale('2026-07', '50')]);
   await world.close();
   await act.credit('INV-2026-000001', '20');
@@ -219,7 +219,7 @@ test('a void adjustment is not made again by a rerun, and is not said to be', as
   await expectVerified(world);
 });
 
-test('what was paid with a used credit note, written off or voided before is refused, and nothing moves', async () => {
+test('a document that is paid, used as credit, written off or void is refused, and nothing changes', async () => {
   await withCredit();
   await act.writeOff('INV-2026-000001');
   const before = [await standing(world), await world.sql('SELECT count(*) FROM audit_events')];

@@ -1,4 +1,4 @@
-/** Billing what never came: once, quote by quote, and never what was pulled back or may still come. */
+/** Billing unremitted amounts: once, quote by quote, and never a reversed transfer or one that may still arrive. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -62,7 +62,7 @@ test('an open month bills nothing yet', async () => {
   expect(await refusalOf(bill())).toMatchObject({ code: 'month_not_closed' });
 });
 
-test('one invoice for each partner has what never came, by policy', async () => {
+test('each partner gets one invoice for its unremitted amounts, by policy', async () => {
   await world.close();
   expect(await bill()).toEqual(['INV-2026-000001', 'INV-2026-000002']);
   const documents = (await world.documents()).filter((each) => each.document === 'invoice');
@@ -89,11 +89,11 @@ test('one invoice for each partner has what never came, by policy', async () => 
   });
 });
 
-test('what is billed is not billed again', async () => {
+test('a billed quote is not billed again', async () => {
   expect(await bill()).toEqual([]);
 });
 
-test('what was void is open again, and billed anew', async () => {
+test('after a void the quotes are open again and are billed again', async () => {
   await world.database.transaction((tx) =>
     voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'the partner shows a transfer' }),
   );
@@ -107,7 +107,7 @@ test('a share accepted a few days ago is billed when a week has passed', async (
   expect(await open()).toMatchObject({ fresh: 'missing 7.00 0.00' });
 });
 
-test('the invoices are drawn and sent with the rows of their quotes, and every check holds', async () => {
+test('the invoices are rendered and sent with the rows of their quotes, and every check passes', async () => {
   const deliveries = await world.deliver();
   expect(new Set(deliveries.map((each) => each.status))).toEqual(new Set(['sent', 'withdrawn']));
   const outbox = join(world.home, 'outbox');
