@@ -84,7 +84,6 @@ const WIDE_SQL: Exceptions = {
   'audit/checks/rows.ts': TO_REMOVE,
   'database/backup.ts': TO_REMOVE,
   'database/restore.ts': TO_REMOVE,
-  'delivery/links/queries.ts': TO_REMOVE,
   'http/queries.ts': TO_REMOVE,
   'ledger/queries.ts': TO_REMOVE,
   'partners/queries.ts': TO_REMOVE,
@@ -96,12 +95,6 @@ const WIDE_SQL: Exceptions = {
   'reports/status.ts': TO_REMOVE,
   'seals/canonical.ts': TO_REMOVE,
   'seals/queries.ts': TO_REMOVE,
-  'splits/accounts.sql.ts': TO_REMOVE,
-  'splits/import.sql.ts': TO_REMOVE,
-  'splits/late-transfers.sql.ts': TO_REMOVE,
-  'splits/payouts.sql.ts': TO_REMOVE,
-  'splits/reconcile.sql.ts': TO_REMOVE,
-  'splits/reverse.sql.ts': TO_REMOVE,
 };
 
 interface Node {

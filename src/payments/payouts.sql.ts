@@ -77,7 +77,7 @@ export interface AccountPayout {
 }
 
 /** A payout reaches the bank within a few days, longer over holidays. */
-const ARRIVES_WITHIN_DAYS = 10;
+const BANK_LINE_WITHIN_DAYS = 10;
 /** The contents of a payout are requested when it is reported. After this time it is settled without them. */
 const CONTENTS_WITHIN_DAYS = 3;
 
@@ -103,7 +103,7 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
               count(*) OVER (PARTITION BY m.balance_transaction_id) AS lines
        FROM waiting o
        JOIN balance_transactions m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
-         AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${ARRIVES_WITHIN_DAYS}
+         AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
        LEFT JOIN LATERAL (
          SELECT ${FEES_OF_CONTENTS} AS fees,
                 bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS has_unknown

@@ -30,7 +30,7 @@ const ARRANGED = `LEFT JOIN LATERAL (
        WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
        ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
 
-/** The acceptances of a quote, its own before those of its requotes; of one partner or of every partner that has such an id. */
+/** The acceptances of a quote, its own before its requotes': of one partner, or of every partner with such a quote. */
 export function readAcceptances(
   tx: Transaction,
   { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },

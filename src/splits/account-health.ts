@@ -1,4 +1,4 @@
-/** How connected accounts stand, for operations: which are read and how far, and what of the latest statements is open. */
+/** Health of the connected accounts, for operations: how far each was read, and what the latest statements leave open. */
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -8,13 +8,13 @@ import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readPositions, readStatementMonths } from './reconcile.sql.ts';
 import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
 
-/** Of the latest statements' months, so many are looked at: what comes late comes within them. */
+/** The latest months with statements that are checked: late transfers arrive within them. */
 export const RECONCILED_MONTHS = 3;
 
-/** Payouts of so many days are looked at: as many as of statements. */
+/** The days of payouts that are checked: as many as of statements. */
 const PAYOUT_DAYS = 92;
 
-/** An account that the daily job has not read for so long needs a person. */
+/** An account that the daily job has not read for this long needs attention. */
 export const STALE_HOURS = 48;
 
 export interface ConnectedAccount {
@@ -36,7 +36,7 @@ export interface AccountHealth {
   readonly open: Readonly<Record<Month, number>>;
   /** Balance transactions of any time without a quote. */
   readonly unknown: number;
-  /** Payouts of the last PAYOUT_DAYS that did not arrive or do not say what they paid out, and what they passed over. */
+  /** Payouts of the last PAYOUT_DAYS that are missing from the bank or of unknown contents, and skipped transactions. */
   readonly payouts: number;
 }
 

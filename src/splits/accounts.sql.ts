@@ -1,10 +1,10 @@
-/** SQL over the connected accounts: whose they are, where their balance transactions come from, and how far each was read. */
+/** SQL over the connected accounts: their partners, their source of balance transactions, and how far each was read. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 const PROCESSOR = '7310::integer, 81::integer';
 
 /**
- * One at a time takes in what moved and says whose it is. Order of the locks, always: this one, then importers, then the
+ * One transaction at a time records and allocates balance transactions. Lock order, always: this one, importers, the
  * ledger (shared, so that no month closes while entries are dated), then payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
@@ -35,7 +35,7 @@ export interface ConnectedPartner {
   readonly account: string;
 }
 
-/** The connected account of a partner in a month: by the latest arrangement of that kind until then, else by one to come. */
+/** The connected account of a partner in a month: of the latest arrangement of that kind until then, else of a planned one. */
 export async function readConnectedPartner(
   tx: Transaction,
   { partnerId, month }: { partnerId: string; month: string },
@@ -117,7 +117,8 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
                WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                  AND e.month >= a.from_month COLLATE "C" AND e.month < coalesce((
                    SELECT min(n.from_month) FROM partner_arrangements n
-                   WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month), '9999-99') COLLATE "C") AS sold_at
+                   WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month),
+                     '9999-99') COLLATE "C") AS sold_at
        FROM partner_arrangements a WHERE a.connected_account_id IS NOT NULL
      ), accounts AS (
        SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,

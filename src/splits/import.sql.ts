@@ -66,7 +66,7 @@ const LINES = `json_to_recordset(:lines::json) AS n (
        line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
        currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
 
-/** Lines whose transfer, payment and quote were recorded, or stand above them, with another amount, kind or currency. */
+/** Lines whose transfer, payment and quote are recorded, or stand above, with another amount, kind or currency. */
 export function findConflictingLines(
   tx: Transaction,
   partnerId: string,
@@ -98,7 +98,8 @@ export function insertSettlementLines(
   return execute(
     tx,
     `INSERT INTO settlement_lines (
-       settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency, amount,
+       settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency,
+         amount,
        refunded, moved_at)
      SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
             n.currency, trim_scale(n.amount), n.refunded, n.moved_at
@@ -112,8 +113,8 @@ export function insertSettlementLines(
 /**
  * Records the lines of a file as balance transactions where the settlement files are the source of their account in the
  * month of the money; a line without a time is dated now. The account is the one under which the quote of the line was
- * accepted (its requote, else the last acceptance before the money moved), whichever the partner has now; for an unknown
- * quote, the account of its own month.
+ * accepted (its requote, else the last acceptance before the money moved), even if the partner has another now; for an
+ * unknown quote, the account of its own month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * Imports what moved on our connected accounts: balance transactions from a file or from the processor, and the
- * partners' settlement files. Each is kept as it came, and once; whoever feeds it again changes nothing.
+ * Imports balance transactions of our connected accounts, from a file or from the processor, and the partners' settlement
+ * files. Each is recorded as received, and once: importing it again changes nothing.
  * Refusals: partner_unknown, account_unknown, partner_not_connected, balance_transactions_invalid, settlement_invalid,
  * file_format_unknown.
  */
@@ -36,13 +36,13 @@ import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
 import { readSettlement } from './settlement.ts';
 
-/** What a taking in came to. */
+/** The result of an import. */
 export interface ImportReport {
-  /** Balance transactions or lines that the file holds. */
+  /** Balance transactions or lines in the file. */
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
-  /** Shares whose quote was found now, of these balance transactions or of earlier ones. */
+  /** New allocations, of these balance transactions or of earlier ones. */
   readonly matched: number;
 }
 
@@ -51,7 +51,7 @@ export interface ImportFile {
   readonly text: string;
 }
 
-/** So many problems are told at most. */
+/** The most problems that a refusal lists. */
 const TOLD = 20;
 
 /** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
@@ -92,7 +92,7 @@ function readLine(line: string, live: boolean): BalanceTransactionReading {
   }
 }
 
-/** Keeps balance transactions that were read, wherever they came from. A known one that says something else is refused. */
+/** Records balance transactions from any source. One that was recorded with other content is refused. */
 export async function recordBalanceTransactions(
   tx: Transaction,
   { account, source }: { account: string; source: string },
@@ -110,7 +110,7 @@ export async function recordBalanceTransactions(
   return insertBalanceTransactions(tx, account, balance_transactions, recording);
 }
 
-/** A partner's settlement file. Of accounts that the processor does not let us read, its lines are what moved. */
+/** Imports a partner's settlement file. Its lines are the balance transactions of accounts that have no other source. */
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
@@ -153,7 +153,7 @@ export async function importSettlement(
   };
 }
 
-/** Finds the quotes of what moved, and gives how many shares were found; one that was billed meanwhile pays for that. */
+/** Allocates shares to their quotes and returns the number; a share that was billed meanwhile pays its invoice. */
 export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
   const found = await insertFoundAllocations(tx, recording);
   if (found > 0) await payBilledShares(tx, acting, recording);

@@ -4,12 +4,12 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 export interface ShareOfBilled {
   readonly share_allocation_id: number;
   readonly account: string;
-  /** The processor's id of what moved. */
+  /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
-  /** What moved was pulled back; a share above zero of it takes a match back. */
+  /** The balance transaction is a reversal; an allocation above zero of it undoes a match. */
   readonly below: boolean;
-  /** The payment on our account that it was pulled back from. */
+  /** The payment on our account that it takes from. */
   readonly of_payment: string | null;
   readonly disputed: boolean;
   /** With its sign. */
@@ -39,11 +39,11 @@ export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Before these: what is to come and was not billed; below zero where too much came. */
+  /** Before these: what is expected and not billed; below zero where too much was received. */
   readonly owed: string;
   /** Billed by live invoices, and not paid by a share yet. */
   readonly uncovered: string;
-  /** Before these: what came and is a share, less what was pulled back. */
+  /** Before these: shares received less reversed transfers. */
   readonly as_shares: string;
   readonly shares: readonly ShareOfBilled[];
   readonly payments: readonly SharePayment[];
@@ -65,14 +65,19 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
      ), sums AS (
        SELECT q.*,
               (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
-               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id AND e.arrangement = 'connected_account') AS expected,
+               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id
+                 AND e.arrangement = 'connected_account') AS expected,
               (SELECT coalesce(sum(b.amount), 0) FROM live_missing_shares b
                WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
               (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS received,
-              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.event_id <> :eventId::bigint) AS paid_before,
-              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+                 AND r.event_id <> :eventId::bigint) AS received,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
+                JOIN share_payments p USING (share_allocation_id)
+               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+                 AND r.event_id <> :eventId::bigint) AS paid_before,
+              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
+                JOIN share_payments p USING (share_allocation_id)
                WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
        FROM quotes q
      )
@@ -80,7 +85,8 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
             (s.billed - s.paid)::text AS uncovered, (s.received - s.paid_before)::text AS as_shares,
             (SELECT json_agg(json_build_object(
                       'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
-                      'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0, 'of_payment', r.of_payment,
+                      'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0,
+                      'of_payment', r.of_payment,
                       'amount', r.amount::text, 'moved_on', r.moved_on,
                       'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
                                WHERE p.share_allocation_id = r.share_allocation_id),
@@ -91,18 +97,22 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
              FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
             coalesce((
               SELECT json_agg(json_build_object(
-                       'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id, 'payment', m.payment,
+                       'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id,
+                       'payment', m.payment,
                        'left', (b.amount - b.reversed)::text,
                        'taken_by', coalesce((
                          SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
                                   'balance_transaction_id', o.balance_transaction_id, 'amount', (-t.amount)::text))
                          FROM share_payments t JOIN share_allocations o USING (share_allocation_id)
                          WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
-                           SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
+                           SELECT FROM payment_reinstatements i
+                             WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
                      ORDER BY p.payment_id)
-              FROM share_payments p JOIN share_allocations r USING (share_allocation_id) JOIN balance_transactions m USING (balance_transaction_id)
+              FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
+                JOIN balance_transactions m USING (balance_transaction_id)
               JOIN payment_balances b USING (payment_id)
-              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id AND r.quote_id = s.quote_id), '[]') AS payments,
+              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id
+                AND r.quote_id = s.quote_id), '[]') AS payments,
             coalesce((
               SELECT json_agg(d.number ORDER BY d.document_id)
               FROM live_missing_shares b JOIN documents d USING (document_id)

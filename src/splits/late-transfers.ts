@@ -1,7 +1,7 @@
 /**
- * What came for a share after an invoice had billed it. It is the partner's money and pays that invoice: so much of the
- * share becomes a payment, applied as any other, and is no share any more. What is pulled back of it takes the payment
- * back. Which part of a share that is, `paymentPartsOf` decides; it is pure.
+ * Transfers that arrive after an invoice has billed their quote. They are the partner's money and pay that invoice: that
+ * part of the share becomes a payment and is applied like any other. A reversed transfer reverses the payment.
+ * `paymentPartsOf` decides which part of a share that is; it is pure.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -28,7 +28,7 @@ import {
   type SharePayment,
 } from './late-transfers.sql.ts';
 
-/** Of the shares that an act has found: those of quotes that were billed as missing pay for them, or take that back. */
+/** New allocations to quotes that were billed as missing pay those invoices, or reverse such payments. */
 export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
   if ((await readBilledQuotes(tx, eventId)).length === 0) return;
   await lockPayments(tx);
@@ -42,7 +42,7 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
   await receive(context, parts);
-  // Read again: what came a moment ago may be pulled back by the same act.
+  // Read again: the same import may reverse what it has just recorded.
   await takeBack(context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
@@ -53,7 +53,7 @@ export interface Part {
 }
 
 /**
- * Which part of each share that came pays an invoice. A share that fits in what the quote has still to bring is one; else
+ * The part of each received share that pays an invoice. A share that fits in what is still expected is a share; else
  * one that fits in what was billed pays that; else it brings what is still to come first, and its rest pays.
  */
 export function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
@@ -154,7 +154,7 @@ async function apply(
         evidence: {
           rule: 'processor',
           reference: { number, field: 'quote_id', found: quote.quote_id },
-          why: `the share of quote ${quote.quote_id} came after ${number} had billed it`,
+          why: `the share of quote ${quote.quote_id} arrived after ${number} had billed it`,
         },
         small_difference: null,
       });
@@ -173,7 +173,7 @@ interface PaymentReversal {
   readonly amount: Amount;
 }
 
-/** Which payments what was pulled back, or was matched by mistake, takes back, and of which it takes that back itself. */
+/** The payments that reversed transfers and wrong matches reverse, and the reversals that a corrected match undoes. */
 export function reversalsOf(quote: BilledQuote): {
   readonly back: readonly PaymentReversal[];
   readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
@@ -204,7 +204,7 @@ export function reversalsOf(quote: BilledQuote): {
         !named ||
         (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
-    // Of no payment by name, it takes from the shares that came first.
+    // Without the name of a payment, it takes from the earliest shares.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
@@ -238,7 +238,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
         kind: each.share.below ? (each.share.disputed ? ('disputed' as const) : ('refunded' as const)) : 'mistake',
         code: null,
         reason: each.share.below
-          ? `pulled back by ${each.share.balance_transaction}`
+          ? `reversed by ${each.share.balance_transaction}`
           : `${each.share.balance_transaction} is not of quote ${each.quote.quote_id}`,
         bank_line_id: null,
         duplicate_of: null,

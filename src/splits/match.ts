@@ -1,5 +1,5 @@
 /**
- * What a person says of a balance transaction: the quote that it is of, or that it was not. Refusals: balance_transaction_unknown,
+ * Manual matching of a balance transaction to a quote, and undoing it. Refusals: balance_transaction_unknown,
  * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_explained.
  */
 
@@ -23,7 +23,7 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** A part of it; left out, all that no quote explains. */
+  /** A part of it; by default everything that no quote explains. */
   readonly amount?: string | undefined;
   readonly reason: string;
 }
@@ -35,7 +35,7 @@ export interface Matched {
   readonly quote_id: string;
   readonly currency: string;
   readonly amount: string;
-  /** What no quote explains after it. */
+  /** The part that no quote explains afterwards. */
   readonly unexplained: string;
 }
 
@@ -52,7 +52,7 @@ export async function matchBalanceTransaction(
   return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount });
 }
 
-/** Takes a match back, whoever made it: by another of the opposite amount. */
+/** Undoes a match, automatic or manual, by another of the opposite amount. */
 export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
@@ -66,7 +66,7 @@ export async function unmatchBalanceTransaction(
   };
   const amount = Amount.of(await readShareOf(tx, share), balance_transaction.currency);
   if (amount.isZero()) {
-    const reason = `has nothing of ${balance_transaction.id}, so there is nothing to take back`;
+    const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
     throw refuse('argument_invalid', { argument: '--quote', value: request.quoteId, reason });
   }
   return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount: amount.negated() });

@@ -21,7 +21,7 @@ export function readPayoutsWithoutContents(
 }
 
 /**
- * Keeps which balance transactions a payout paid out, where these are known, paid out by no other and add up to it: a list that is
+ * Records which balance transactions a payout paid out, if they are recorded, in no other payout and add up to it: a list that is
  * not complete yet is asked for again. What moves by the payout itself, or its failure, is none of them. Gives how many
  * they are.
  */
@@ -39,8 +39,10 @@ export function insertPayoutContents(
        WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
          AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
      )
-     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at, event_id)
-     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz, :eventId::bigint
+     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
+       event_id)
+     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
+       :eventId::bigint
      FROM payout p CROSS JOIN contents c
      WHERE (SELECT sum(net) FROM contents) = -p.net
      ORDER BY c.balance_transaction_id`,
@@ -57,7 +59,7 @@ export interface PayoutState {
   readonly moved_at: string;
   /** Above zero. */
   readonly amount: string;
-  /** How many balance transactions it paid out; null where that is not told. */
+  /** The number of balance transactions that it paid out; null where that is unknown. */
   readonly balance_transactions: number | null;
   /** The processor can say what it paid out, and we read that account there. */
   readonly contents_expected: boolean;
@@ -71,14 +73,16 @@ export interface PayoutState {
 // Of a span of time; its end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
-            (SELECT nullif(count(*), 0) FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id) AS balance_transactions,
+            (SELECT nullif(count(*), 0) FROM payout_contents c
+              WHERE c.payout_transaction_id = m.balance_transaction_id) AS balance_transactions,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
               AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
                 BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS contents_expected,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
              WHERE a.balance_transaction_id = m.balance_transaction_id) AS arrived_on,
             EXISTS (SELECT FROM balance_transactions f
-                    WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
+                    WHERE f.account = m.account AND f.payment = m.payment
+                      AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
             (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.currency = m.currency)
               - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
      FROM balance_transactions m
@@ -107,7 +111,7 @@ export interface NotPaidOut {
 }
 
 /**
- * What moved within a month, or since then, and was in no payout, although one of so many days later says what it paid out. Of
+ * Balance transactions of a month, or since then, in no payout, although a payout of that many days later lists its contents. Of
  * accounts whose payouts say that, from the first balance transaction on that one of them names.
  */
 export function readNotPaidOut(
@@ -116,7 +120,7 @@ export function readNotPaidOut(
 ): Promise<NotPaidOut[]> {
   return query(
     tx,
-    `WITH told AS (
+    `WITH known AS (
        SELECT c.account, c.currency, min(m.moved_at) AS first_at, max(p.moved_at) AS last_at
        FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
        JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
@@ -124,7 +128,7 @@ export function readNotPaidOut(
      )
      SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
             (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS balance_transactions
-     FROM told t JOIN balance_transactions m USING (account, currency)
+     FROM known t JOIN balance_transactions m USING (account, currency)
      WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
        AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
        AND m.moved_at >= :startsAt::timestamptz

@@ -1,5 +1,5 @@
 /**
- * PollRequests that something moved on a connected account, such as webhooks give. They come in bursts and may be lost: an
+ * Requests to read a connected account now, as webhooks cause them. They come in bursts and may be lost: an
  * account is read once for all the hints of a while, one account at a time, and the daily job reads it in any case.
  */
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * Reading our connected accounts at the processor: balance transactions from a little before the end of the last
- * reading, since what is created earlier may be seen later, and of each payout what it paid out. Webhooks are a hint to
- * read sooner and no source: what they tell is told here again. Network calls happen outside transactions; the cursor
+ * reading, since what is created earlier may be seen later, and of each payout what it paid out. A webhook only
+ * causes an earlier reading; it is not a source. Network calls happen outside transactions; the cursor
  * moves when all of a reading is kept.
  * Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
  */
@@ -94,8 +94,8 @@ export async function readAccount(
 }
 
 /**
- * Asks of each payout what it paid out, once it tells. What is told only here, such as what was created before the
- * overlap and seen after it, is kept as well.
+ * Asks for the contents of each payout until they are known. Balance transactions that appear only there, such as those
+ * created before the overlap and visible after it, are recorded as well.
  */
 async function readContents(
   database: Database,

@@ -1,6 +1,6 @@
 /**
  * The reconciliation of a month: every quote with a row on the month's statements, over all of its life as it is known
- * now, and every balance transaction of the month whose quote nobody knows.
+ * now, and every balance transaction of the month without a quote.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -42,7 +42,7 @@ export interface Exception {
   readonly routed: string;
   readonly transfers_reversed: string;
   readonly billed: string;
-  /** Of what was routed, what came after it was billed and pays the invoice. */
+  /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   /** Expected less billed, and less what was routed and pays no invoice: zero where nothing is left to do. */
   readonly open: string;
@@ -66,10 +66,10 @@ export interface PartnerSums {
   readonly awaited: number;
   readonly exceptions: number;
   readonly expected: string;
-  /** What came, less what was pulled back. */
+  /** Received less reversed transfers. */
   readonly routed: string;
   readonly billed: string;
-  /** Of what was routed, what came after it was billed and pays the invoice. */
+  /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
   /** Of what was routed, what payouts have brought to the bank, as far as they say what they paid out. */
@@ -89,10 +89,10 @@ export interface Reconciliation {
   readonly exceptions: readonly Exception[];
   /** How many exceptions are open, by the days since then. */
   readonly aging: Readonly<Record<Age, number>>;
-  /** What moved on our accounts and is no share. */
+  /** Balance transactions that are not shares. */
   readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
-  /** What moved in the month, and payouts have passed over. */
+  /** Balance transactions of the month that payouts have skipped. */
   readonly not_paid_out: readonly NotPaidOut[];
   /** Exceptions, payouts and what was not paid out, with something left to do. */
   readonly open: number;

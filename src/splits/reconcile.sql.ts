@@ -3,7 +3,7 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-/** What the ledger expects of one quote and what came of it, over all its life. Amounts are sums of its own currency. */
+/** What the ledger expects of a quote and what was received, over its whole life. Amounts are in its currency. */
 export interface QuotePosition {
   readonly partner_id: string;
   readonly quote_id: string;
@@ -13,15 +13,15 @@ export interface QuotePosition {
   /** What the ledger reversed of them, above zero. */
   readonly reversed: string;
   readonly received: string;
-  /** What was pulled back, above zero. */
+  /** Above zero. */
   readonly transfers_reversed: string;
   /** On live invoices for missing shares. */
   readonly billed: string;
-  /** Of what came less what was pulled back, what came after it was billed and pays the invoice. */
+  /** The part of received less reversed transfers that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
-  /** A share came later after its acceptance than it should. */
+  /** A share was received too long after its acceptance. */
   readonly late: boolean;
   readonly first_accepted_at: string;
   readonly last_accepted_at: string;
@@ -48,11 +48,12 @@ export interface PositionQuestion {
 
 /**
  * All that is known of quotes in one column of time: facts are sorted and summed, never joined to each other. Of all
- * quotes, or of those in `scope`. What a person matched and took back again is nothing. A dispute is the platform's, and
- * our account sees a share pulled back: that it was one, the partner's file tells.
+ * quotes, or of those in `scope`. A match that was undone counts as nothing. A dispute is the
+ * platform's, and our account sees a reversed transfer: only the partner's file says that it was a dispute.
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
-  const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at, e.invoice_amount AS amount,
+  const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
+    e.invoice_amount AS amount,
               0 AS paid, NULL::text AS id, false AS misrouted, false AS disputed`;
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
@@ -77,7 +78,8 @@ export function quoteFacts(of: 'all' | 'scope'): string {
                   AND l.quote_id = r.quote_id AND l.payment = m.payment))
        FROM share_allocations r ${scoped('r')}
        JOIN balance_transactions m USING (balance_transaction_id)
-       LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
+       LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
+         GROUP BY share_allocation_id) AS p
          USING (share_allocation_id)
        GROUP BY r.partner_id, r.quote_id, r.currency, r.requote_id, m.balance_transaction_id HAVING sum(r.amount) <> 0
        UNION ALL
@@ -87,13 +89,15 @@ export function quoteFacts(of: 'all' | 'scope'): string {
 
 /** How the quotes with a row of `:month` stand. Inside of a WITH. */
 const POSITIONS = `scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month AND arrangement = 'connected_account'
+       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month
+         AND arrangement = 'connected_account'
      ), facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
        -- How long a share took: from its own acceptance where it names it, else from the last one before it arrived.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
-              max(at) FILTER (WHERE kind LIKE '%\\_accepted') OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
+              max(at) FILTER (WHERE kind LIKE '%\\_accepted')
+                OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
               max(at) FILTER (WHERE kind = 'requote_accepted')
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
@@ -127,12 +131,14 @@ export async function readPositions(
      SELECT coalesce((
               SELECT json_agg(m ORDER BY m.partner_id COLLATE "C", m.currency) FROM (
                 SELECT partner_id, currency, count(*) AS quotes, sum(accepted)::text AS accepted,
-                       sum(reversed)::text AS reversed, sum(received)::text AS received, sum(transfers_reversed)::text AS transfers_reversed,
+                       sum(reversed)::text AS reversed, sum(received)::text AS received,
+                         sum(transfers_reversed)::text AS transfers_reversed,
                        sum(billed)::text AS billed
                 FROM positions WHERE plain GROUP BY partner_id, currency) AS m), '[]') AS matched,
             coalesce((
               SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
-                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
+                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, received::text,
+                  transfers_reversed::text,
                        billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at,
                        balance_transactions
                 FROM positions WHERE NOT plain) AS o), '[]') AS others`,
@@ -155,11 +161,11 @@ export interface UnmatchedBalanceTransaction {
   /** As its metadata says, although no such quote is known. */
   readonly quote_id: string | null;
   readonly partners: readonly string[];
-  /** For a person to choose from: quotes of these partners of which just as much is open, the nearest in time first. */
+  /** Quotes of these partners with exactly this amount open, for manual review, the nearest in time first. */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
-/** Balance transactions of a month, in the issuer's zone, of which nobody knows the quote, with what a person may look at. */
+/** Balance transactions of a month, in the issuer's zone, without a quote, with candidates for manual review. */
 export function readUnmatchedBalanceTransactions(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string },
@@ -172,10 +178,13 @@ export function readUnmatchedBalanceTransactions(
        WHERE m.moved_at >= :startsAt::timestamptz AND m.moved_at < :endsAt::timestamptz
        GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
      ), unknown AS MATERIALIZED (
-       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer, quote_id
-       FROM unattributed_balance_transactions WHERE moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
+       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer,
+         quote_id
+       FROM unattributed_balance_transactions WHERE moved_at >= :startsAt::timestamptz
+         AND moved_at < :endsAt::timestamptz
        UNION ALL
-       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer, quote_id FROM partly
+       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer,
+         quote_id FROM partly
      ), near AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
               sum(e.invoice_amount) - coalesce((
@@ -187,9 +196,11 @@ export function readUnmatchedBalanceTransactions(
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
      SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
-            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o WHERE o.account = u.account), '[]') AS partners,
+            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
+              WHERE o.account = u.account), '[]') AS partners,
             coalesce((
-              SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id) ORDER BY c.distance, c.quote_id)
+              SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id)
+                ORDER BY c.distance, c.quote_id)
               FROM (
                 SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.moved_at)) AS distance
                 FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
@@ -208,7 +219,7 @@ export interface OtherBalanceTransactions {
   readonly net: string;
 }
 
-/** What moved on the accounts and was no share: payouts, fees. */
+/** Balance transactions that are not shares: payouts, fees. */
 export function readOtherBalanceTransactions(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string },

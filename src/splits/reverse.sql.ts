@@ -4,7 +4,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** A share that was pulled back and that no row of the ledger stands for, with all that a row of it needs. */
+/** A reversed transfer that no ledger row records, with everything that such a row needs. */
 export interface ReversedTransfer {
   readonly share_allocation_id: number;
   readonly account: string;
@@ -13,7 +13,7 @@ export interface ReversedTransfer {
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** Only where the ledger has such a requote. Of a quote that was invoiced, its routed requote where nothing names one. */
+  /** Only if the ledger has such a requote. For an invoiced quote, its routed requote if none is named. */
   readonly requote_id: string | null;
   /** How many routed requotes it may be of, where the quote itself was invoiced and nothing names one; else 0. */
   readonly of_requotes: number;
@@ -26,14 +26,14 @@ export interface ReversedTransfer {
   /** By the partner's settlement file. */
   readonly refunded: string | null;
   readonly reversal_id: string | null;
-  /** Of the quote: pulled back so far and not in the ledger as reversed, above zero. */
+  /** Of the quote: transfers reversed beyond the ledger's reversals, above zero. */
   readonly beyond_ledger: string;
   readonly spot_price_left: string;
   readonly partner_cut_left: string;
   readonly invoice_amount_left: string;
 }
 
-/** Shares pulled back from quotes of which more was pulled back than the ledger has reversed, in the order of time. */
+/** Reversed transfers of quotes with more reversed than the ledger has, in the order of time. */
 export function readReversedTransfers(
   tx: Transaction,
   {
@@ -44,31 +44,39 @@ export function readReversedTransfers(
   return query(
     tx,
     `WITH pulled AS MATERIALIZED (
-       SELECT r.partner_id, r.quote_id, -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS transfers_reversed
+       SELECT r.partner_id, r.quote_id,
+              -sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) AS transfers_reversed
        FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
        WHERE :month::text IS NULL OR EXISTS (
-         SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.posted_month = :month AND e.quote_id = r.quote_id)
+         SELECT FROM ledger_rows e WHERE e.partner_id = r.partner_id AND e.posted_month = :month
+           AND e.quote_id = r.quote_id)
        GROUP BY r.partner_id, r.quote_id
        HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
      ), left_of AS (
-       SELECT p.partner_id, p.quote_id, p.transfers_reversed, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+       SELECT p.partner_id, p.quote_id, p.transfers_reversed, sum(e.spot_price) AS spot_price,
+         sum(e.partner_cut) AS partner_cut,
               sum(e.invoice_amount) AS invoice_amount,
               coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
        FROM pulled p
-       JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id AND e.arrangement = 'connected_account'
+       JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id
+         AND e.arrangement = 'connected_account'
        GROUP BY p.partner_id, p.quote_id, p.transfers_reversed
      )
      SELECT r.share_allocation_id, m.account, m.id AS balance_transaction,
-            (SELECT count(DISTINCT o.quote_id) FROM share_allocations o WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
-            r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes, q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
+            (SELECT count(DISTINCT o.quote_id) FROM share_allocations o
+              WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
+            r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes,
+              q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
             m.moved_at, s.refunded::text, s.reversal_id, (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
      FROM left_of l
      JOIN share_allocations r ON r.partner_id = l.partner_id AND r.quote_id = l.quote_id AND r.amount < 0
-     JOIN balance_transactions m ON m.balance_transaction_id = r.balance_transaction_id AND m.kind IN ('reversal', 'dispute')
+     JOIN balance_transactions m ON m.balance_transaction_id = r.balance_transaction_id
+       AND m.kind IN ('reversal', 'dispute')
      JOIN ledger_rows q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
-     LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted' AND rq.quote_id = r.quote_id
+     LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted'
+       AND rq.quote_id = r.quote_id
        AND own_id(rq) = r.requote_id
      CROSS JOIN LATERAL (
        SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM ledger_rows x
@@ -78,13 +86,15 @@ export function readReversedTransfers(
        SELECT refunded, reversal_id FROM settlement_lines s
        WHERE s.settlement_line_id = r.settlement_line_id
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.payment = m.payment)
-          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer AND s.amount = r.amount)
+          OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer
+            AND s.amount = r.amount)
        ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is taken back whole: what was said before that is nothing.
        AND NOT EXISTS (
-         SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id AND back.partner_id = r.partner_id
+         SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id
+           AND back.partner_id = r.partner_id
            AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
        AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
      ORDER BY r.partner_id, r.quote_id, m.moved_at, r.share_allocation_id`,
@@ -100,7 +110,8 @@ export function insertReversalEvidence(
 ): Promise<{ share_allocation_id: number }[]> {
   return query(
     tx,
-    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from, recorded_at, event_id)
+    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
+      recorded_at, event_id)
      SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, :now::timestamptz,
             :eventId::bigint
      FROM json_to_recordset(:rows::json) AS n (

@@ -1,9 +1,9 @@
 /**
- * A share that the Merchant of Record pulled back becomes a reversal in the ledger (service.md 7.5), through the
- * ledger's own import, with the balance transaction as its evidence. What was pulled back is a fact and is never recomputed; what the
- * customer got back of the price is known where all that was left was pulled back, or where the partner's settlement file
- * says it. Otherwise a person says it. Refusals: balance_transaction_unknown, account_needed, balance_transaction_not_reversible,
- * argument_invalid.
+ * A transfer that the Merchant of Record reversed becomes a reversal in the ledger (service.md 7.5), through the ledger's
+ * own import, with the balance transaction as its evidence. The reversed amount is a fact and is never recomputed. The
+ * refunded price is known if everything that was left was reversed, or if the partner's settlement file says it.
+ * Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
+ * balance_transaction_not_reversible, argument_invalid.
  */
 
 import { lockImporters } from '../database/ledger-lock.ts';
@@ -33,7 +33,7 @@ export interface RecordedReversal {
   readonly invoiceAmount: string;
 }
 
-/** What a person must look at, and why. */
+/** A reversal that needs manual review, and why. */
 export interface UnpricedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
@@ -48,7 +48,7 @@ export interface ReversalReport {
   readonly manual_review: readonly UnpricedReversal[];
 }
 
-/** Records what was pulled back of a month's quotes, where its price is known. */
+/** Records the reversed transfers of a month's quotes whose price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
   // What the partner is importing of its own is looked at once it is there.
@@ -56,7 +56,7 @@ export async function recordReversals(tx: Transaction, acting: IssueContext, mon
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
-/** Records one, at the price that a person says. */
+/** Records one at the price that finance supplies. */
 export async function reverseManually(
   tx: Transaction,
   acting: IssueContext,
@@ -111,7 +111,7 @@ async function record(
   if (rows.length === 0) return { recorded: [], manual_review: unpriced };
   const now = environment.now();
   const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
-  const report = await importRows(tx, [{ name: 'shares pulled back', format: 'ndjson', text }], {
+  const report = await importRows(tx, [{ name: 'reversed transfers', format: 'ndjson', text }], {
     skipInvalid: true,
     now,
   });
@@ -159,7 +159,7 @@ function price(
   for (const shares of byQuote(reversedTransfers)) {
     const { chosen, others } = person ? { chosen: shares, others: [] } : notInTheLedger(shares);
     for (const share of others)
-      unpriced.push(manualReview(share, 'which of them the ledger has already cannot be told'));
+      unpriced.push(manualReview(share, 'it is unclear which of them the ledger has already'));
     let left: Left | undefined;
     for (const share of chosen) {
       if (share.of_requotes > 1) {
@@ -168,7 +168,7 @@ function price(
       }
       left ??= leftOf(share);
       const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
-      // What is said of the price counts, although all of the share was pulled back: the partner may keep its cut.
+      // A stated price counts even if the whole share was reversed: the partner may keep its cut.
       const said = share.refunded !== null;
       const sums = said ? priced({ ...share, ...textsOf(left) }, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
@@ -224,8 +224,8 @@ function priced(share: ReversedTransfer, spotPrice: string | null): Left | undef
 }
 
 /**
- * Partners import refunds of their own, too. As much as was pulled back beyond what the ledger has is still to be
- * reversed: all of the shares, or the one that is just as much.
+ * Partners import refunds of their own, too. What was reversed beyond the ledger is still to be recorded: all of the
+ * shares, or the one of exactly that amount.
  */
 function notInTheLedger(shares: readonly ReversedTransfer[]): {
   chosen: readonly ReversedTransfer[];

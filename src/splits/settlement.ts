@@ -1,12 +1,13 @@
 /**
  * A partner's settlement file: which transfer and payment belong to which quote (`quote_id, transfer, payment, amount`).
- * It tells what the metadata of our payments lacks, and where the processor lets us read nothing it is the only word.
- * Pure. Amounts are in major units; what was pulled back is below zero.
+ * It supplies quotes that the metadata of our payments does not name. For an account that we cannot read at the processor
+ * it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
  */
+import { z } from 'zod';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 
-/** The four of the contract, then what may be added to them. */
+/** The four required fields, then the optional ones. */
 export const SETTLEMENT_FIELDS = [
   'quote_id',
   'transfer',
@@ -33,9 +34,9 @@ export interface SettlementLine {
   readonly currency: string;
   readonly amount: string;
   readonly kind: 'share' | 'reversal' | 'dispute';
-  /** What the customer got back of the price, above zero; with it a reversal can be recorded without a person. */
+  /** The part of the price that the customer got back, above zero. With it a reversal needs no manual review. */
   readonly refunded: string | null;
-  /** ISO instant; null where the file does not say. */
+  /** ISO instant; null where the file has none. */
   readonly moved_at: string | null;
 }
 
@@ -70,66 +71,66 @@ export function readSettlement(
       complain(`has ${cells.length} fields where the header has ${names.length}`);
       continue;
     }
-    const texts = Object.fromEntries(names.map((name, index) => [name, (cells[index] ?? '').trim()]));
-    const read = readLine(line, texts as Partial<Record<Field, string>>, partnerCurrency);
-    if ('reason' in read) complain(read.reason);
-    else lines.push(read);
+    // An empty cell is a field that is left out.
+    const texts = names.map((name, index) => [name, (cells[index] ?? '').trim()]).filter(([, text]) => text !== '');
+    const given = Object.fromEntries(texts) as Partial<Record<Field, string>>;
+    const read = schema.safeParse({ currency: partnerCurrency, ...given });
+    if (read.success) lines.push({ line, ...read.data });
+    else complain(reasonOf(read.error.issues[0], given));
   }
   return { lines, problems };
 }
 
-function readLine(
-  line: number,
-  texts: Partial<Record<Field, string>>,
-  partnerCurrency: string,
-): SettlementLine | { readonly reason: string } {
-  const { quote_id = '', amount = '' } = texts;
-  const currency = texts.currency || partnerCurrency;
-  for (const field of ['quote_id', 'requote_id', 'reversal_id'] as const) {
-    const text = texts[field] ?? '';
-    if ((text !== '' || field === 'quote_id') && !IDENTIFIER.test(text)) {
-      return { reason: `${field} '${text}' is no identifier` };
-    }
-  }
-  const ids = [texts.transfer, texts.payment].filter((text) => text !== undefined && text !== '');
-  if (ids.length === 0) return { reason: 'names neither a transfer nor a payment' };
-  if (ids.some((text) => !/^[\x21-\x7e]{1,255}$/.test(text as string))) {
-    return { reason: 'names a transfer or payment that is no id' };
-  }
-  if (!isCurrency(currency)) return { reason: `currency '${currency}' is no ISO 4217 currency` };
-  const digits = minorDigits(currency) as number;
-  const problem = amountProblem(amount, digits);
-  if (problem !== undefined) return { reason: `amount '${amount}' ${problem.reason}` };
-  if (!/[1-9]/.test(amount)) return { reason: 'is of nothing' };
-  const below = amount.startsWith('-');
-  const kind = texts.kind || (below ? 'reversal' : 'share');
-  if (kind !== 'share' && kind !== 'reversal' && kind !== 'dispute') {
-    return { reason: `kind '${kind}' is not share, reversal or dispute` };
-  }
-  if (kind === 'share' && below) return { reason: 'is a share below zero' };
-  if (kind === 'reversal' && !below) return { reason: 'is a reversal that is not below zero' };
-  const refunded = texts.refunded || null;
-  if (refunded !== null) {
-    const wrong = amountProblem(refunded, digits)?.reason ?? (refunded.startsWith('-') ? 'is below zero' : undefined);
-    if (wrong !== undefined) return { reason: `refunded '${refunded}' ${wrong}` };
-    if (!below) return { reason: 'says refunded of what was not pulled back' };
-  }
-  const movedAt = texts.moved_at || null;
-  if (movedAt !== null && !INSTANT.test(movedAt)) return { reason: `moved_at '${movedAt}' is no time with an offset` };
-  return {
-    line,
-    quote_id,
-    requote_id: texts.requote_id || null,
-    reversal_id: texts.reversal_id || null,
-    transfer: texts.transfer || null,
-    payment: texts.payment || null,
-    currency,
-    amount,
-    kind,
-    refunded,
-    moved_at: movedAt === null ? null : new Date(movedAt).toISOString(),
-  };
-}
-
 const INSTANT =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
+
+const identifier = z.string('is required').regex(IDENTIFIER, 'is not an identifier');
+const processorId = z.string().regex(/^[\x21-\x7e]{1,255}$/, 'is not an id');
+const amount = z.string('is required').regex(/[1-9]/, 'is not an amount other than zero');
+
+const schema = z
+  .object({
+    quote_id: identifier,
+    requote_id: identifier.nullable().default(null),
+    reversal_id: identifier.nullable().default(null),
+    transfer: processorId.nullable().default(null),
+    payment: processorId.nullable().default(null),
+    currency: z.string().refine(isCurrency, 'is not an ISO 4217 currency'),
+    amount,
+    kind: z.enum(['share', 'reversal', 'dispute'], 'is not share, reversal or dispute').optional(),
+    refunded: z.string().nullable().default(null),
+    moved_at: z
+      .string()
+      .regex(INSTANT, 'is not a time with an offset')
+      .transform((text) => new Date(text).toISOString())
+      .nullable()
+      .default(null),
+  })
+  .transform((line, context) => {
+    const problem = (message: string, ...path: Field[]) => {
+      context.issues.push({ code: 'custom', message, path, input: line });
+      return z.NEVER;
+    };
+    const digits = minorDigits(line.currency) as number;
+    const below = line.amount.startsWith('-');
+    const kind = line.kind ?? (below ? ('reversal' as const) : ('share' as const));
+    const wrong = amountProblem(line.amount, digits);
+    if (line.transfer === null && line.payment === null) return problem('names neither a transfer nor a payment');
+    if (wrong !== undefined) return problem(wrong.reason, 'amount');
+    if (kind === 'share' && below) return problem('is a share below zero');
+    if (kind === 'reversal' && !below) return problem('is a reversal that is not below zero');
+    if (line.refunded !== null) {
+      const unusable = amountProblem(line.refunded, digits)?.reason;
+      if (unusable !== undefined) return problem(unusable, 'refunded');
+      if (line.refunded.startsWith('-')) return problem('is below zero', 'refunded');
+      if (!below) return problem('has refunded, but its transfer was not reversed');
+    }
+    return { ...line, kind };
+  });
+
+/** `amount '7.005' has 3 decimals`, or a reason about the line as a whole. */
+function reasonOf(issue: z.core.$ZodIssue | undefined, given: Partial<Record<Field, string>>): string {
+  const field = issue?.path[0] as Field | undefined;
+  if (issue === undefined || field === undefined) return issue?.message ?? '';
+  return `${field} '${given[field] ?? ''}' ${issue.message}`;
+}

@@ -1,5 +1,5 @@
 /**
- * Judging what came against what was expected, quote by quote, to the cent. Pure arithmetic: the sums come from SQL, and
+ * Compares what was received with what was expected, quote by quote, to the cent. Pure arithmetic: sums come from SQL, and
  * a clock is passed in.
  */
 import { Amount } from '../money.ts';
@@ -8,11 +8,11 @@ import type { QuotePosition } from './reconcile.sql.ts';
 
 /**
  * `awaited` is no exception: the share may still be on its way. Of the others
- *   short, over      less or more came than is expected, nothing else explains it
- *   missing          nothing came
- *   late             all came, but too long after its acceptance
+ *   short, over      less or more was received than expected, and nothing else explains it
+ *   missing          nothing was received
+ *   late             everything was received, but too long after its acceptance
  *   misrouted        it was charged on our own account as 7.3.3 is documented: we got what the fee to the platform left
- *   reversed         it was pulled back; open while the ledger does not say so
+ *   reversed         the transfer was reversed; open until the ledger says so
  *   disputed         the same, by a dispute
  */
 export type QuoteStatus =
@@ -28,9 +28,9 @@ export type QuoteStatus =
 
 export interface QuoteVerdict {
   readonly status: QuoteStatus;
-  /** What is still to come to us, and not billed; below zero where too much came. */
+  /** Expected and not billed; below zero where too much was received. */
   readonly open: Amount;
-  /** Of it, what the partner owes us by itself and may be billed: what was pulled back is the ledger's to reverse. */
+  /** The part that may be billed to the partner. Reversed transfers are excluded: the ledger reverses those. */
   readonly billable: Amount;
 }
 
@@ -49,7 +49,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const billed = amount(position.billed);
   const paid = amount(position.paid);
   const open = expected.minus(received.minus(reversedTransfers).minus(paid)).minus(billed);
-  // What was pulled back and the ledger does not have as reversed yet.
+  // Reversed transfers that the ledger has not reversed yet.
   const beyondLedger = reversedTransfers.minus(amount(position.reversed));
   const unreversed = beyondLedger.isPositive() ? beyondLedger : zero;
   const owed = open.minus(unreversed);
@@ -59,7 +59,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   function statusOf(): QuoteStatus {
     if (position.misrouted) return 'misrouted';
     const takenBack = position.disputed ? 'disputed' : 'reversed';
-    // That it was billed, or came after that, does not say what happened.
+    // Billing, and payments after it, do not change what happened to the transfer.
     const difference = open.plus(billed).minus(paid);
     if (difference.isZero()) return reversedTransfers.isPositive() ? takenBack : position.late ? 'late' : 'matched';
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
@@ -70,24 +70,24 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 }
 
 /**
- * Of a payout of one of our accounts: `failed` brought nothing, and its money is of a later one; `untold`: the processor
- * does not say what it paid out; `not_arrived`: the bank tells of later days, and not of it.
+ * Of a payout of one of our accounts: `failed` brought nothing, and its money is of a later one; `contents_unknown`: the
+ * processor does not list what it paid out; `not_arrived`: the bank tells of later days, and not of it.
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
-/** A payout is in the bank within so many days; until then the processor has said what it paid out. */
-export const ARRIVES_WITHIN_DAYS = 7;
-/** What a payout passes over waits for the next: money from cards is available after some days, a debit's after more. */
+/** After this many days a payout must be in the bank and its contents known. */
+export const PAYOUT_LATE_AFTER_DAYS = 7;
+/** What a payout skips waits for the next: card money is available after some days, a debit's after more. */
 export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {
   if (state.failed) return 'failed';
   const contents_unknown = state.balance_transactions === null && state.contents_expected;
-  if (contents_unknown && now - Date.parse(state.moved_at) > ARRIVES_WITHIN_DAYS * DAY_MILLISECONDS)
+  if (contents_unknown && now - Date.parse(state.moved_at) > PAYOUT_LATE_AFTER_DAYS * DAY_MILLISECONDS)
     return 'contents_unknown';
   if (state.arrived_on !== null) return 'arrived';
-  // Without bank files nobody knows.
-  return (state.bank_days_after ?? 0) > ARRIVES_WITHIN_DAYS ? 'not_arrived' : 'on_its_way';
+  // Without bank files it is unknown.
+  return (state.bank_days_after ?? 0) > PAYOUT_LATE_AFTER_DAYS ? 'not_arrived' : 'on_its_way';
 }
 
 export const payoutNeedsWork = (status: PayoutStatus): boolean =>

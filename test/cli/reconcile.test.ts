@@ -37,7 +37,7 @@ test('the report shows what is open, and exits 4', async () => {
   expect(stdout).toMatch(/unknown .* -12\.34/);
   expect(stdout).toContain('Of 14.00 USD routed by p-split, 7.00 is in the bank.');
   expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 of which nobody says what they paid out.');
-  expect(stdout).toContain('Moved besides: 1 stripe_fee, USD -0.30.');
+  expect(stdout).toContain('Other balance transactions: 1 stripe_fee, USD -0.30.');
   expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
   fits(stdout);
 });

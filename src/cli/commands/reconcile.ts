@@ -51,7 +51,7 @@ export async function reconcile(output: Output, month: Month, options: Reconcile
       };
       output.print(report, () =>
         [
-          ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new was to be reversed.']),
+          ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new to reverse.']),
           ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
           describedReconciliation(found, billable.length),
         ].join('\n\n'),
@@ -63,7 +63,7 @@ export async function reconcile(output: Output, month: Month, options: Reconcile
 }
 
 const describedInvoices = (numbers: readonly string[]): string =>
-  numbers.length === 0 ? 'Nothing was to be billed.' : `Billed what never came: ${numbers.join(', ')}.`;
+  numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`;
 
 /** Of the exceptions, so many are shown to people; --json gives all. */
 const SHOWN = 40;
@@ -71,7 +71,7 @@ const SHOWN = 40;
 export function describedReconciliation(found: Reconciliation, billable: number): string {
   const { month, partners, exceptions, aging, other_balance_transactions, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
-    return `${month}: no partner with a connected account has rows, and nothing unknown moved.`;
+    return `${month}: no partner with a connected account has rows, and every balance transaction has its quote.`;
   }
   const sections = [
     table(
@@ -103,7 +103,9 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   if (besides.length > 0) {
     sections.push(
       besides
-        .map((each) => `Moved besides: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`)
+        .map(
+          (each) => `Other balance transactions: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`,
+        )
         .join('\n'),
     );
   }
@@ -123,7 +125,7 @@ const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
   arrived: 'in the bank',
   on_its_way: 'on their way',
   not_arrived: 'NOT in the bank',
-  contents_unknown: 'of which nobody says what they paid out',
+  contents_unknown: 'contents unknown',
   failed: 'failed',
 };
 
@@ -152,7 +154,7 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
       (each) =>
         `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
         (each.status === 'contents_unknown'
-          ? "what it paid out is not told. Run 'reckoner processor poll'."
+          ? "its contents are unknown. Run 'reckoner processor poll'."
           : 'no line of the bank is it. Ask the bank and the processor.'),
     );
   const passedOver = not_paid_out.map(
@@ -167,7 +169,7 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
 
 const nameOf = ({ partner_id, quote_id, balance_transactions }: Exception): string =>
   quote_id === null
-    ? `${balance_transactions[0]} of ${partner_id ?? 'nobody known'}`
+    ? `${balance_transactions[0]} of ${partner_id ?? 'an unknown partner'}`
     : `${quote_id} of ${partner_id ?? '?'}`;
 
 function describedUnknown({
@@ -181,7 +183,7 @@ function describedUnknown({
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
   const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
   if (quote_id !== null) {
-    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may come yet.`;
+    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may still be imported.`;
   }
   return (
     `${moved} of no known quote. ` +

@@ -42,7 +42,8 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
     `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, b.status, b.balance,
             d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
             (SELECT installation_id FROM installation) AS installation_id,
-            i.version, i.provider, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed, o.provider_id, o.url,
+            i.version, i.provider, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed,
+              o.provider_id, o.url,
             a.attempt, a.idempotency_key, a.attempted_at,
             CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
                  THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
@@ -50,7 +51,8 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      LEFT JOIN LATERAL (
-       SELECT * FROM payment_link_intents i WHERE i.document_id = d.document_id ORDER BY version DESC LIMIT 1) AS i ON true
+       SELECT * FROM payment_link_intents i WHERE i.document_id = d.document_id
+         ORDER BY version DESC LIMIT 1) AS i ON true
      LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
      LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
      LEFT JOIN LATERAL (
@@ -142,7 +144,8 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   const { older } = await queryOne<{ older: boolean }>(
     tx,
     `SELECT EXISTS (SELECT FROM payment_link_objects
-       WHERE provider_id = ANY (:providerIds::text[]) AND created_at < :than::timestamptz - interval '1 hour') AS older`,
+       WHERE provider_id = ANY (:providerIds::text[])
+         AND created_at < :than::timestamptz - interval '1 hour') AS older`,
     { providerIds, than },
   );
   return older;
@@ -230,7 +233,7 @@ export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
   );
 }
 
-/** One version of a document's link, for its story. */
+/** One version of a document's link, for its history. */
 export interface LinkVersion {
   readonly version: number;
   readonly provider: string;

@@ -194,7 +194,7 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
   }
 }
 
-/** Looks for a link that an attempt without an answer may have made; makes way for another attempt where there is none. */
+/** Looks for a link that an unanswered attempt may have made; records another attempt if there is none. */
 async function look(
   context: LinkContext,
   links: PaymentLinks,
@@ -206,7 +206,7 @@ async function look(
   const version = facts.version as number;
   const mark = markOf(facts, version);
   const [first, ...others] = await find(context, links, facts);
-  // Two attempts that both came through: one link stays, before it is known as the document's.
+  // If two attempts both succeeded, one link stays.
   for (const { providerId } of others) await links.close(providerId);
   if (first !== undefined) {
     await context.database.transaction((tx) =>
