@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunOptions, reckoner } from '../support/program.ts';
+import { command, type RunOptions, reckoner } from '../support/program.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -19,7 +19,8 @@ afterAll(async () => {
 });
 
 const run = (args: string[], now = '2026-08-01T10:00:00Z', options: RunOptions = {}) =>
-  reckoner(args, {
+  // Standard input needs a process of its own; so does the first command, which starts as people start it.
+  (options.input === undefined && !args.includes('init') ? command : reckoner)(args, {
     ...options,
     env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now, ...options.env },
   });

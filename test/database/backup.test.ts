@@ -29,7 +29,7 @@ import { stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { pngLogo } from '../support/logos.ts';
-import { compiled, reckoner } from '../support/program.ts';
+import { command, compiled, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { SWEEPING, times } from '../support/sweep.ts';
@@ -727,7 +727,7 @@ describe('the disk', () => {
 
 describe('the commands', () => {
   const run = (args: string[], env: Record<string, string>) =>
-    reckoner(args, { env: { RECKONER_NOW: '2026-08-01T11:00:00Z', ...env } });
+    (env['DATABASE_URL'] ? command : reckoner)(args, { env: { RECKONER_NOW: '2026-08-01T11:00:00Z', ...env } });
 
   test('print what they did as JSON, with the hash that sha256sum gives, and exit 0', async () => {
     const file = newFile();
@@ -780,8 +780,8 @@ describe('the commands', () => {
       /Verified: all \d+ checks hold over \d+ inspected things\.\nNot in a backup: settings\.json/,
     );
     expect(restored.stderr).toMatch(/1 delivery\(ies\) were unfinished[\s\S]*There are no settings in .*new-home yet/);
-    for (const command of ['backup', 'restore']) {
-      expect((await run([command, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
+    for (const name of ['backup', 'restore']) {
+      expect((await run([name, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
     }
   });
 

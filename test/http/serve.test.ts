@@ -7,7 +7,7 @@ import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/balance-transactions.ts';
-import { compiled, job, reckoner } from '../support/program.ts';
+import { command, compiled, job } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -45,8 +45,7 @@ async function serveWith(more: Record<string, string>, ...args: string[]) {
   return { child, url, stdout: () => stdout, stderr: () => stderr };
 }
 
-const client = async () =>
-  (await reckoner(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
+const client = async () => (await command(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
 
 test('says where it listens, lives, is ready, and measures what it does', async () => {
   const { url, stdout, child } = await serve();
@@ -213,23 +212,23 @@ test('clients are listed with what is live of them, and their secrets are shown 
     client_id: expect.any(String) as string,
     client_secret: expect.any(String) as string,
   });
-  const rotated = await reckoner(['client', 'rotate', made.client_id], { env: env() });
+  const rotated = await command(['client', 'rotate', made.client_id], { env: env() });
   expect([rotated.status, rotated.stdout]).toEqual([
     0,
     expect.stringContaining('client_secret  rk_sandbox_') as string,
   ]);
   const list = async () =>
     (
-      (await reckoner(['--json', 'client', 'list', 'p-1'], { env: env() })).json() as {
+      (await command(['--json', 'client', 'list', 'p-1'], { env: env() })).json() as {
         client_id: string;
         secrets: unknown[];
         revoked_at: string | null;
       }[]
     ).find(({ client_id }) => client_id === made.client_id);
   expect((await list())?.secrets).toHaveLength(2);
-  expect((await reckoner(['client', 'revoke', made.client_id], { env: env() })).status).toBe(0);
+  expect((await command(['client', 'revoke', made.client_id], { env: env() })).status).toBe(0);
   expect(await list()).toMatchObject({ secrets: [], revoked_at: expect.any(String) as string });
-  const people = await reckoner(['client', 'list'], { env: env() });
+  const people = await command(['client', 'list'], { env: env() });
   expect(people.stdout).not.toContain(made.client_secret);
   expect(Math.max(...people.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { job, type Ran, reckoner } from '../support/program.ts';
+import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -40,7 +40,7 @@ test('before a month has ended in Pago Pago nothing is due, and nothing happens'
 
 test('a month that stays open 24 hours after it ended everywhere is named, and the watch mails it to operations', async () => {
   // July ended in Pago Pago at 11:00 UTC on 1 August.
-  const status = await reckoner(['--json', 'status'], { env: env('2026-08-02T11:00:01Z') });
+  const status = await command(['--json', 'status'], { env: env('2026-08-02T11:00:01Z') });
   expect(status.status).toBe(4);
   expect(status.json()).toMatchObject({
     months: { due: ['2026-07'], overdue: [{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }] },
@@ -87,7 +87,7 @@ test('when all is well the watch is silent, and status tells when each job ran l
   expect((await run('watch', '2026-11-01T13:00:00Z')).status).toBe(0);
   expect((await run('deliver', '2026-11-01T13:10:00Z')).status).toBe(0);
   expect(readdirSync(join(world.home, 'outbox'))).toEqual(before);
-  const status = await reckoner(['--json', 'status'], { env: env('2026-11-01T13:20:00Z') });
+  const status = await command(['--json', 'status'], { env: env('2026-11-01T13:20:00Z') });
   expect({ status: status.status, jobs: (status.json() as { jobs: unknown }).jobs }).toEqual({
     status: 0,
     jobs: [
