@@ -24,15 +24,15 @@ export function dateArgument(argument: string): (value: string) => string {
   };
 }
 
-/** A reason is kept for good and read by others: it must say something, on one line. */
+/** A reason is stored permanently: one line, not empty. */
 export function reasonArgument(value: string): string {
   const reason = value.trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
   if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
   throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
 }
 
-/** The number of a thing that the program numbers. */
+/** An id that the database assigned. */
 export function idArgument(argument: string): (value: string) => number {
   return (value) => {
     if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
@@ -40,7 +40,7 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-/** Several of them, one after the other. */
+/** Several ids, collected one by one. */
 export function idsArgument(argument: string): (value: string, before: number[] | undefined) => number[] {
   const read = idArgument(argument);
   return (value, before) => [...(before ?? []), read(value)];

@@ -1,4 +1,4 @@
-/** What a command works with: environment, settings and database, opened for it and closed after it. */
+/** The context of a command: environment, settings and database, opened before it and closed after it. */
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
@@ -9,11 +9,11 @@ export interface Context {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly database: Database;
-  /** Who asks: named in the audit events of what is done. */
+  /** Who acts, for the audit events. */
   readonly actor: Actor;
 }
 
-/** Opens, works, closes: also when the work fails or the process is asked to stop. */
+/** Runs `work` with an open context. The database is closed even if the work fails or a signal arrives. */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
   options: DatabaseOptions & { onStop?: () => void; by?: string | null; job?: boolean } = {},
@@ -24,17 +24,17 @@ export async function withContext<Result>(
   return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
 }
 
-/** The same for a command that only reads, from the replica where there is one. */
+/** For a command that only reads. It reads from the replica if there is one. */
 export const reading = <Result>(work: (context: Context) => Promise<Result>): Promise<Result> =>
   withContext(work, { readOnly: true });
 
-/** The same for a command that changes something: its events name whom `--by` claims. */
+/** For a command that changes something. Its events name the value of `--by`. */
 export const acting = <Result>({ by }: Output, work: (context: Context) => Promise<Result>): Promise<Result> =>
   withContext(work, { by });
 
 /**
- * The same without settings, for the commands that come before them. Asked to stop, a command ends at once and what it
- * had not committed is undone, unless it says by `onStop` that it can come to an end by itself.
+ * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and
+ * uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
  */
 export async function withDatabase<Result>(
   environment: Environment,
@@ -49,7 +49,7 @@ export async function withDatabase<Result>(
     asked = true;
     if (options.onStop) options.onStop();
     else {
-      process.stderr.write('Stopped: what was not committed is undone.\n');
+      process.stderr.write('Stopped. Uncommitted changes were rolled back.\n');
       void database.abandon().finally(exit);
     }
   };

@@ -1,9 +1,9 @@
-/** Tables as CSV on stdout, for spreadsheets and other programs. */
+/** Tables as CSV, for spreadsheets and other programs. */
 import { stringify } from 'csv-stringify/sync';
 
 /**
- * A header and the rows, lines ended as RFC 4180 has them. Text that a spreadsheet would take for a formula gets an
- * apostrophe before it; an amount below zero is a number and stays one.
+ * A header and the rows, with the line ends of RFC 4180. Text that a spreadsheet would read as a formula gets a leading
+ * apostrophe; negative numbers do not.
  */
 export function csv(
   columns: readonly string[],

@@ -1,4 +1,4 @@
-/** What commands print: JSON for programs, tables for people; errors to stderr, and with --json on stdout as well. */
+/** What commands print: JSON for programs, tables for people. Errors go to stderr, and with --json also to stdout. */
 import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { databaseFailure } from '../database/transaction.ts';
@@ -8,13 +8,13 @@ export { printable, short, table, wrapped } from '../text-table.ts';
 
 export interface Output {
   readonly json: boolean;
-  /** Who asks, as `--by` claims. */
+  /** The value of `--by`. */
   readonly by: string | null;
-  /** The one JSON document of --json, or whatever people read instead. */
+  /** Prints the JSON document of --json, or the text for people. */
   readonly print: (value: unknown, people: () => string) => void;
-  /** A remark for people on stderr; never on stdout. */
+  /** Prints a note for people to stderr. */
   readonly note: (text: string) => void;
-  /** A bar on stderr where that is a terminal and people are reading. */
+  /** A progress bar on stderr, if that is a terminal and --json is not set. */
   readonly progress: (label: string, total: number, unit?: string) => Progress;
 }
 
@@ -50,7 +50,7 @@ export function openOutput(json: boolean, by: string | null): Output {
   };
 }
 
-/** Writes a file that was asked for. `wx` refuses one that is there. Refusal: file_unwritable. */
+/** Writes an output file. `wx` refuses to replace a file. Refusal: file_unwritable. */
 export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w'): void {
   try {
     writeFileSync(file, content, { flag });
@@ -61,7 +61,7 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** Reports an error and says with which status to exit. Only a bug shows where it happened. */
+/** Prints an error and gives the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
 export function reportError(thrown: unknown, json: boolean): number {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
@@ -75,7 +75,7 @@ export function reportError(thrown: unknown, json: boolean): number {
   const message = reasonOf(error);
   if (json) process.stdout.write(`${JSON.stringify({ error: { code: 'internal', message } }, null, 2)}\n`);
   process.stderr.write(
-    `Reckoner failed: ${message}\nWhat was committed stays; the rest was undone. Run the command again.\n`,
+    `Reckoner failed: ${message}\nCommitted changes are kept; the rest was rolled back. Run the command again.\n`,
   );
   if (process.env['RECKONER_DEBUG'] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return EXIT.failed;

@@ -2,10 +2,10 @@
 /** The program `reckoner`. */
 import { runProgram } from './program.ts';
 
-// A reader that has seen enough (`| head`) is no failure of ours.
+// A closed pipe (`| head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 process.exitCode = await runProgram(process.argv);
-// Whatever still waits then (a queue that lost its database tries for long) has nobody left to wait for it.
+// Do not wait for what is still pending, such as a queue that keeps reconnecting to a lost database.
 setTimeout(() => process.exit(), 1000).unref();

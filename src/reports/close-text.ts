@@ -36,7 +36,7 @@ export function describeClose(report: CloseReport): string {
   if (report.late.length > 0) {
     parts.push(
       [
-        'Late rows, billed here',
+        'Late rows, billed this month',
         table(
           ['partner', 'of', '>rows', '>invoiceAmount', ''],
           report.late.map((row) => [
@@ -56,7 +56,7 @@ export function describeClose(report: CloseReport): string {
         (line, index) => (index === 0 ? `  ${line}` : `    ${line}`),
       ),
     );
-    parts.push(['Needs a person', ...lines].join('\n'));
+    parts.push(['Needs attention', ...lines].join('\n'));
   }
   return parts.join('\n\n');
 }
@@ -72,7 +72,7 @@ function changes({ partners, previous }: CloseReport): string {
   ]);
   const headings = ['partner', '', '>this month', ...(previous === null ? [] : [`>${previous}`, '>change'])];
   const rest = partners.length - shown.length;
-  return table(headings, rows) + (rest > 0 ? `\n… and ${rest} more that changed less.` : '');
+  return table(headings, rows) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
 }
 
 function listed(title: string, names: readonly string[]): string {

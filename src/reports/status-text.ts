@@ -22,7 +22,7 @@ export function describeStatus(found: Status): string {
       each.status,
       printable(each.reason ?? ''),
     ]);
-    sections.push(table(['document', 'partner', 'state', 'because'], rows));
+    sections.push(table(['document', 'partner', 'state', 'reason'], rows));
   }
   if (connected.accounts.length > 0) {
     const rows = connected.accounts.map((each) => [
@@ -31,7 +31,7 @@ export function describeStatus(found: Status): string {
       each.balance_transactions_from === 'processor' ? 'processor' : 'settlement file',
       each.read_to?.slice(0, 16).replace('T', ' ') ?? 'never',
     ]);
-    sections.push(table(['account', 'partner', 'told by', 'read up to'], rows));
+    sections.push(table(['account', 'partner', 'source', 'read up to'], rows));
   }
   if (jobs.length > 0) {
     const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);
@@ -39,8 +39,8 @@ export function describeStatus(found: Status): string {
   }
   sections.push(
     attention.length === 0
-      ? 'Nothing needs a person.'
-      : ['Needs a person:', ...attention.map((each) => `- ${each}`)].join('\n'),
+      ? 'Nothing needs attention.'
+      : ['Needs attention:', ...attention.map((each) => `- ${each}`)].join('\n'),
   );
   return sections.join('\n\n');
 }

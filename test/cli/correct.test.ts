@@ -75,7 +75,7 @@ test('rerun of one: unchanged or replaced, and the replacement', async () => {
     json: { status: 'unchanged', document: { number: INV_1, status: 'open' } },
   });
   expect((await run('invoice', 'rerun', INV_1)).stdout).toBe(
-    `${INV_1} is unchanged: issued today it would say the same.\n`,
+    `${INV_1} is unchanged: a new document would be the same.\n`,
   );
   await world.partners([partner({ name: 'New' })]);
   expect((await run('--json', 'invoice', 'rerun', INV_1)).json()).toMatchObject({
@@ -104,7 +104,7 @@ test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed
   const again = await run('invoice', 'rerun', '--month', '2026-07');
   expect(again.status).toBe(0);
   expect(again.stdout).toContain('1 replaced');
-  expect(again.stdout).toContain("INV-2026-000002 -> INV-2026-000005: changed the partner's name");
+  expect(again.stdout).toContain("INV-2026-000002 -> INV-2026-000005: the partner's name changed");
 });
 
 test('usage: a rerun takes a number or a month, a void, credit and write-off a reason', async () => {

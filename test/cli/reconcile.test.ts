@@ -35,8 +35,8 @@ test('the report shows what is open, and exits 4', async () => {
   expect(stdout).toMatch(/p-split +USD +4 +2 +21\.00 +14\.00 +0\.00 +7\.00/);
   expect(stdout).toMatch(/missing +split-missing of p-split +USD +7\.00 +40/);
   expect(stdout).toMatch(/unknown .* -12\.34/);
-  expect(stdout).toContain('Of 14.00 USD routed by p-split, 7.00 is in the bank.');
-  expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 of which nobody says what they paid out.');
+  expect(stdout).toContain('Of 14.00 USD transferred by p-split, 7.00 is in the bank.');
+  expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 with unknown contents.');
   expect(stdout).toContain('Other balance transactions: 1 stripe_fee, USD -0.30.');
   expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
   fits(stdout);

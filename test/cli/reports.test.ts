@@ -99,7 +99,7 @@ test('report close says the same to programs, names what is held, and exits 4 th
 test('ageing fits 80 columns, says that it ties, and comes as CSV too', async () => {
   const people = await run('2026-09-05T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(0);
-  expect(people.stdout).toContain('It ties: 3 open document(s)');
+  expect(people.stdout).toContain('It ties: 3 open documents');
   expect(people.stdout).toMatch(/p-1 +4\.20 +7\.00 +0\.00 +0\.00 +0\.00/);
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
@@ -130,7 +130,7 @@ test('statement and trial balance: for people within 80 columns, and as CSV with
     '',
   ]);
   const trial = await run(now, 'report', 'trial-balance', '--as-of', '2026-08-31');
-  expect(trial.stdout).toContain('Debits are credits in every currency.');
+  expect(trial.stdout).toContain('Debits equal credits in every currency.');
   expect(widest(trial.stdout)).toBeLessThanOrEqual(80);
   const csv = await run(now, 'report', 'trial-balance', '--format', 'csv');
   expect(csv.stdout).toContain('assets:receivable:billed,JPY,2800000,0\r\n');
@@ -141,7 +141,7 @@ test('statement and trial balance: for people within 80 columns, and as CSV with
 test('the job reminds, and remind --dry-run only says whom it would', { timeout: 120_000 }, async () => {
   const preview = await run('2026-09-07T16:00:00Z', 'remind', '--dry-run');
   expect(preview.status).toBe(0);
-  expect(preview.stdout).toMatch(/This was a preview: nothing was sent/);
+  expect(preview.stdout).toMatch(/Preview only: nothing was sent/);
   const outbox = () => readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('reminder')).length;
   expect(outbox()).toBe(0);
   await world.deliver();
@@ -159,6 +159,6 @@ test('an ageing that does not tie says where and exits 4', async () => {
   );
   const people = await run('2026-09-08T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(4);
-  expect(people.stdout).toContain('IT DOES NOT TIE.');
+  expect(people.stdout).toContain('IT DOES NOT TIE TO THE JOURNAL.');
   expect(people.stderr).toContain('INV-2026-000001');
 });

@@ -22,7 +22,11 @@ export const NOT_IN_A_BACKUP =
 export async function backup(output: Output, file: string): Promise<number> {
   const environment = readEnvironment();
   if (file === '-') {
-    throw refuse('argument_invalid', { argument: 'file', value: file, reason: 'must be a file, written whole or not' });
+    throw refuse('argument_invalid', {
+      argument: 'file',
+      value: file,
+      reason: 'must be a file, because a backup is written completely or not at all',
+    });
   }
   let progress: Progress | undefined;
   const written = await withDatabase(environment, { unmigrated: true }, (database) =>
@@ -46,5 +50,5 @@ export async function backup(output: Output, file: string): Promise<number> {
 
 export function counted(rows: Readonly<Record<string, number>>): string {
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0);
-  return `${groupThousands(String(total))} rows of ${Object.keys(rows).length} tables`;
+  return `${groupThousands(String(total))} rows in ${Object.keys(rows).length} tables`;
 }

@@ -38,7 +38,7 @@ const actOf = ({ actor, environment }: Context): Act => ({
   now: environment.now(),
 });
 
-const ONCE = 'The secret is shown this once; it is kept nowhere. Put it into a secret store.';
+const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
 
 export async function clientCreate(
   output: Output,
@@ -69,7 +69,7 @@ export async function clientRotate(
       made,
       () =>
         `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
-        `The one before works until ${made.previous_ends_at}. ${ONCE}`,
+        `The previous secret is valid until ${made.previous_ends_at}. ${ONCE}`,
     );
     return EXIT.done;
   });
@@ -80,7 +80,8 @@ export async function clientRevoke(output: Output, clientId: string): Promise<nu
     const revoked = await context.database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
     output.print(
       revoked,
-      () => `Client ${revoked.client_id} of ${revoked.partner_id} is revoked: its secrets and tokens no longer work.`,
+      () =>
+        `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
     );
     return EXIT.done;
   });
@@ -105,7 +106,7 @@ export async function clientList(output: Output, partnerId: string | undefined):
               client_id,
               partner_id,
               created_at.slice(0, 10),
-              revoked_at === null ? `${secrets.length} live` : `revoked ${revoked_at.slice(0, 10)}`,
+              revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`,
             ]),
           ),
     );

@@ -49,7 +49,7 @@ export async function close(output: Output, month: Month | undefined, options: C
                 money(row.amount_due, row.currency),
               ]),
             ),
-            'This was a preview: nothing was written.',
+            'Preview only: nothing was written.',
           ].join('\n\n'),
       );
       return EXIT.done;
@@ -122,7 +122,7 @@ export function describeMonths(
   verb: string,
   seals: ReadonlyMap<Month, string> = new Map(),
 ): string {
-  if (months.length === 0) return 'Nothing is due: every month that has ended everywhere is closed.';
+  if (months.length === 0) return 'Nothing to do: all months that have ended in every time zone are closed.';
   return months.map((facts) => describeMonth(facts, verb, seals.get(facts.month))).join('\n\n');
 }
 

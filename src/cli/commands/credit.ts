@@ -36,8 +36,8 @@ export async function creditRefund(output: Output, number: string, options: Cred
     const amount = Amount.of(refund.amount, refund.currency);
     output.print({ ...refund, amount: amount.toString(), returned: returned !== undefined }, () =>
       returned === undefined
-        ? `${amount.forPeople()} of ${number} is paid out to ${refund.partner_id}: the credit is used up.`
-        : `The refund of ${amount.forPeople()} came back: ${number} is open again.`,
+        ? `${amount.forPeople()} of ${number} was paid out to ${refund.partner_id}. The credit is used up.`
+        : `The refund of ${amount.forPeople()} was returned: ${number} is open again.`,
     );
     return EXIT.done;
   });

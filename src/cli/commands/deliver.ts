@@ -16,7 +16,7 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
   return withContext(
     async (context) => {
       if (options.watch) {
-        output.note('Delivering what is issued; stop with Ctrl-C.');
+        output.note('Delivering issued documents. Press Ctrl-C to stop.');
         await deliverAllForever(context, notesOf(output), stopping.signal);
       } else {
         await withProgress(output, (reporter) => deliverAll(context, reporter));

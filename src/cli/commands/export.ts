@@ -1,9 +1,11 @@
 /** `reckoner export`. */
+
 import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
 import { proveRow } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
+import { plural } from '../../text.ts';
 import { choiceArgument, monthArgument, rowArgument } from '../arguments.ts';
 import { reading } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -60,14 +62,14 @@ export async function exportData(output: Output, kind: ExportKind, options: Expo
       const { files, months, manifest_sha256 } = exported;
       const data = files.filter(({ name }) => !name.includes('/'));
       return [
-        `Wrote ${out}: ${kind} of ${from === to ? from : `${from} to ${to}`}, ${files.length} files.`,
+        `Wrote ${out}: ${kind} of ${from === to ? from : `${from} to ${to}`}, ${plural(files.length, 'file')}.`,
         table(
           ['file', '>rows', '>bytes'],
           data.map(({ name, rows, bytes }) => [name, rows, groupThousands(String(bytes))]),
         ),
-        ...months.map(({ month, seal }) => `${month}  ${seal ?? 'is open and not sealed yet'}`),
-        `manifest.json has SHA-256 ${manifest_sha256}`,
-        "README.txt says how to check it; 'node verify.mjs' in the pack does.",
+        ...months.map(({ month, seal }) => `${month}  ${seal ?? 'open, not sealed yet'}`),
+        `SHA-256 of manifest.json: ${manifest_sha256}`,
+        "README.txt explains how to check it. 'node verify.mjs' checks it.",
       ].join('\n');
     });
     return EXIT.done;
@@ -84,11 +86,11 @@ export async function exportProof(output: Output, options: { row: number; out?: 
       out === undefined
         ? `${JSON.stringify(proof, null, 2)}`
         : [
-            `Wrote ${out}: row ${entry_id} is the ${groupThousands(String(index + 1))}. of the ` +
+            `Wrote ${out}: row ${entry_id} is number ${groupThousands(String(index + 1))} of the ` +
               `${groupThousands(String(rows))} rows of ${month}.`,
             `Seal of ${month}: ${seal}`,
-            `To check it: node verify.mjs ${out}, with the verify.mjs of any export; compare the seal with the one`,
-            'that the close printed, that was mailed to the auditor, or that stands on the next documents.',
+            `To check it, run 'node verify.mjs ${out}' with the verify.mjs of any export. Compare the seal with the`,
+            'one that the close printed, that was mailed to the auditor, or that the next documents show.',
           ].join('\n'),
     );
     return EXIT.done;

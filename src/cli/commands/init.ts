@@ -1,4 +1,5 @@
 /** `reckoner init`: the home and its settings. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -7,6 +8,7 @@ import { readSettings, settingsFile } from '../../config/settings.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
+import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
@@ -26,19 +28,19 @@ export async function init(output: Output): Promise<number> {
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
     [
-      created === 'created' ? `Wrote ${file}.` : `Kept ${file} as it is.`,
+      created === 'created' ? `Wrote ${file}.` : `Kept ${file} unchanged.`,
       migrations.length > 0
-        ? `Brought the database up to date: ${migrations.join(', ')}.`
+        ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
         : 'The database is up to date.',
       environment.name === 'sandbox'
-        ? 'This is a sandbox: its settings are fictitious, and its documents say so on their face.'
-        : `Now complete ${file}; 'reckoner init --check' lists what is missing.`,
+        ? 'This is a sandbox: its settings are fictitious, and its documents say so.'
+        : `Complete ${file}. 'reckoner init --check' lists what is missing.`,
     ].join('\n'),
   );
   return EXIT.done;
 }
 
-/** Makes the folder and, where there are none, the settings. Safe to repeat: what is there stays. */
+/** Creates the folder and, if there are none, the settings. Safe to repeat: existing files are kept. */
 async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {
@@ -62,7 +64,7 @@ export async function initCheck(output: Output): Promise<number> {
   });
 }
 
-/** What is left for the last column of a line of 80. */
+/** The width of the last column in 80 columns. */
 const NEEDS_WIDTH = 38;
 
 function describeReadiness({ missing, link_limits: limits }: Readiness): string {
@@ -73,13 +75,7 @@ function describeReadiness({ missing, link_limits: limits }: Readiness): string 
   return [
     ...(missing.length === 0
       ? ['Nothing is missing for production.']
-      : [
-          table(['of', 'which', 'needs'], rows),
-          '',
-          missing.length === 1
-            ? '1 item is missing for production.'
-            : `${missing.length} items are missing for production.`,
-        ]),
+      : [table(['of', 'which', 'needs'], rows), '', `Missing for production: ${plural(missing.length, 'item')}.`]),
     ...Object.entries(limits).map(([currency, limit]) => `Payment links in ${currency}: ${limit}.`),
   ].join('\n');
 }

@@ -1,4 +1,5 @@
 /** `reckoner ledger import`. */
+
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -6,6 +7,7 @@ import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { recordEvent } from '../../people/audit-events.ts';
+import { plural } from '../../text.ts';
 import { choiceArgument } from '../arguments.ts';
 import { acting } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -30,7 +32,7 @@ export interface LedgerImportOptions {
   readonly dryRun?: boolean;
 }
 
-/** Of the reported bad rows, so many are shown to people; --json gives a thousand. */
+/** How many invalid rows people see; --json has up to a thousand. */
 const SHOWN = 20;
 
 export async function ledgerImport(output: Output, names: string[], options: LedgerImportOptions): Promise<number> {
@@ -42,7 +44,7 @@ export async function ledgerImport(output: Output, names: string[], options: Led
     const { rejects } = options;
     const work = options.dryRun ? database.preview : database.transaction;
     try {
-      // Bad rows undo everything: what was staged goes with the transaction, and nothing was recorded.
+      // Invalid rows roll everything back, including the staged rows.
       return await work(async (tx) => {
         const now = environment.now();
         const imported = await importRows(tx, files, { skipInvalid, rejects, now, onProgress: progress.advance });
@@ -74,7 +76,7 @@ function formatOf(name: string): RowFormat {
 function sizeOf(name: string): number {
   if (name === '-') return 0;
   const stat = statSync(name, { throwIfNoEntry: false });
-  if (stat === undefined) throw refuse('file_unreadable', { file: name, reason: 'there is no such file' });
+  if (stat === undefined) throw refuse('file_unreadable', { file: name, reason: 'no such file' });
   if (stat.isDirectory()) throw refuse('file_unreadable', { file: name, reason: 'it is a folder' });
   return stat.size;
 }
@@ -92,11 +94,14 @@ function describe(report: ImportReport, dryRun: boolean): string {
     lines.push('');
   }
   if (refused) {
-    lines.push(`Nothing ${recorded}: ${rejected} bad row(s), ${duplicates} duplicate(s).`);
-    lines.push('Correct them, or record the good rows alone with --skip-invalid --rejects FILE.');
+    lines.push(`Nothing ${recorded}: ${plural(rejected, 'invalid row')}, ${plural(duplicates, 'duplicate')}.`);
+    lines.push('Correct them, or record only the valid rows with --skip-invalid --rejects FILE.');
     return lines.join('\n');
   }
-  lines.push(`${accepted} row(s) ${recorded}, ${duplicates} duplicate(s), ${rejected} rejected.`);
-  if (late > 0) lines.push(`${late} of them belong to closed months and post to the earliest open one.`);
+  lines.push(`${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}, ${rejected} rejected.`);
+  if (late > 0)
+    lines.push(
+      `${plural(late, 'row belongs', 'rows belong')} to a closed month and will be billed in the earliest open month.`,
+    );
   return lines.join('\n');
 }

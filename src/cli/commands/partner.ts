@@ -29,7 +29,7 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
       const now = environment.now();
       const imported = await importPartners(tx, partners, now);
       if (imported.created + imported.updated > 0) {
-        // What it said is not kept: partners are brought up to date in place. The hash tells which file it was.
+        // Partners are updated in place and the file is not stored: its hash identifies it.
         const details = { file, sha256: createHash('sha256').update(text).digest('hex'), ...imported };
         await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now: now.toISO() });
       }
@@ -45,13 +45,13 @@ export async function partnerImport(output: Output, file: string): Promise<numbe
   });
 }
 
-/** The fonts know Latin, Greek, Cyrillic and Vietnamese. Better told now than found on an invoice. */
+/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than a surprise on an invoice. */
 function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) => string[]): string[] {
   const missing = unprintable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
   if (missing.length === 0) return [];
   return [
-    `Partner ${partner.partner_id}: documents cannot draw ${missing.join(' ')} and will show code points instead. ` +
-      'Give the name and address in Latin, Greek or Cyrillic letters.',
+    `Partner ${partner.partner_id}: documents cannot show ${missing.join(' ')} and print code points instead. ` +
+      'Write the name and address in Latin, Greek or Cyrillic letters.',
   ];
 }
 
@@ -60,7 +60,7 @@ export async function partnerList(output: Output): Promise<number> {
     const partners = await database.reading((tx) => readPartners(tx));
     output.print(partners.map(asFile), () =>
       partners.length === 0
-        ? "There are no partners yet. Add them with 'reckoner partner import FILE'."
+        ? "No partners yet. Add them with 'reckoner partner import FILE'."
         : table(
             ['partner', 'name', 'cur', 'time zone', 'policies', ''],
             partners.map((partner) => [
@@ -86,7 +86,7 @@ export async function partnerShow(output: Output, partnerId: string): Promise<nu
   });
 }
 
-/** The shape of partners.json: what does not apply is left out. */
+/** The shape of partners.json, without fields that do not apply. */
 function asFile(partner: PartnerView): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries({

@@ -1,10 +1,12 @@
 /** `reckoner reconcile`. */
+
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { recordReversals } from '../../splits/reverse.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
+import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import { type Definition, NO_DELIVER } from '../define.ts';
@@ -71,11 +73,11 @@ const SHOWN = 40;
 export function describedReconciliation(found: Reconciliation, billable: number): string {
   const { month, partners, exceptions, aging, other_balance_transactions, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
-    return `${month}: no partner with a connected account has rows, and every balance transaction has its quote.`;
+    return `${month}: no partner with a connected account has rows, and every balance transaction is matched.`;
   }
   const sections = [
     table(
-      ['partner', 'cur', '>quotes', '>as expected', '>expected', '>routed', '>billed', '>open'],
+      ['partner', 'cur', '>quotes', '>matched', '>expected', '>transferred', '>billed', '>open'],
       partners.map((each) => [
         short(each.partner_id, 18),
         each.currency,
@@ -93,7 +95,7 @@ export function describedReconciliation(found: Reconciliation, billable: number)
       .sort((one, other) => Number(needsWork(other)) - Number(needsWork(one)))
       .slice(0, SHOWN)
       .map((each) => [each.status, short(printable(nameOf(each)), 34), each.currency, each.open, each.age_days]);
-    sections.push(table(['what', 'quote', 'cur', '>open', '>days'], rows));
+    sections.push(table(['status', 'quote', 'cur', '>open', '>days'], rows));
     if (exceptions.length > SHOWN) sections.push(`… and ${exceptions.length - SHOWN} more.`);
   }
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
@@ -111,7 +113,7 @@ export function describedReconciliation(found: Reconciliation, billable: number)
   }
   sections.push(...describedPayouts(found));
   const awaited = partners.reduce((sum, each) => sum + each.awaited, 0);
-  if (awaited > 0) sections.push(`${awaited} share(s) may still be on their way: accepted less than a week ago.`);
+  if (awaited > 0) sections.push(`${plural(awaited, 'transfer')} may still arrive: accepted less than a week ago.`);
   sections.push(
     open === 0
       ? `${month} is reconciled: nothing is open.`
@@ -123,9 +125,9 @@ export function describedReconciliation(found: Reconciliation, billable: number)
 
 const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
   arrived: 'in the bank',
-  on_its_way: 'on their way',
+  on_its_way: 'in transit',
   not_arrived: 'NOT in the bank',
-  contents_unknown: 'contents unknown',
+  contents_unknown: 'with unknown contents',
   failed: 'failed',
 };
 
@@ -134,7 +136,7 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
     .filter(({ in_bank }) => /[1-9]/.test(in_bank))
     .map(
       (each) =>
-        `Of ${each.routed} ${each.currency} routed by ${short(each.partner_id, 18)}, ${each.in_bank} is in the bank.`,
+        `Of ${each.routed} ${each.currency} transferred by ${short(each.partner_id, 18)}, ${each.in_bank} is in the bank.`,
     );
   const groups = new Map<string, number>();
   for (const { account, status } of payouts) {
@@ -155,12 +157,12 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
         `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
         (each.status === 'contents_unknown'
           ? "its contents are unknown. Run 'reckoner processor poll'."
-          : 'no line of the bank is it. Ask the bank and the processor.'),
+          : 'no bank line matches it. Ask the bank and the processor.'),
     );
   const passedOver = not_paid_out.map(
     (each) =>
-      `${each.count} balance transaction(s) of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
-      `${each.since.slice(0, 10)} are in no payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
+      `${plural(each.count, 'balance transaction')} of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
+      `${each.since.slice(0, 10)} not in any payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
       (each.count > 3 ? ', …' : ''),
   );
   const all = [...inBank, ...counted, ...toLookAt, ...passedOver].flatMap((line) => wrapped(line, 80, '  '));
@@ -183,12 +185,12 @@ function describedUnknown({
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
   const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
   if (quote_id !== null) {
-    return `${moved} names quote ${printable(quote_id)}, which the ledger does not have: its row may still be imported.`;
+    return `${moved} names quote ${printable(quote_id)}, which is not in the ledger yet.`;
   }
   return (
-    `${moved} of no known quote. ` +
+    `${moved} matches no quote. ` +
     (quotes.length === 0
-      ? 'Ask the partner whose it is.'
-      : `As much is open on ${quotes.join(', ')}: ask the partner, then 'reckoner processor match'.`)
+      ? 'Ask the partner which quote it belongs to.'
+      : `The same amount is open on ${quotes.join(', ')}. Ask the partner, then use 'reckoner processor match'.`)
   );
 }

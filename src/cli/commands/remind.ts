@@ -1,8 +1,10 @@
 /** `reckoner remind`. */
+
 import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { sendEmails } from '../../reports/month-end.ts';
+import { plural } from '../../text.ts';
 import { acting } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { describeEmail } from '../deliveries.ts';
@@ -17,7 +19,7 @@ export async function remind(output: Output, { dryRun = false }: { dryRun?: bool
     const { database } = context;
     if (dryRun) {
       const plan = await database.reading((tx) => planReminders(tx, context));
-      output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nThis was a preview: nothing was sent.`);
+      output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nPreview only: nothing was sent.`);
       return EXIT.done;
     }
     const plan = await database.transaction((tx) => recordReminders(tx, context));
@@ -35,7 +37,7 @@ export async function remind(output: Output, { dryRun = false }: { dryRun?: bool
     };
     output.print(
       { ...plan, dry_run: false, emails },
-      () => `${describePlan(plan)}\n\n${emails.sent} ${emails.sent === 1 ? 'e-mail' : 'e-mails'} sent.`,
+      () => `${describePlan(plan)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
     );
     return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
   });
@@ -49,7 +51,7 @@ const SILENT = {
 } as const;
 
 function describePlan({ reminders, silent }: ReminderPlan): string {
-  const parts = [reminders.length === 0 ? 'Nobody is to be reminded today.' : ''];
+  const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
       ['partner', 'step', 'document', 'due', '>open', ''],
@@ -67,7 +69,7 @@ function describePlan({ reminders, silent }: ReminderPlan): string {
   }
   if (silent.length > 0) {
     parts.push(
-      ['Overdue and not reminded of:', ...silent.map((each) => `  ${each.number}: ${SILENT[each.because]}`)].join('\n'),
+      ['Overdue, but not reminded:', ...silent.map((each) => `  ${each.number}: ${SILENT[each.because]}`)].join('\n'),
     );
   }
   return parts.join('\n\n');

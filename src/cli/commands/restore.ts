@@ -1,4 +1,5 @@
 /** `reckoner restore`. */
+
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
@@ -10,6 +11,7 @@ import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { sealClosedMonths } from '../../seals/seal.ts';
+import { plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, printable } from '../output.ts';
@@ -31,7 +33,7 @@ export async function restore(output: Output, file: string): Promise<number> {
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment.name, onProgress));
-  /** What a restore adds: its event, the seals that an older backup lacks, and the proof of all of it. */
+  /** What a restore adds: its event, seals that an older backup does not have, and a verification. */
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
@@ -54,31 +56,31 @@ export async function restore(output: Output, file: string): Promise<number> {
     },
   );
 
-  // A difference does not undo the restoring: the file's hash shows that the backup had it already, and what the backup
-  // has may be all that is left of the ledger.
+  // A difference does not undo the restore: the hash of the file proves that the backup had it, and the backup may be all
+  // that is left of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
   output.print({ file, rows, verified, ...others }, () =>
     [
       `Restored ${file}, made ${printable(checked.created_at)} by Reckoner ${printable(checked.program)}: ${counted(rows)}.`,
-      ...leftOut.map((name) => `Left out ${printable(name)}: it is no table of this program.`),
+      ...leftOut.map((name) => `Skipped ${printable(name)}: this version has no such table.`),
       described(proof),
       NOT_IN_A_BACKUP,
     ].join('\n'),
   );
   if (unfinished > 0) {
     output.note(
-      `${unfinished} delivery(ies) were unfinished when it was made. 'reckoner deliver' makes them now: ` +
-        'if the original went on after its backup, find out first which of them it has sent.',
+      `${plural(unfinished, 'delivery was', 'deliveries were')} unfinished when the backup was made. 'reckoner deliver' ` +
+        'finishes them now. If the original system kept running, check first which of them it has sent.',
     );
   }
   if (!existsSync(settingsFile(environment))) {
-    output.note(`There are no settings in ${environment.home} yet: put yours there, or run 'reckoner init'.`);
+    output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);
   }
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** For the bar only: a file that can't be read is refused by whoever reads it. */
+/** For the progress bar only. An unreadable file is refused later, when it is read. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;
@@ -87,7 +89,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** What `verify` finds, or null where the ledger is empty. */
+/** The result of `verify`, or null if the ledger is empty. */
 async function prove(tx: Transaction): Promise<Verification | null> {
   try {
     return await verify(tx, undefined);
@@ -98,11 +100,11 @@ async function prove(tx: Transaction): Promise<Verification | null> {
 }
 
 function described(proof: Verification | null): string {
-  if (proof === null) return 'Its ledger is empty: there was nothing to verify.';
+  if (proof === null) return 'The ledger is empty, so there was nothing to verify.';
   const { checks, inspected, differences } = proof;
-  if (differences === 0) return `Verified: all ${checks.length} checks hold over ${inspected} inspected things.`;
+  if (differences === 0) return `Verified: all ${checks.length} checks pass (${plural(inspected, 'item')} inspected).`;
   return (
-    `Verified: ${differences} difference(s) in ${inspected} inspected things. They were in the backup: it was restored ` +
-    `as it is. 'reckoner verify' names them.`
+    `Verified: ${plural(differences, 'difference')} in ${plural(inspected, 'item')}. They come from the backup, which was ` +
+    `restored unchanged. 'reckoner verify' lists them.`
   );
 }

@@ -1,7 +1,9 @@
 /** `reckoner verify`. */
+
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
+import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
 import { reading } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -11,7 +13,7 @@ export const define: Definition = (command, act) => {
   command.argument('[month]', 'a closed month (default: everything)', monthArgument('month')).action(act(verify));
 };
 
-/** Of each check so many differences are shown to people; --json gives all. */
+/** How many differences of each check people see; --json has all. */
 const SHOWN = 10;
 
 export async function verify(output: Output, month: Month | undefined): Promise<number> {
@@ -33,7 +35,7 @@ function described({ checks, inspected, differences }: Verification): string {
     '',
     ...named,
     differences === 0
-      ? `All ${checks.length} checks hold over ${inspected} inspected things.`
-      : `${differences} difference(s). Keep the database as it is, and find out who or what changed it.`,
+      ? `All ${checks.length} checks pass (${plural(inspected, 'item')} inspected).`
+      : `${plural(differences, 'difference')} found. Do not change the database; find out who or what changed it.`,
   ].join('\n');
 }

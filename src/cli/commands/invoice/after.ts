@@ -8,7 +8,7 @@ import { EXIT } from '../../../errors/refusals.ts';
 import type { Context } from '../../context.ts';
 import { documentNumbered } from './show.ts';
 
-/** The link behind the page must not take more than is owed by now. */
+/** Syncs the payment link, which must not collect more than the current balance. */
 export async function followBalance({ environment, settings, database }: Context, number: string): Promise<void> {
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
@@ -17,7 +17,7 @@ export async function followBalance({ environment, settings, database }: Context
 export const read = ({ database }: Context, number: string): Promise<DocumentRow> =>
   database.reading((tx) => documentNumbered(tx, number));
 
-/** Whether the document that an act leaves behind reached its partner. */
+/** Exit 4 if the e-mail of the document has not been sent. */
 export function exitOf(document: DocumentRow): number {
   const email: DocumentJson['email'] = documentJson(document).email;
   return email === null || email.status === 'sent' ? EXIT.done : EXIT.attention;

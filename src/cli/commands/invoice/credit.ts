@@ -36,9 +36,9 @@ export async function invoiceCredit(
     const invoice = await read(context, number);
     output.print(documentJson(issued), () =>
       [
-        `${note} credits ${number} with ${money(issued.invoice_amount, issued.currency)}.`,
+        `${note} credits ${money(issued.invoice_amount, issued.currency)} on ${number}.`,
         ...wrapped(
-          `Of it ${money(issued.credited, issued.currency)} is used for ${number}, which leaves ` +
+          `${money(issued.credited, issued.currency)} of it is applied to ${number}, which leaves ` +
             `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
           80,
           '  ',

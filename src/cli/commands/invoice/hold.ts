@@ -33,7 +33,7 @@ export async function invoiceHold(
     output.print(
       documentJson(document),
       () =>
-        `${number} is on hold: nothing more of it goes out until 'reckoner invoice release ${number}'.\n` +
+        `${number} is on hold. Release it with 'reckoner invoice release ${number}'.\n` +
         `E-mail: ${emailText(document)}`,
     );
     return EXIT.done;

@@ -35,13 +35,13 @@ export async function invoiceList(output: Output, options: InvoiceListOptions): 
       }),
     );
     output.print(documents.map(documentJson), () =>
-      documents.length === 0 ? 'There are no such documents.' : listed(documents),
+      documents.length === 0 ? 'No documents found.' : listed(documents),
     );
     return EXIT.done;
   });
 }
 
-/** In 80 columns: of one month the month is not said, and the partner has what the others leave. */
+/** In 80 columns: a list of one month omits the month, and the partner gets the remaining width. */
 function listed(documents: readonly DocumentRow[]): string {
   const months = new Set(documents.map(({ month }) => month));
   const month = months.size > 1;

@@ -25,7 +25,7 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
     throw refuse('argument_invalid', {
       argument: '--output',
       value: '-',
-      reason: 'puts the PDF where --json puts its document',
+      reason: 'cannot be used with --json, which prints to stdout too',
     });
   }
   return reading(async ({ database }) => {
@@ -33,10 +33,10 @@ export async function invoicePdf(output: Output, number: string, options: Invoic
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
-    // Drawing takes a while to load, and nothing else here draws.
+    // Only a void copy needs the renderer, which is slow to load.
     const pdf = options.voidCopy ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(row) : kept;
     if (pdf === undefined) {
-      const reason = row.email_reason ?? 'it was not delivered';
+      const reason = row.email_reason ?? 'it has not been delivered';
       throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });
     }
     const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;

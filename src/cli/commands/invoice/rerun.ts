@@ -41,7 +41,7 @@ export async function invoiceRerun(
   { month, newTerms = false, deliver }: RerunArguments,
 ): Promise<number> {
   if ((number === undefined) === (month === undefined)) {
-    throw refuse('usage', { reason: "'invoice rerun' takes either a number or --month" });
+    throw refuse('usage', { reason: "'invoice rerun' takes either a document number or --month" });
   }
   return acting(output, async (context) => {
     const { database, environment, settings } = context;
@@ -65,8 +65,8 @@ export async function invoiceRerun(
     const document = await read(context, replacement?.replaced_by ?? one);
     output.print({ status: replacement ? 'replaced' : 'unchanged', document: documentJson(document) }, () =>
       replacement === undefined
-        ? `${one} is unchanged: issued today it would say the same.`
-        : `${one} is void, and ${replacement.replaced_by} replaces it (changed: ${replacement.why.join(', ')}).\n` +
+        ? `${one} is unchanged: a new document would be the same.`
+        : `${one} is void and replaced by ${replacement.replaced_by} (changed: ${replacement.why.join(', ')}).\n` +
           `E-mail: ${emailText(document)}`,
     );
     return replacement && deliver ? exitOf(document) : EXIT.done;
@@ -75,10 +75,10 @@ export async function invoiceRerun(
 
 function describeRerun({ month, unchanged, replaced, issued, refused }: Rerun): string {
   return [
-    `${month} run again: ${unchanged} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ones, ` +
+    `${month} recomputed: ${unchanged} unchanged, ${replaced.length} replaced, ${issued.length} issued for void documents, ` +
       `${refused.length} refused.`,
-    ...replaced.map((each) => `  ${each.number} -> ${each.replaced_by}: changed ${each.why.join(', ')}`),
-    ...issued.map((each) => `  ${each.number} for the void ${each.replaces}`),
+    ...replaced.map((each) => `  ${each.number} -> ${each.replaced_by}: ${each.why.join(', ')} changed`),
+    ...issued.map((each) => `  ${each.number} replaces the void ${each.replaces}`),
     ...refused.map((each) => `  ${each.message}`),
   ].join('\n');
 }

@@ -48,7 +48,7 @@ function described(row: DocumentRow): string {
     ['partner', `${row.partner_name} (${row.partner_id})`],
     ['month', row.month],
     ['issued on', row.issued_on],
-    ['due on', row.due_on ?? 'nothing is due'],
+    ['due on', row.due_on ?? 'none'],
     ['status', statusText(row)],
     ['amount', money(row.invoice_amount, row.currency)],
     ['credit applied', money(row.credit_applied, row.currency)],
@@ -76,7 +76,7 @@ function described(row: DocumentRow): string {
     `${DOCUMENT_TITLES[row.document]} ${row.number}`,
     ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
     '',
-    table(['policy', 'rows', 'month', '>count', '>sales', '>their cut', '>ours'], lines),
+    table(['policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
   ].join('\n');
 }
 
@@ -84,7 +84,7 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
   const remarks = [
     ...(voided_on === null
       ? []
-      : [`since ${voided_on}, ${replaced_by === null ? 'not replaced' : `replaced by ${replaced_by}`}`]),
+      : [`on ${voided_on}, ${replaced_by === null ? 'not replaced' : `replaced by ${replaced_by}`}`]),
     ...(replaces === null ? [] : [`replaces ${replaces}`]),
     ...(credits === null ? [] : [`against ${credits}`]),
     ...(held_at === null ? [] : ['on hold']),

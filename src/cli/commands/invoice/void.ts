@@ -26,7 +26,7 @@ export async function invoiceVoid(output: Output, number: string, { reason }: { 
     output.print(documentJson(document), () =>
       document.purpose === 'month'
         ? `${number} is void. Its rows are unbilled until 'reckoner invoice rerun --month ${document.month}' issues ` +
-          'their document again.'
+          'a new document.'
         : `${number} is void.`,
     );
     return EXIT.done;

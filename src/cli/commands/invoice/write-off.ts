@@ -24,7 +24,7 @@ export async function invoiceWriteOff(output: Output, number: string, { reason }
     const document = await read(context, number);
     output.print(
       documentJson(document),
-      () => `Wrote off ${money(document.written_off, document.currency)} of ${number}. Nothing is open on it now.`,
+      () => `Wrote off ${money(document.written_off, document.currency)} of ${number}. Its balance is now zero.`,
     );
     return EXIT.done;
   });

@@ -42,6 +42,11 @@ export async function paymentUnapply(
 ): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => unapplyPayment(tx, context, { paymentId, number: options.invoice }));
-    return show(output, context, paymentId, `Payment ${paymentId} is unapplied cash again; what it paid is open.`);
+    return show(
+      output,
+      context,
+      paymentId,
+      `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`,
+    );
   });
 }

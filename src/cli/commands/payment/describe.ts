@@ -18,7 +18,7 @@ export const amountOf = (payment: { currency: string }, amount: string): string 
 export function described(payment: PaymentJson): string {
   const lines: [string, string][] = [
     ['amount', amountOf(payment, payment.amount)],
-    ['payer', payment.partner_id ?? 'not known yet'],
+    ['payer', payment.partner_id ?? 'unknown'],
     ['received on', `${payment.received_on} by ${payment.method}, reference ${payment.reference}`],
   ];
   for (const each of payment.applications.filter(({ unapplied_on }) => unapplied_on === null)) {
@@ -27,7 +27,7 @@ export function described(payment: PaymentJson): string {
     lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${charges}`]);
   }
   for (const each of payment.reversals) {
-    const back = each.reinstated_on === null ? '' : `, given back on ${each.reinstated_on}`;
+    const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
     lines.push([each.kind, `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${each.reason}${back}`]);
   }
   if (Number(payment.unapplied) > 0) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
@@ -41,7 +41,7 @@ export function described(payment: PaymentJson): string {
   return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
 }
 
-/** `  label        value`; a value that is too long for 80 columns goes on below itself. */
+/** `  label        value`, wrapped at 80 columns. */
 export const labelled = (label: string, value: string): string[] =>
   wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 

@@ -1,8 +1,10 @@
 /** `reckoner payment events`. */
+
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../../payments/processor-events/process.ts';
 import { storeEvents } from '../../../payments/processor-events/store.ts';
+import { plural } from '../../../text.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
@@ -34,11 +36,12 @@ export async function paymentEvents(output: Output, name: string | undefined): P
 
 function describeInbox(stored: { stored: number; known: number }, report: EventsReport): string {
   const lines = [
-    `${stored.stored} event(s) stored, ${stored.known} known already; ${report.effects} changed something, ${report.without_effect} did not.`,
+    `${plural(stored.stored, 'event')} stored, ${stored.known} already stored. Processed: ${report.effects} with an effect, ` +
+      `${report.without_effect} without.`,
   ];
   for (const each of report.waiting)
-    lines.push(...wrapped(`waits: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
+    lines.push(...wrapped(`waiting: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
   for (const each of report.for_person)
-    lines.push(...wrapped(`for a person: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
+    lines.push(...wrapped(`needs review: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
   return lines.join('\n');
 }

@@ -23,7 +23,7 @@ export async function paymentExceptions(output: Output): Promise<number> {
   return withContext(async ({ database }) => {
     const exceptions = await database.reading((tx) => readExceptions(tx));
     output.print(exceptions, () =>
-      exceptions.length === 0 ? 'No payment waits for a person.' : exceptions.map(toldException).join('\n'),
+      exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(toldException).join('\n'),
     );
     return exceptions.length > 0 ? EXIT.attention : EXIT.done;
   });
@@ -37,7 +37,7 @@ function toldException({ kind, exception, partner_id, currency, amount, since, r
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
     ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
-    `  ends by ${ENDS[kind]}`,
+    `  resolve with ${ENDS[kind]}`,
   ].join('\n');
 }
 
@@ -48,7 +48,7 @@ export async function paymentCloseException(
 ): Promise<number> {
   return acting(output, async (context) => {
     const closed = await context.database.transaction((tx) => closeException(tx, context, { exception, reason }));
-    output.print({ ...closed, closed: reason }, () => `${exception} waits no longer: ${printable(reason)}`);
+    output.print({ ...closed, closed: reason }, () => `${exception} is closed: ${printable(reason)}`);
     return EXIT.done;
   });
 }

@@ -1,10 +1,12 @@
 /** `reckoner payment import`. */
+
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
 import { BANK_FORMATS } from '../../../payments/bank/read.ts';
 import { type BankImport, importBankFile } from '../../../payments/bank-import/import.ts';
 import type { LineReport } from '../../../payments/bank-import/report.ts';
+import { plural } from '../../../text.ts';
 import { choiceArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
@@ -54,7 +56,7 @@ export async function paymentImport(output: Output, name: string, options: Payme
   });
 }
 
-/** The ids that a dry run gives are undone with it, and the next payments have them: those that were there are told. */
+/** A dry run rolls back the payment ids that it assigned, so they are left out of its report. */
 function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
   const own = new Set(lines.filter((line) => line.outcome === 'payment').map((line) => line.payment_id));
   return lines.map((line) => ({
@@ -64,17 +66,17 @@ function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
   }));
 }
 
-const OUTCOMES: readonly (readonly [LineReport['outcome'], string])[] = [
-  ['payment', 'payment(s)'],
-  ['seen_again', 'known already'],
-  ['payout', 'payout(s)'],
-  ['return', 'return(s)'],
-  ['ignored', 'no payment'],
+const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => string])[] = [
+  ['payment', (count) => plural(count, 'payment')],
+  ['seen_again', (count) => `${count} already recorded`],
+  ['payout', (count) => plural(count, 'payout')],
+  ['return', (count) => plural(count, 'return')],
+  ['ignored', (count) => `${count} ignored`],
 ];
 
 function describeImport(report: BankImport, dryRun: boolean): string {
   if (report.already_imported !== null) {
-    return `${report.file} was imported at ${report.already_imported}: nothing to do.`;
+    return `${report.file} was already imported at ${report.already_imported}. Nothing to do.`;
   }
   const { lines, outcomes, new_lines } = report;
   const text: string[] = [];
@@ -93,12 +95,16 @@ function describeImport(report: BankImport, dryRun: boolean): string {
     }
   }
   const pending = report.statements.reduce((sum, each) => sum + each.pending, 0);
-  const told = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, label]) => `${outcomes[kind]} ${label}`);
+  const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
   text.push(
-    `${dryRun ? 'Would record' : 'Recorded'} ${lines.new} of ${lines.total} line(s)${told.length > 0 ? `: ${told.join(', ')}` : ''}.`,
+    `${dryRun ? 'Would record' : 'Recorded'} ${lines.new} of ${plural(lines.total, 'line')}` +
+      `${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
   );
-  if (lines.known > 0) text.push(`${lines.known} line(s) were known from earlier files.`);
-  if (pending > 0) text.push(`${pending} entr(ies) are announced and not booked; they come again when they are.`);
+  if (lines.known > 0) text.push(`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`);
+  if (pending > 0)
+    text.push(
+      `${plural(pending, 'pending entry was', 'pending entries were')} skipped; import them again once they are booked.`,
+    );
   return text.join('\n');
 }
 

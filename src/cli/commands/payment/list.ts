@@ -30,7 +30,7 @@ export async function paymentList(output: Output, options: PaymentListOptions): 
       readPayments(tx, { partnerId: options.partner, status: options.status }),
     );
     const payments = rows.map(paymentJson);
-    output.print(payments, () => (payments.length === 0 ? 'There are no such payments.' : listed(payments)));
+    output.print(payments, () => (payments.length === 0 ? 'No payments found.' : listed(payments)));
     return EXIT.done;
   });
 }

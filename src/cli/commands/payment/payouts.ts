@@ -1,8 +1,10 @@
 /** `reckoner payment payouts` and `reckoner payment settle`. */
+
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
 import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
 import { settlePayout } from '../../../payments/settle.ts';
+import { plural } from '../../../text.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
 import { acting } from '../../context.ts';
 import type { Definition } from '../../define.ts';
@@ -33,16 +35,16 @@ export async function paymentPayouts(output: Output): Promise<number> {
     const rows = await database.reading((tx) => readPayouts(tx));
     output.print(rows.map(payoutJson), () =>
       rows.length === 0
-        ? 'There are no payouts.'
+        ? 'No payouts yet.'
         : table(
-            ['>id', 'received', '>amount', '', '>fees', 'payments, or account'],
+            ['>id', 'received', '>amount', '', '>fees', 'payments or account'],
             rows.map((row) => [
               row.payout_id,
               row.received_on,
               groupThousands(payoutJson(row).amount ?? ''),
               row.currency,
               payoutJson(row).fees ?? '?',
-              row.gross === null ? 'not known' : short(row.of_account ?? row.payments.join(' '), 30),
+              row.gross === null ? 'unknown' : short(row.of_account ?? row.payments.join(' '), 30),
             ]),
           ),
     );
@@ -68,7 +70,7 @@ export async function paymentSettle(
     output.print(
       row === undefined ? null : payoutJson(row),
       () =>
-        `Payout ${payoutId} brought ${account === undefined ? `${paymentIds.length} payment(s)` : `what ${account} paid out`}.`,
+        `Payout ${payoutId} is settled: it contained ${account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`}.`,
     );
     return EXIT.done;
   });

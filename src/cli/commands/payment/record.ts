@@ -36,7 +36,7 @@ export interface PaymentRecordOptions {
 export async function paymentRecord(output: Output, options: PaymentRecordOptions): Promise<number> {
   const { invoice, partner, ...request } = options;
   if ((invoice === undefined) === (partner === undefined)) {
-    throw refuse('usage', { reason: 'a payment is recorded with either --invoice or --partner' });
+    throw refuse('usage', { reason: "'payment record' takes either --invoice or --partner" });
   }
   return acting(output, async (context) => {
     const { paymentId, duplicate, possibleDuplicates, kept } = await context.database.transaction((tx) =>
@@ -48,7 +48,7 @@ export async function paymentRecord(output: Output, options: PaymentRecordOption
     output.print({ ...payment, duplicate, alike: possibleDuplicates, kept: kept ?? null }, () =>
       [
         duplicate
-          ? `Payment ${paymentId} is the same payment and was known: nothing is recorded twice.`
+          ? `Payment ${paymentId} is already recorded: nothing was added.`
           : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
         described(payment),
         ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),

@@ -43,6 +43,6 @@ export async function paymentReverse(
     );
     const { amount: whole } = await onePayment(context, paymentId);
     const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
-    return show(output, context, paymentId, `${what} is taken back; ${whatIsOwedAgain(reopened)}.`);
+    return show(output, context, paymentId, `${what} is reversed; ${whatIsOwedAgain(reopened)}.`);
   });
 }

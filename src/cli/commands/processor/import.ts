@@ -1,6 +1,8 @@
 /** `reckoner processor import`. */
+
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../../splits/import.ts';
+import { plural } from '../../../text.ts';
 import { withContext } from '../../context.ts';
 import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
@@ -42,4 +44,4 @@ export async function processorImport(output: Output, name: string, options: Pro
 }
 
 export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport): string =>
-  `${read} read: ${recorded} recorded, ${duplicates} known already. The quotes of ${matched} share(s) were found.`;
+  `${read} read: ${recorded} recorded, ${plural(duplicates, 'duplicate')}; ${plural(matched, 'transfer')} matched to quotes.`;

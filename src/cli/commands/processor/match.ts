@@ -74,6 +74,6 @@ function describedMatch({ balance_transaction, quote_id, partner_id, currency, a
   const whole = Amount.of(amount, currency);
   return (
     `${whole.forPeople()} of ${printable(balance_transaction)} is now matched to quote ${quote_id} of ${partner_id}; ` +
-    `${Amount.of(unexplained, currency).forPeople()} of it no quote explains.`
+    `${Amount.of(unexplained, currency).forPeople()} of it is still unmatched.`
   );
 }

@@ -25,7 +25,7 @@ export async function processorPoll(output: Output, { account }: { account?: str
       for (const each of accounts) readings.push(await readAccount(database, context, accessTo(environment, each)));
       output.print(readings, () =>
         readings.length === 0
-          ? 'No account is read at the processor: none of a connected partner has a key.'
+          ? 'No accounts to read: no connected account has a key.'
           : readings.map((each) => `${each.account}: ${describedImport(each)}`).join('\n'),
       );
       return EXIT.done;

@@ -38,11 +38,11 @@ export function describedReversals({ recorded, manual_review }: ReversalReport):
     ...recorded.map(
       (each) =>
         `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.currency} ` +
-        `${each.spotPrice} = ${each.partnerCut} + ${each.invoiceAmount} is in the ledger.`,
+        `${each.spotPrice} = ${each.partnerCut} + ${each.invoiceAmount} was recorded in the ledger.`,
     ),
     ...manual_review.map(
       (each) =>
-        `Quote ${each.quote_id} of ${each.partner_id}: ${each.currency} ${each.amount} was pulled back ` +
+        `Quote ${each.quote_id} of ${each.partner_id}: ${each.currency} ${each.amount} was reversed ` +
         `(${printable(each.balance_transaction)}), and ${each.reason}.`,
     ),
   ].join('\n');

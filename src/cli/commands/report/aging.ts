@@ -5,6 +5,7 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging } from '../../../reports/aging.ts';
+import { plural } from '../../../text.ts';
 import { reading } from '../../context.ts';
 import { AS_OF, CSV, type Definition } from '../../define.ts';
 import { type Output, short, table } from '../../output.ts';
@@ -46,7 +47,7 @@ export async function reportAging(output: Output, options: ReportOptions): Promi
 }
 
 function describeAging(aging: Aging): string {
-  const parts = [`What partners owe on ${dateName(aging.as_of)}, by days since it was due`];
+  const parts = [`Accounts receivable aging as of ${dateName(aging.as_of)}, by days overdue`];
   for (const total of aging.totals) {
     const own = aging.partners.filter((row) => row.currency === total.currency);
     const amounts = (row: Pick<AgingRow, (typeof BUCKETS)[number]>) => BUCKETS.map((name) => groupThousands(row[name]));
@@ -71,13 +72,13 @@ function describeAging(aging: Aging): string {
   if (aging.totals.length === 0) parts.push('Nothing is open.');
   parts.push(
     aging.ties
-      ? `It ties: ${aging.documents.length} open document(s) and unapplied cash are the balances of the accounts\nreceivable:billed, partner-credit and unapplied in the journal, by partner.`
-      : 'IT DOES NOT TIE. The differences are on stderr and in --json.',
+      ? `It ties: ${plural(aging.documents.length, 'open document')} and unapplied cash equal the journal balances of\nreceivable:billed, partner-credit and unapplied, by partner.`
+      : 'IT DOES NOT TIE TO THE JOURNAL. The differences are on stderr and in --json.',
   );
   return parts.join('\n\n');
 }
 
-/** What 80 columns leave for the partner's name. */
+/** The remaining width for the partner's name in 80 columns. */
 function nameWidth(rows: readonly (readonly string[])[]): number {
   const widths = rows[0]?.map((_, column) => Math.max(7, ...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return Math.max(8, 80 - widths.reduce((sum, width) => sum + width + 2, 0));

@@ -27,7 +27,7 @@ export async function reportClose(output: Output, month: Month | undefined, opti
       options,
       report ?? null,
       () => [columns, (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') }))],
-      () => (report === undefined ? 'No month is closed yet.' : describeClose(report)),
+      () => (report === undefined ? 'No month has been closed yet.' : describeClose(report)),
     );
     return report !== undefined && report.held.length > 0 ? EXIT.attention : EXIT.done;
   });

@@ -1,6 +1,8 @@
 /** `reckoner report coverage`. */
+
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
+import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';
 import { reading } from '../../context.ts';
 import { CSV, type Definition } from '../../define.ts';
@@ -16,7 +18,7 @@ export const defineCoverage: Definition = (report, act) => {
     .action(act(reportCoverage));
 };
 
-/** The latest months are shown to people; --json gives all. */
+/** People see the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
 export async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
@@ -41,7 +43,7 @@ export async function reportCoverage(output: Output, options: ReportOptions): Pr
 function described({ months, partners, gaps }: Coverage): string {
   if (months.length === 0) return 'No month is closed yet.';
   const shown = months.slice(-SHOWN_MONTHS);
-  // Several documents of a month stand below each other.
+  // Several documents of a month are listed below each other.
   const rows = partners.flatMap(({ partner_id, cells }) => {
     const told = cells
       .slice(-SHOWN_MONTHS)
@@ -58,7 +60,7 @@ function described({ months, partners, gaps }: Coverage): string {
     table(['partner', ...shown], rows),
     '',
     gaps === 0
-      ? `No gaps: every partner with rows has its document in each of ${months.length} closed months.`
-      : `${gaps} gap(s): rows of a closed month without a document.`,
+      ? `No gaps: every partner with rows has a document in each of ${plural(months.length, 'closed month')}.`
+      : `${plural(gaps, 'gap')}: rows of a closed month without a document.`,
   ].join('\n');
 }

@@ -8,7 +8,7 @@ export interface ReportOptions {
   readonly format?: 'csv';
 }
 
-/** As JSON, as CSV or for people. */
+/** Prints a report as JSON, as CSV or for people. */
 export function present(
   output: Output,
   { format }: ReportOptions,
@@ -17,6 +17,6 @@ export function present(
   people: () => string,
 ): void {
   if (format === undefined) output.print(value, people);
-  else if (output.json) throw refuse('usage', { reason: '--json and --format csv cannot both be printed' });
+  else if (output.json) throw refuse('usage', { reason: '--json and --format csv cannot be combined' });
   else process.stdout.write(csv(...table()));
 }

@@ -45,13 +45,13 @@ const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
   payment_received: 'payment',
   payment_assigned: 'payment',
   small_difference: 'small difference:',
-  small_difference_undone: 'small difference back:',
+  small_difference_undone: 'small difference reversed:',
   payment_returned: 'payment returned',
   payment_refunded: 'payment refunded',
   payment_disputed: 'payment disputed',
   payment_mistake: 'recorded by mistake:',
   payment_duplicate: 'recorded twice:',
-  payment_reinstated: 'payment given back',
+  payment_reinstated: 'payment reinstated',
   credit_refunded: 'credit paid out:',
   credit_refund_returned: 'refund returned:',
 };
@@ -98,7 +98,7 @@ const statementRows =
 function describeStatement(statement: AccountStatement): string {
   const { name, partner_id, from, as_of, accounts } = statement;
   const parts = [
-    `AccountStatement of account, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
+    `Account statement, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
   ];
   for (const account of accounts) {
     parts.push(
@@ -128,12 +128,12 @@ function describeStatement(statement: AccountStatement): string {
       parts.push(table([`open in ${account.currency}`, '', '>overdue', '>balance'], [...open, ...unapplied]));
     }
   }
-  if (accounts.length === 0) parts.push('Nothing ever happened on this account.');
+  if (accounts.length === 0) parts.push('No activity on this account.');
   else {
     parts.push(
       statement.ties
-        ? 'It ties: each balance is what the open items add up to.'
-        : "IT DOES NOT TIE: a balance is not what the open items add up to. Run 'reckoner verify'.",
+        ? 'It ties: each balance equals the sum of its open items.'
+        : "IT DOES NOT TIE: a balance differs from the sum of its open items. Run 'reckoner verify'.",
     );
   }
   return parts.join('\n\n');

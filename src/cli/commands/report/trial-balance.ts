@@ -40,7 +40,7 @@ export async function reportTrialBalance(
 }
 
 function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalance): string {
-  if (accounts.length === 0) return `Every account is empty on ${dateName(as_of)}.`;
+  if (accounts.length === 0) return `All accounts are zero as of ${dateName(as_of)}.`;
   const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
   const parts = totals.map((total) =>
     table(
@@ -54,7 +54,7 @@ function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalanc
     ),
   );
   const verdict = balanced
-    ? 'Debits are credits in every currency.'
-    : "DEBITS ARE NOT CREDITS. Run 'reckoner verify', and do not rely on these figures.";
-  return [`Trial balance on ${dateName(as_of)}`, ...parts, verdict].join('\n\n');
+    ? 'Debits equal credits in every currency.'
+    : "DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; run 'reckoner verify'.";
+  return [`Trial balance as of ${dateName(as_of)}`, ...parts, verdict].join('\n\n');
 }
