@@ -6,7 +6,6 @@ import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { monthsAround, type ZoneMonth } from './posting.ts';
 import {
   countVerdicts,
   findKnownRows,
@@ -25,6 +24,7 @@ import { readRecords, type SourceFile } from './read.ts';
 import { writeRejects } from './rejects.ts';
 import { inMinorUnits, rowProblem } from './row.ts';
 import { createStaging, openStager, type Staged } from './stage.ts';
+import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
 /** What the report says at most about single rows. */
 export const REPORTED_ERRORS = 1000;

@@ -4,7 +4,7 @@
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { ZoneMonth } from './posting.ts';
+import type { ZoneMonth } from './zone-months.ts';
 
 // Rows that no finding names, among them the duplicates' first ones.
 const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;

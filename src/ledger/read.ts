@@ -5,8 +5,6 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
 import { RECORDED_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
@@ -118,22 +116,8 @@ const TOO_LONG: RowProblem = {
 
 // --- NDJSON -----------------------------------------------------------------------------------------------------------
 
-/**
- * JSON.parse enters each short text that it reads into V8's table of strings, where it stays until the next full
- * collection; V8 saw no reason for one in five million rows, which took 17 MiB more for each million. One takes 25 ms.
- */
-const LINES_BETWEEN_COLLECTIONS = 200_000;
-
 async function* readNdjson(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
-  let since = 0;
-  for await (const batch of lines) {
-    yield batch.filter(({ text }) => text.trim() !== '').map(ndjsonRecord);
-    since += batch.length;
-    if (since < LINES_BETWEEN_COLLECTIONS) continue;
-    since = 0;
-    setFlagsFromString('--expose-gc');
-    runInNewContext('gc')();
-  }
+  for await (const batch of lines) yield batch.filter(({ text }) => text.trim() !== '').map(ndjsonRecord);
 }
 
 function ndjsonRecord({ number, text }: Line): SourceRecord {

@@ -9,7 +9,7 @@ import { DateTime } from 'luxon';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
-import { monthsAround, type ZoneMonth } from '../ledger/posting.ts';
+import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import {

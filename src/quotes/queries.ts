@@ -1,7 +1,7 @@
 /** SQL over quotes, requotes and what was accepted of them. */
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
-import type { ZoneMonth } from '../ledger/posting.ts';
 import { type Acceptance, addAcceptances } from '../ledger/queries.ts';
+import type { ZoneMonth } from '../ledger/zone-months.ts';
 import { clientLives } from '../partners/client-queries.ts';
 import type { Terms } from './price.ts';
 
