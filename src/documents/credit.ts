@@ -1,6 +1,6 @@
 /**
  * Crediting an invoice: a credit note against it, an adjustment. Refusals: document_unknown, document_void,
- * not_an_invoice, argument_invalid, credit_repeated, credit_exceeds_invoice, settings_incomplete, clock_behind.
+ * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, settings_incomplete, clock_behind.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';

@@ -200,7 +200,7 @@ test('an amount has the digits of its currency: yen none, dinars three', async (
     sale('2026-07', '10', { currency: 'KWD', partner_id: 'p-2' }),
   ]);
   await world.close();
-  expect(await refusalOf(act.credit(INV_1, '0.5'))).toMatchObject({ code: 'argument_invalid' });
+  expect(await refusalOf(act.credit(INV_1, '0.5'))).toMatchObject({ code: 'amount_invalid' });
   await act.credit(INV_1, '1.00');
   await act.credit('INV-2026-000002', '0.125');
   expect(await standing(world)).toMatchObject({
@@ -214,7 +214,7 @@ test('an amount that is not a number, zero or negative is refused, and nothing c
   await invoiceOf('50');
   const before = await standing(world);
   for (const amount of ['0', '-1', '1e1', '1,5', '', ' 1', '+1', '0x10', 'NaN', '1.001']) {
-    expect({ amount, ...(await refusalOf(act.credit(INV_1, amount))) }).toMatchObject({ code: 'argument_invalid' });
+    expect({ amount, ...(await refusalOf(act.credit(INV_1, amount))) }).toMatchObject({ code: 'amount_invalid' });
   }
   expect(await standing(world)).toEqual(before);
 });
