@@ -98,19 +98,6 @@ export function compiled(sql: string): CompiledQuery {
   return made;
 }
 
-/** The older dialect: numbered parameters. Use `query` with a prepared statement instead. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
-
-export type Send = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>;
-
-export const sendWithin =
-  (tx: Transaction): Send =>
-  async <Row>({ name, text }: Statement, values: readonly unknown[]) =>
-    (await tx.ask({ name, text, values: [...values] })).rows as Row[];
-
 /** The transaction's own connection, for COPY, which knex does not know. */
 export async function connectionOf(tx: Transaction): Promise<pg.Client> {
   return (await tx.knex.client.acquireConnection()) as pg.Client;

@@ -243,9 +243,10 @@ export async function enqueueUnfinished(
   links: LinkWork,
   statuses: readonly EmailStatus[] = ['queued', 'sending', 'held'],
 ): Promise<number> {
-  const { documents } = await queryOne<{ documents: number }>(
+  const { documents } = await queryOne<{ documents: number; enqueued: unknown }>(
     tx,
-    `SELECT count(*) AS documents, CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END
+    `SELECT count(*) AS documents,
+            CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END AS enqueued
      FROM (SELECT DISTINCT document_id FROM emails
            WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[])
            ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished`,

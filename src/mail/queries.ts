@@ -136,7 +136,7 @@ export async function claimEmails(tx: Transaction, claims: readonly Claim[]): Pr
   const [, claimed] = await Promise.all([
     // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
     lockEmails(tx, claims),
-    query<{ email_id: number; worker: number }>(tx, CLAIM, { bytes, claims: JSON.stringify(facts) }),
+    query<{ email_id: number; worker: number | null }>(tx, CLAIM, { bytes, claims: JSON.stringify(facts) }),
   ]);
   const workers = new Map(claimed.map((row) => [row.email_id, row.worker]));
   return claims.map(({ emailId, worker }) => workers.get(emailId) === worker);
