@@ -65,7 +65,6 @@ const LONG_FILES: Exceptions = {};
 /** `file name` */
 const LONG_FUNCTIONS: Exceptions = {
   'audit/pack.ts openPack': TO_REMOVE,
-  'processors/stripe/payment-links.ts openStripeLinks': TO_REMOVE,
   'quotes/acceptances.ts openAcceptances': TO_REMOVE,
 };
 

@@ -21,7 +21,7 @@ const CALLS_PER_SECOND = 12;
 /** When it goes away, no more than these find out each for itself. */
 const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
-/** After a failure of Stripe or of the way to it. A standing worker looks at what waits once a minute. */
+/** After a failure of Stripe or of the way to it. A worker checks once a minute what waits. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
 const RATE_LIMITED_TRIES = 5;
 const PAGE = 100;
@@ -59,18 +59,74 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
 export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
-export function openStripeLinks(access: ProcessorAccess): PaymentLinks {
-  const pace = new Pace(CALLS_PER_SECOND, CALLS_AT_ONCE);
-  let opened: Promise<Stripe> | undefined;
-  const stripe = () => {
-    // Retries are decided here, where it is known what a repetition may do.
-    opened ??= openStripe(access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
-    return opened;
-  };
+export const openStripeLinks = (access: ProcessorAccess): PaymentLinks => new StripeLinks(access);
 
-  /** One call at its turn; asked to slow down, it does so and tries again. */
-  async function call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
-    const client = await stripe();
+class StripeLinks implements PaymentLinks {
+  private readonly access: ProcessorAccess;
+  private readonly pace = new Pace(CALLS_PER_SECOND, CALLS_AT_ONCE);
+  private client: Promise<Stripe> | undefined;
+
+  constructor(access: ProcessorAccess) {
+    this.access = access;
+  }
+
+  async make(request: object, idempotencyKey: string): Promise<MadeLink> {
+    const link = await this.call((client) =>
+      client.paymentLinks.create(request as Stripe.PaymentLinkCreateParams, { idempotencyKey }),
+    );
+    return { providerId: link.id, url: link.url };
+  }
+
+  async find(mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>): Promise<MadeLink[]> {
+    const found: MadeLink[] = [];
+    // Links can't be searched by their metadata and carry no date: the list is read, which begins with the newest.
+    for (let after: string | undefined; ; ) {
+      const cursor = after === undefined ? {} : { starting_after: after };
+      const page = await this.ask((client) => client.paymentLinks.list({ active: true, limit: PAGE, ...cursor }));
+      for (const link of page.data) {
+        const { installation, invoice, version } = link.metadata;
+        if (installation === mark.installation && invoice === mark.invoice && version === String(mark.version)) {
+          found.unshift({ providerId: link.id, url: link.url });
+        }
+      }
+      const last = page.data.at(-1);
+      if (!page.has_more || last === undefined || (await isOlder(page.data.map(({ id }) => id)))) return found;
+      after = last.id;
+    }
+  }
+
+  async close(providerId: string): Promise<number> {
+    await this.ask((client) => client.paymentLinks.update(providerId, { active: false }));
+    return this.expireOpenSessions(providerId);
+  }
+
+  private async expireOpenSessions(providerId: string): Promise<number> {
+    let expired = 0;
+    for (;;) {
+      const open = await this.ask((client) =>
+        client.checkout.sessions.list({ payment_link: providerId, status: 'open', limit: PAGE }),
+      );
+      for (const session of open.data) {
+        try {
+          await this.ask((client) => client.checkout.sessions.expire(session.id));
+          expired += 1;
+        } catch (error) {
+          // It was paid or expired in between: what matters is that it is no longer open, so that is asked again.
+          if (!(error instanceof RefusedByProcessor)) throw error;
+          const now = await this.ask((client) => client.checkout.sessions.retrieve(session.id));
+          if (now.status === 'open') throw error;
+        }
+      }
+      if (!open.has_more) return expired;
+    }
+  }
+
+  /** One call at its turn. When Stripe asks to slow down, it waits and tries again. */
+  private async call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
+    const { pace } = this;
+    // Retries are decided here, where it is known what a repetition may do.
+    this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
+    const client = await this.client;
     for (let attempt = 1; ; attempt += 1) {
       await pace.turn();
       try {
@@ -92,64 +148,14 @@ export function openStripeLinks(access: ProcessorAccess): PaymentLinks {
     }
   }
 
-  /** For calls without a key of ours: a failure there says nothing about what was made. */
-  const ask = <Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> =>
-    call(work).catch((error: unknown) => {
+  /** A call without a key of ours: its failure says nothing about whether a link was made. */
+  private ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
+    return this.call(work).catch((error: unknown) => {
       if (!(error instanceof KeySpent)) throw error;
-      pace.leaveAlone(LEFT_ALONE_MILLISECONDS, error.message);
+      this.pace.leaveAlone(LEFT_ALONE_MILLISECONDS, error.message);
       throw new Unavailable(error.message, { cause: error });
     });
-
-  async function expireOpenSessions(providerId: string): Promise<number> {
-    let expired = 0;
-    for (;;) {
-      const open = await ask((client) =>
-        client.checkout.sessions.list({ payment_link: providerId, status: 'open', limit: PAGE }),
-      );
-      for (const session of open.data) {
-        try {
-          await ask((client) => client.checkout.sessions.expire(session.id));
-          expired += 1;
-        } catch (error) {
-          // It was paid or expired in between: what matters is that it is not open any more, and that is asked again.
-          if (!(error instanceof RefusedByProcessor)) throw error;
-          const now = await ask((client) => client.checkout.sessions.retrieve(session.id));
-          if (now.status === 'open') throw error;
-        }
-      }
-      if (!open.has_more) return expired;
-    }
   }
-
-  return {
-    async make(request, idempotencyKey) {
-      const link = await call((client) =>
-        client.paymentLinks.create(request as Stripe.PaymentLinkCreateParams, { idempotencyKey }),
-      );
-      return { providerId: link.id, url: link.url };
-    },
-    async find(mark, isOlder) {
-      const found: MadeLink[] = [];
-      // Links can't be searched by their metadata and carry no date: the list is read, which begins with the newest.
-      for (let after: string | undefined; ; ) {
-        const cursor = after === undefined ? {} : { starting_after: after };
-        const page = await ask((client) => client.paymentLinks.list({ active: true, limit: PAGE, ...cursor }));
-        for (const link of page.data) {
-          const { installation, invoice, version } = link.metadata;
-          if (installation === mark.installation && invoice === mark.invoice && version === String(mark.version)) {
-            found.unshift({ providerId: link.id, url: link.url });
-          }
-        }
-        const last = page.data.at(-1);
-        if (!page.has_more || last === undefined || (await isOlder(page.data.map(({ id }) => id)))) return found;
-        after = last.id;
-      }
-    },
-    async close(providerId) {
-      await ask((client) => client.paymentLinks.update(providerId, { active: false }));
-      return expireOpenSessions(providerId);
-    },
-  };
 }
 
 type Failure =

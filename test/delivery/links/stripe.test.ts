@@ -7,6 +7,7 @@ import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { readStatus } from '../../../src/reports/status.ts';
 import { startOver } from '../../close/start-over.ts';
+import { requestProblem } from '../../support/stripe/schemas.ts';
 import { type StripeStandIn, startStripe } from '../../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../../support/world.ts';
 
@@ -15,6 +16,8 @@ let world: World;
 let first: World['settings'];
 
 beforeAll(async () => {
+  // The stand-in compiles its schemas at the first request: done here, no client waits for it.
+  requestProblem('payment_link_create', {});
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
   world = await openWorld({ stripe: stripe.url });
   first = world.settings;
