@@ -86,7 +86,6 @@ const WIDE_SQL: Exceptions = {
   'http/queries.ts': TO_REMOVE,
   'ledger/queries.ts': TO_REMOVE,
   'partners/queries.ts': TO_REMOVE,
-  'payments/refund.ts': TO_REMOVE,
   'payments/remind.ts': TO_REMOVE,
   'quotes/queries.ts': TO_REMOVE,
   'reports/close.ts': TO_REMOVE,

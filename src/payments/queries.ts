@@ -49,6 +49,32 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   );
 }
 
+/** The payment that a payment duplicates, where part of it was reversed as a duplicate. */
+export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
+  const [reversal] = await query<{ duplicate_of: number }>(
+    tx,
+    `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+     WHERE r.payment_id = :paymentId AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
+    { paymentId },
+  );
+  return reversal?.duplicate_of;
+}
+
+/** The applications that a reversal undid, the earliest first. */
+export function readUndoneBy(
+  tx: Transaction,
+  reversalId: number,
+): Promise<{ payment_id: number; number: string; amount: string }[]> {
+  return query(
+    tx,
+    `SELECT a.payment_id, d.number, a.amount
+     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d USING (document_id)
+     WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
+    { reversalId },
+  );
+}
+
 export interface PaymentRow {
   readonly payment_id: number;
   readonly partner_id: string | null;

@@ -4,11 +4,12 @@
  */
 
 import { todayOf } from '../config/today.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { insertRefund, insertRefundReturn, readLatestRefund } from './refund.sql.ts';
 
 export interface RefundRequest {
   readonly number: string;
@@ -43,31 +44,14 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
     subject: request.number,
     details: { amount, currency, reference: request.reference },
   });
-  const [row] = await query<{ refunded_on: string }>(
-    tx,
-    `INSERT INTO credit_refunds (
-       document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at, event_id)
-     SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
-            -- Not before the credit was last reopened: it would count twice on the days between.
-            greatest(day.refunded_on, :earliest::date,
-              (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-               WHERE a.credit_note_id = d.document_id),
-              (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-               WHERE f.document_id = d.document_id)), :now::timestamptz, :eventId::bigint
-     FROM documents d
-     CROSS JOIN LATERAL (SELECT greatest(:on::date, d.issued_on) AS refunded_on) AS day
-     WHERE d.document_id = :documentId
-     RETURNING refunded_on`,
-    {
-      ...facts(context),
-      documentId: note.document_id,
-      amount,
-      method: request.method,
-      reference: request.reference,
-      on,
-    },
-  );
-  return { number: request.number, partner_id, currency, amount, refunded_on: row?.refunded_on ?? on };
+  const refunded_on = await insertRefund(context, {
+    documentId: note.document_id,
+    amount,
+    method: request.method,
+    reference: request.reference,
+    on,
+  });
+  return { number: request.number, partner_id, currency, amount, refunded_on };
 }
 
 /** Returns the latest refund of a credit note: its credit is open again. */
@@ -79,14 +63,7 @@ export async function returnRefund(
   const on = dayOf(caller, request.on);
   await lockPayments(tx);
   const note = await creditNote(tx, request.number);
-  const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
-    tx,
-    `SELECT f.credit_refund_id, f.amount, f.refunded_on
-     FROM live_credit_refunds f
-     WHERE f.document_id = :documentId
-     ORDER BY f.credit_refund_id DESC LIMIT 1`,
-    { documentId: note.document_id },
-  );
+  const refund = await readLatestRefund(tx, note.document_id);
   if (refund === undefined) {
     throw refuse('credit_not_refundable', {
       number: request.number,
@@ -98,20 +75,11 @@ export async function returnRefund(
     subject: request.number,
     details: { amount: refund.amount, currency: note.currency, reason: request.reason },
   });
-  await execute(
-    tx,
-    `INSERT INTO credit_refund_returns (credit_refund_id, reason, returned_on, entry_on, recorded_at, event_id)
-     SELECT f.credit_refund_id, :reason, greatest(:on::date, f.refunded_on),
-            greatest(:on::date, f.entry_on, :earliest::date), :now::timestamptz, :eventId::bigint
-     FROM credit_refunds f WHERE f.credit_refund_id = :id`,
-    { ...facts(context), id: refund.credit_refund_id, reason: request.reason, on },
-  );
+  await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason: request.reason, on });
   const { partner_id, currency } = note;
   const amount = Amount.of(refund.amount, currency).toString();
   return { number: request.number, partner_id, currency, amount, refunded_on: refund.refunded_on };
 }
-
-const facts = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, earliest });
 
 function dayOf(caller: Caller, on: string | undefined): string {
   const today = todayOf(caller);

@@ -5,7 +5,7 @@
  */
 
 import { todayOf } from '../config/today.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
@@ -20,7 +20,14 @@ import {
   type NewReversal,
 } from './insert.sql.ts';
 import { readPayable } from './open-items.sql.ts';
-import { type LiveApplication, type PaymentState, readLiveApplications, readStates } from './queries.ts';
+import {
+  type LiveApplication,
+  type PaymentState,
+  readLiveApplications,
+  readOriginal,
+  readStates,
+  readUndoneBy,
+} from './queries.ts';
 
 /** Return reasons: NACHA codes, and the ISO 20022 codes with the same meaning. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {
@@ -130,13 +137,8 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
   if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
     return `belongs to ${other.partner_id}, and payment ${state.payment_id} to ${state.partner_id}`;
   if (other.status === 'reversed') return 'is reversed itself: name the payment that stays';
-  const [duplicate] = await query<{ duplicate_of: number }>(
-    tx,
-    `SELECT r.duplicate_of FROM live_payment_reversals r
-     WHERE r.payment_id = :id AND r.kind = 'duplicate' LIMIT 1`,
-    { id: other.payment_id },
-  );
-  return duplicate && `is itself, in part, a duplicate of payment ${duplicate.duplicate_of}`;
+  const original = await readOriginal(tx, other.payment_id);
+  return original === undefined ? undefined : `is itself, in part, a duplicate of payment ${original}`;
 }
 
 /**
@@ -248,14 +250,7 @@ export function planUnapplying(
 /** Reinstates a reversal: the payment is applied to the same invoices again, as far as they are open. */
 export async function reinstate(context: PaymentContext, reversalId: number, on: string): Promise<void> {
   const { tx } = context;
-  const undone = await query<{ payment_id: number; number: string; amount: string }>(
-    tx,
-    `SELECT a.payment_id, d.number, a.amount
-     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-     JOIN documents d USING (document_id)
-     WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
-    { reversalId },
-  );
+  const undone = await readUndoneBy(tx, reversalId);
   await insertReinstatement(context, reversalId, on);
   const first = undone[0];
   if (first === undefined) return;

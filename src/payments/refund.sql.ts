@@ -1,0 +1,67 @@
+/** SQL over refunds of credit and their returns. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { PaymentContext } from './context.ts';
+
+export interface NewRefund {
+  readonly documentId: number;
+  readonly amount: string;
+  readonly method: 'ach' | 'wire' | 'other';
+  readonly reference: string;
+  readonly on: string;
+}
+
+/** Gives the day of the refund, which is not before the credit note was issued. */
+export async function insertRefund({ tx, now, eventId, earliest }: PaymentContext, refund: NewRefund): Promise<string> {
+  const { refunded_on } = await queryOne<{ refunded_on: string }>(
+    tx,
+    `INSERT INTO credit_refunds (
+       document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at,
+       event_id)
+     SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
+            -- Not before the credit was last reopened: it would count twice on the days between.
+            greatest(day.refunded_on, :earliest::date,
+              (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+               WHERE a.credit_note_id = d.document_id),
+              (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+               WHERE f.document_id = d.document_id)), :now::timestamptz, :eventId::bigint
+     FROM documents d
+     CROSS JOIN LATERAL (SELECT greatest(:on::date, d.issued_on) AS refunded_on) AS day
+     WHERE d.document_id = :documentId
+     RETURNING refunded_on`,
+    { ...refund, now, eventId, earliest },
+  );
+  return refunded_on;
+}
+
+export interface LatestRefund {
+  readonly credit_refund_id: number;
+  readonly amount: string;
+  readonly refunded_on: string;
+}
+
+/** The latest refund that was not returned. */
+export async function readLatestRefund(tx: Transaction, documentId: number): Promise<LatestRefund | undefined> {
+  const [refund] = await query<LatestRefund>(
+    tx,
+    `SELECT f.credit_refund_id, f.amount, f.refunded_on
+     FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)
+     WHERE f.document_id = :documentId AND b.credit_refund_id IS NULL
+     ORDER BY f.credit_refund_id DESC LIMIT 1`,
+    { documentId },
+  );
+  return refund;
+}
+
+export async function insertRefundReturn(
+  { tx, now, eventId, earliest }: PaymentContext,
+  returned: { refundId: number; reason: string; on: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO credit_refund_returns (credit_refund_id, reason, returned_on, entry_on, recorded_at, event_id)
+     SELECT f.credit_refund_id, :reason, greatest(:on::date, f.refunded_on),
+            greatest(:on::date, f.entry_on, :earliest::date), :now::timestamptz, :eventId::bigint
+     FROM credit_refunds f WHERE f.credit_refund_id = :refundId`,
+    { ...returned, now, eventId, earliest },
+  );
+}
