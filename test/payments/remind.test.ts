@@ -136,7 +136,7 @@ test('one e-mail lists all that the partner owes, by currency, and what stands t
     'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
     `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  https://`,
     '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
-    'Total open: USD 14.00\nOf it overdue: USD 7.00\nNot taken off above: Payment received, not applied yet, USD 2.00',
+    'Total open: USD 14.00\nOf which overdue: USD 7.00\nNot taken off above: Payment received, not applied yet, USD 2.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);
