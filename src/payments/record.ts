@@ -1,7 +1,7 @@
 /**
  * Recording a payment by hand. Where the bank, the processor or finance has reported the same payment already, the entry
  * becomes one more source record of it; a possible duplicate is recorded and suggested (rules: duplicates.ts).
- * Refusals: argument_invalid, date_in_future, partner_unknown, document_unknown.
+ * Refusals: amount_invalid, argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
 
 import { todayOf } from '../config/today.ts';
