@@ -33,7 +33,8 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
        SELECT o.url
        FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
        WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
-         AND NOT EXISTS (SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
+         AND NOT EXISTS (
+           SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
        ORDER BY o.version DESC LIMIT 1) AS o ON true
      WHERE k.token = :token`,
     { token },

@@ -64,7 +64,8 @@ ${DOUBTFUL_SELLERS}
               CASE WHEN j.partner_unknown THEN 'partner_unknown'
                    WHEN j.policy_unknown THEN 'policy_unknown'
                    WHEN s.kind = 'quote_accepted' AND s.accepted_at >= j.partner_inactive_since THEN 'partner_inactive'
-                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= j.policy_inactive_since THEN 'policy_inactive' END AS code
+                   WHEN s.kind = 'quote_accepted' AND s.accepted_at >= j.policy_inactive_since THEN 'policy_inactive'
+              END AS code
        FROM staged s JOIN judged j ON j.partner_id = s.partner_id AND j.policy_id = s.policy_id
        WHERE ${GOOD}
      ) AS found
@@ -72,7 +73,8 @@ ${DOUBTFUL_SELLERS}
   );
 }
 
-const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id' ELSE 'reversal_id' END`;
+const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id'
+                    ELSE 'reversal_id' END`;
 
 // The same content: amounts by value, times by instant. The columns that identify the row are equal already.
 const sameContent = (one: string, other: string) => `
@@ -139,13 +141,15 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
        ORDER BY q.partner_id, q.quote_id, q.seq
      )
      SELECT seq, field, code,
-            CASE code WHEN 'quote_unknown' THEN format('quote %s of %s is neither in the ledger nor in this import', quote_id, partner_id)
+            CASE code WHEN 'quote_unknown'
+                 THEN format('quote %s of %s is neither in the ledger nor in this import', quote_id, partner_id)
                          ELSE format('is %s where quote %s has %s', own, quote_id, quoted) END
      FROM (
        SELECT s.seq, s.partner_id, s.quote_id,
               CASE WHEN NOT known.there THEN 'quote_unknown'
                    WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'quote_mismatch' END AS code,
-              CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id' ELSE 'currency' END AS field,
+              CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id'
+                   ELSE 'currency' END AS field,
               CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
               CASE WHEN known.policy_id <> s.policy_id THEN known.policy_id ELSE known.currency END AS quoted
        FROM related s

@@ -121,7 +121,7 @@ export function latestMonthsWithRows(
   );
 }
 
-/** Of these arrangements, what their account was used for: the partner's latest month with rows under it, and balance transactions. */
+/** How the accounts of these arrangements were used: the latest month with rows, and whether there are balance transactions. */
 export function readUseOfAccounts(
   tx: Transaction,
   arrangements: readonly Arrangement[],
@@ -167,7 +167,8 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
        merchant_of_record = excluded.merchant_of_record, split = excluded.split,
        connected_account_type = excluded.connected_account_type,
-       connected_account_state = excluded.connected_account_state, balance_transactions_from = excluded.balance_transactions_from`,
+       connected_account_state = excluded.connected_account_state,
+       balance_transactions_from = excluded.balance_transactions_from`,
     { arrangements: JSON.stringify(arrangements) },
   );
 }

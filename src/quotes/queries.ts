@@ -110,7 +110,8 @@ const READ_QUOTES = prepared(
                sum(x.spot_price) FILTER (WHERE x.kind <> 'reversal') AS spot_price,
                sum(x.partner_cut) FILTER (WHERE x.kind <> 'reversal') AS partner_cut,
                sum(x.invoice_amount) FILTER (WHERE x.kind <> 'reversal') AS invoice_amount
-        FROM ledger_rows x WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
+        FROM ledger_rows x
+        WHERE x.partner_id = q.partner_id AND x.quote_id = q.quote_id AND x.kind <> 'quote_accepted') AS l
       WHERE q.quote_id = coalesce(
               w."quoteId" COLLATE "C",
               (SELECT r.quote_id FROM requotes r WHERE r.requote_id = w."requoteId" COLLATE "C"))
@@ -241,7 +242,8 @@ const RECORD_ACCEPTANCES = prepared(
         CROSS JOIN LATERAL (
           SELECT count(*) FILTER (WHERE x.kind = 'reversal') AS reversals, coalesce(sum(x.spot_price), 0) AS spot_price,
                  coalesce(sum(x.partner_cut), 0) AS partner_cut
-          FROM ledger_rows x WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
+          FROM ledger_rows x
+          WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
         WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
           AND (r.accepted_spot_price, r.accepted_partner_cut) = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
     ), ${addAcceptances('standing', ':zoneMonths', ':partnerIds')}, of_quotes AS (

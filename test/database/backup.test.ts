@@ -780,8 +780,8 @@ describe('the commands', () => {
       /Verified: all \d+ checks pass \([\d,]+ items inspected\)\.\nNot in a backup: settings\.json/,
     );
     expect(restored.stderr).toMatch(/1 delivery was unfinished[\s\S]*No settings in .*new-home yet/);
-    for (const command of ['backup', 'restore']) {
-      expect((await run([command, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
+    for (const name of ['backup', 'restore']) {
+      expect((await run([name, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
     }
   });
 
