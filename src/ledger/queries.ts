@@ -26,7 +26,8 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `CREATE TEMPORARY TABLE related ON COMMIT DROP AS
-     SELECT seq, kind, partner_id, quote_id, requote_id, own_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+     SELECT seq, kind, partner_id, quote_id, requote_id, own_id, policy_id, currency, accepted_at, spot_price,
+            partner_cut,
             invoice_amount, code
      FROM staged
      WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM staged WHERE kind <> 'quote_accepted')`,
@@ -36,7 +37,8 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
 
 /** Sellers of staged rows that are unknown, or were inactive when they sold last: for most imports none. */
 const DOUBTFUL_SELLERS = `
-  SELECT DISTINCT s.partner_id, s.policy_id, p.partner_id IS NULL AS partner_unknown, o.policy_id IS NULL AS policy_unknown,
+  SELECT DISTINCT s.partner_id, s.policy_id, p.partner_id IS NULL AS partner_unknown,
+         o.policy_id IS NULL AS policy_unknown,
          p.inactive_since AS partner_inactive_since, o.inactive_since AS policy_inactive_since
   FROM sellers s
   LEFT JOIN partners p ON p.partner_id = s.partner_id
@@ -81,7 +83,8 @@ const sameContent = (one: string, other: string) => `
   (${one}.quote_id, ${one}.policy_id, ${one}.currency, ${one}.accepted_at, ${one}.spot_price, ${one}.partner_cut,
    ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''))
   = (${other}.quote_id, ${other}.policy_id, ${other}.currency, ${other}.accepted_at, ${other}.spot_price,
-     ${other}.partner_cut, ${other}.invoice_amount, coalesce(${other}.requote_id, ''), coalesce(${other}.enrollment_id, ''))`;
+     ${other}.partner_cut, ${other}.invoice_amount, coalesce(${other}.requote_id, ''),
+     coalesce(${other}.enrollment_id, ''))`;
 
 /** Rows that the ledger knows: the same content is a duplicate, other content a conflict. */
 export async function findKnownRows(tx: Transaction): Promise<void> {
@@ -147,7 +150,8 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
      FROM (
        SELECT s.seq, s.partner_id, s.quote_id,
               CASE WHEN NOT known.there THEN 'quote_unknown'
-                   WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'quote_mismatch' END AS code,
+                   WHEN known.policy_id <> s.policy_id OR known.currency <> s.currency THEN 'quote_mismatch'
+              END AS code,
               CASE WHEN NOT known.there THEN 'quote_id' WHEN known.policy_id <> s.policy_id THEN 'policy_id'
                    ELSE 'currency' END AS field,
               CASE WHEN known.policy_id <> s.policy_id THEN s.policy_id ELSE s.currency END AS own,
@@ -376,7 +380,8 @@ export async function countVerdicts(
 ): Promise<{ good: number; duplicates: number; rejected: number }> {
   const { duplicates, others } = await queryOne<{ duplicates: number; others: number }>(
     tx,
-    `SELECT count(*) FILTER (WHERE code = 'duplicate') AS duplicates, count(*) FILTER (WHERE code <> 'duplicate') AS others
+    `SELECT count(*) FILTER (WHERE code = 'duplicate') AS duplicates,
+            count(*) FILTER (WHERE code <> 'duplicate') AS others
      FROM findings`,
   );
   const rejected = staged.bad + others;

@@ -100,7 +100,8 @@ export async function upsertPolicies(
 export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
   return query(
     tx,
-    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split,
+    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record,
+            split,
             connected_account_type, connected_account_state, balance_transactions_from
      FROM partner_arrangements
      WHERE partner_id = ANY (:ids::text[])
@@ -161,7 +162,8 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
        partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split, connected_account_type,
        connected_account_state, balance_transactions_from)
      SELECT * FROM json_to_recordset(:arrangements::json) AS a (
-       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text, split text,
+       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text,
+       split text,
        connected_account_type text, connected_account_state text, balance_transactions_from text)
      ON CONFLICT (partner_id, from_month) DO UPDATE SET
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
@@ -179,8 +181,10 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
     tx,
     `SELECT p.partner_id, p.name,
             json_build_object('line1', p.address_line1, 'line2', p.address_line2, 'city', p.address_city,
-              'region', p.address_region, 'postal_code', p.address_postal_code, 'country', p.address_country) AS address,
-            json_build_object('name', p.contact_name, 'email', p.contact_email, 'cc', p.contact_cc) AS invoicing_contact,
+              'region', p.address_region, 'postal_code', p.address_postal_code,
+              'country', p.address_country) AS address,
+            json_build_object('name', p.contact_name, 'email', p.contact_email,
+                              'cc', p.contact_cc) AS invoicing_contact,
             p.currency, p.time_zone, p.payment_terms_days, p.inactive_since IS NULL AS active,
             p.tax_id, p.purchase_order, p.legal_note, a.arrangement,
             nullif(a.from_month, '0001-01') AS arrangement_from,

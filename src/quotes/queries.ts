@@ -233,7 +233,7 @@ const RECORD_ACCEPTANCES = prepared(
         "enrollmentId" text, "policyId" text, currency text, "acceptedAt" timestamptz, "spotPrice" numeric,
         "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz)
     ), standing AS MATERIALIZED (
-      -- A requote raises what it was made of: since it was judged, its quote may have been reversed or raised by an import.
+      -- A requote raises the quote that it was made for. Since then an import may have reversed or raised that quote.
       SELECT w.* FROM wanted w
       WHERE w.step IS NULL OR EXISTS (
         SELECT FROM requotes r
@@ -245,7 +245,8 @@ const RECORD_ACCEPTANCES = prepared(
           FROM ledger_rows x
           WHERE x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND x.kind <> 'quote_accepted') AS l
         WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
-          AND (r.accepted_spot_price, r.accepted_partner_cut) = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
+          AND (r.accepted_spot_price, r.accepted_partner_cut)
+              = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
     ), ${addAcceptances('standing', ':zoneMonths', ':partnerIds')}, of_quotes AS (
       INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
       SELECT a.quote_id, a.partner_id, w."clientId", a.posted_month, a.entry_id
