@@ -51,7 +51,7 @@ const IMPORT_EXCEPTIONS: Exceptions = {};
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
   'database/restore.ts -> job_runs': TO_REMOVE,
-  'partners/queries.ts -> ledger_rows': TO_REMOVE,
+  'partners/queries.ts -> ledger_rows': 'an arrangement may change only in a month without ledger rows',
   'payments/payouts.sql.ts -> account_payouts': TO_REMOVE,
   'payments/payouts.sql.ts -> balance_transactions': TO_REMOVE,
   'payments/payouts.sql.ts -> payout_contents': TO_REMOVE,
@@ -64,8 +64,8 @@ const LONG_FILES: Exceptions = {};
 
 /** `file name` */
 const LONG_FUNCTIONS: Exceptions = {
-  'audit/pack.ts openPack': TO_REMOVE,
-  'quotes/acceptances.ts openAcceptances': TO_REMOVE,
+  'audit/pack.ts openPack': 'one writer for a folder and a ZIP file',
+  'quotes/acceptances.ts openAcceptances': 'two queues that feed each other, in one closure',
 };
 
 /** Files with lines of SQL that are too wide. */
@@ -83,11 +83,7 @@ const WIDE_SQL: Exceptions = {
   'audit/checks/rows.ts': TO_REMOVE,
   'database/backup.ts': TO_REMOVE,
   'database/restore.ts': TO_REMOVE,
-  'http/queries.ts': TO_REMOVE,
-  'ledger/queries.ts': TO_REMOVE,
-  'partners/queries.ts': TO_REMOVE,
   'payments/remind.ts': TO_REMOVE,
-  'quotes/queries.ts': TO_REMOVE,
   'reports/close.ts': TO_REMOVE,
   'reports/open-items.ts': TO_REMOVE,
   'reports/status.ts': TO_REMOVE,
