@@ -1,10 +1,10 @@
-/** Verifying: every check over one consistent picture of the database. Refusals: nothing_to_verify, month_not_closed. */
+/** `verify`: runs every check in one snapshot of the database. Refusals: nothing_to_verify, month_not_closed. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
-import { judgeJournal } from './checks/journal.ts';
-import { judgeRows } from './checks/rows.ts';
-import { CHECKS, type Difference, type Scope } from './checks.ts';
+import { checkJournal } from './checks/journal.ts';
+import { checkRows } from './checks/rows.ts';
+import { CHECKS, type CheckContext, type Difference } from './checks.ts';
 
 export interface CheckReport {
   readonly check: string;
@@ -15,25 +15,25 @@ export interface CheckReport {
 export interface Verification {
   readonly month: Month | null;
   readonly checks: readonly CheckReport[];
-  /** Things looked at, and differences found, over all checks. */
+  /** Items inspected and differences found, over all checks. */
   readonly inspected: number;
   readonly differences: number;
 }
 
-/** Runs all checks in the caller's transaction, which must be one snapshot. Looking at nothing is no verification. */
+/** Runs all checks in the caller's transaction, which must be one snapshot. Refuses an empty ledger. */
 export async function verify(
   tx: Transaction,
   month: Month | undefined,
   onCheck?: (report: CheckReport) => void,
 ): Promise<Verification> {
-  const scope = await scopeOf(tx, month ?? null);
+  const context = await checkContext(tx, month ?? null);
   const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM ledger_rows) AS rows`);
   if (!rows) throw refuse('nothing_to_verify', {});
-  // Rows are grouped by hashing rather than sorting: over a million of them a third of the time.
+  // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
   const checks: CheckReport[] = [];
   for (const { name, run } of CHECKS) {
-    const report = { check: name, ...(await run(tx, scope)) };
+    const report = { check: name, ...(await run(tx, context)) };
     checks.push(report);
     onCheck?.(report);
   }
@@ -45,10 +45,10 @@ export async function verify(
   };
 }
 
-/** What the checks look at, within this transaction. */
-export async function scopeOf(tx: Transaction, month: Month | null): Promise<Scope> {
-  const asked = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
-  return { ...asked, rows: once(() => judgeRows(tx, asked)), journal: once(() => judgeJournal(tx, asked)) };
+/** What checks of one month, or of everything, need within this transaction. */
+export async function checkContext(tx: Transaction, month: Month | null): Promise<CheckContext> {
+  const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
+  return { ...scope, rows: once(() => checkRows(tx, scope)), journal: once(() => checkJournal(tx, scope)) };
 }
 
 async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {

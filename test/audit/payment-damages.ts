@@ -60,20 +60,20 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ],
   [
     'an application to a void invoice',
-    'documents_within_what_is_due',
+    'documents_not_overpaid',
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
      SELECT document_id, partner_id, month, currency, arrangement, 'x', '2026-10-01', now(), (SELECT min(event_id) FROM audit_events)
      FROM documents WHERE number = 'INV-2026-000001'`,
   ],
-  ['more paid than is due', 'documents_within_what_is_due', `UPDATE payment_applications SET amount = 1000`],
+  ['more paid than is due', 'documents_not_overpaid', `UPDATE payment_applications SET amount = 1000`],
   [
     'a payment whose first sighting is gone',
-    'payments_known_once',
+    'payments_recorded_once',
     `DELETE FROM payment_sources WHERE source = 'hand'`,
   ],
   [
     'the same processor payment twice',
-    'payments_known_once',
+    'payments_recorded_once',
     `INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
      SELECT identity || '2', source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id
      FROM payments WHERE method = 'link'`,
@@ -95,7 +95,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['a payment taken out of its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
   [
     'a payout that brought less of a payment than was left of it',
-    'payouts_bring_what_was_left',
+    'payouts_cover_remaining_amounts',
     `UPDATE payout_payments SET amount = amount - 0.10`,
     `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10 WHERE fees > 0`,
   ],
@@ -113,20 +113,20 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ],
   [
     'a payment applied before it came',
-    'nothing_used_before_it_was_there',
+    'daily_balances_not_negative',
     `UPDATE payments SET entry_on = entry_on + 40 WHERE payment_id IN (SELECT payment_id FROM payment_applications)`,
   ],
-  ['an event of live mode in a sandbox', 'processor_events_told', `UPDATE processor_events SET livemode = true`],
+  ['an event of live mode in a sandbox', 'processor_events_recorded', `UPDATE processor_events SET livemode = true`],
   [
     'an event about a payment that the processor never told of',
-    'processor_events_told',
+    'processor_events_recorded',
     `DELETE FROM payment_sources WHERE source = 'processor'`,
   ],
-  ['a dispute that was won and gave nothing back', 'disputes_as_decided', `DELETE FROM payment_reinstatements`],
+  ['a dispute that was won and gave nothing back', 'disputes_match_outcomes', `DELETE FROM payment_reinstatements`],
   [
     'two payments that are each taken back as a duplicate of the other',
-    'duplicates_are_of_a_payment',
+    'duplicates_match_payments',
     ...duplicates(['last', 'first'], ['first', 'last']),
   ],
-  ['a duplicate of a payment of another amount', 'duplicates_are_of_a_payment', ...duplicates(['last', 'other'])],
+  ['a duplicate of a payment of another amount', 'duplicates_match_payments', ...duplicates(['last', 'other'])],
 ];

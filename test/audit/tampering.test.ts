@@ -301,11 +301,7 @@ const NEW_ROW = `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_
 /** One line for each way to rewrite the past, with all checks that must say so. */
 const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statements: string[]][] = [
   ['a row of nothing added', ['seals_recomputed'], NEW_ROW],
-  [
-    'a row removed',
-    ['seals_recomputed', 'documents_are_their_rows'],
-    `DELETE FROM ledger_rows WHERE entry_id = ${ROW}`,
-  ],
+  ['a row removed', ['seals_recomputed', 'documents_match_rows'], `DELETE FROM ledger_rows WHERE entry_id = ${ROW}`],
   [
     'two rows swapped',
     ['seals_recomputed'],
@@ -324,7 +320,7 @@ const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statemen
   ],
   [
     "a document's total, with its lines",
-    ['seals_recomputed', 'documents_are_their_rows'],
+    ['seals_recomputed', 'documents_match_rows'],
     `UPDATE documents SET spot_price = spot_price + 1, partner_cut = partner_cut + 1 WHERE number = 'INV-2026-000002'`,
     `UPDATE document_lines SET spot_price = spot_price + 1, partner_cut = partner_cut + 1
      WHERE document_id = (SELECT document_id FROM documents WHERE number = 'INV-2026-000002') AND position = 1`,

@@ -205,12 +205,12 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'an acceptance whose row is gone',
-    'acceptances_are_their_rows',
+    'acceptances_match_rows',
     `DELETE FROM ledger_rows USING requote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
   [
     'an accepted price that was restated',
-    'acceptances_are_their_rows',
+    'acceptances_match_rows',
     `UPDATE ledger_rows SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
      FROM quote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
@@ -269,64 +269,64 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'a share moved to another quote',
-    'shares_are_of_their_quotes',
+    'share_allocations_match_quotes',
     `UPDATE share_allocations SET quote_id = 'split-missing' WHERE quote_id = 'split-routed'`,
   ],
   [
     'a share on the account of another',
-    'shares_are_of_their_quotes',
+    'share_allocations_match_quotes',
     `UPDATE balance_transactions SET account = 'acct_other' WHERE quote_id = 'split-routed'`,
   ],
   [
     'evidence of another reversal',
-    'shares_are_of_their_quotes',
+    'share_allocations_match_quotes',
     `UPDATE share_allocations SET amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
   ],
   [
     'a missing share raised after it was billed',
-    'missing_shares_are_billed',
+    'missing_shares_match_invoices',
     `UPDATE missing_shares SET amount = amount + 1`,
   ],
   [
     'a share of a quote that is invoiced',
-    'shares_are_of_their_quotes',
+    'share_allocations_match_quotes',
     `UPDATE ledger_rows e SET arrangement = 'invoicing' FROM share_allocations r
      WHERE (r.partner_id, r.posted_month, r.entry_id) = (e.partner_id, e.posted_month, e.entry_id)`,
   ],
   [
     'an invoice for missing shares taken away',
-    'missing_shares_are_billed',
+    'missing_shares_match_invoices',
     `DELETE FROM documents WHERE purpose = 'missing_shares'`,
   ],
   [
     'an invoice for missing shares taken away, with its lines and letters',
-    'processor_ties',
+    'processor_account_ties',
     ...['document_lines', 'email_attempts', 'emails', 'document_pdfs', 'documents'].map(
       (table) => `DELETE FROM ${table} WHERE document_id IN (SELECT document_id FROM missing_shares)`,
     ),
   ],
   [
     'an invoice for missing shares in another currency',
-    'missing_shares_are_billed',
+    'missing_shares_match_invoices',
     `UPDATE documents SET currency = 'EUR' WHERE purpose = 'missing_shares'`,
     `UPDATE missing_shares SET currency = 'EUR'`,
   ],
-  ['a missing share taken away', 'missing_shares_are_billed', 'DELETE FROM missing_shares'],
+  ['a missing share taken away', 'missing_shares_match_invoices', 'DELETE FROM missing_shares'],
   [
     'a share that pays more than came of it',
-    'shares_pay_their_invoices',
+    'share_payments_match_allocations',
     'UPDATE share_payments SET amount = amount + 1',
   ],
   [
     'a share that pays by a payment of another',
-    'shares_pay_their_invoices',
+    'share_payments_match_allocations',
     `ALTER TABLE payments DROP CONSTRAINT payment_minor_digits`,
     `UPDATE payments SET partner_id = 'p-1'
      WHERE payment_id IN (SELECT payment_id FROM share_payments)`,
   ],
   [
     'a share taken off its quote while what it paid stands',
-    'processor_ties',
+    'processor_account_ties',
     `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
        matched_by, reason, moved_on, entry_on, recorded_at, event_id)
      SELECT balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
@@ -335,17 +335,21 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'a payment by a share said to be by another',
-    'shares_pay_their_invoices',
+    'share_payments_match_allocations',
     `UPDATE share_payments SET share_allocation_id = (SELECT min(share_allocation_id) FROM share_allocations WHERE amount > 0)`,
   ],
   [
     'a payment by a share that is not there',
-    'shares_pay_their_invoices',
+    'share_payments_match_allocations',
     `UPDATE share_payments SET share_allocation_id = share_allocation_id + 1000`,
   ],
-  ['a share of a row that is not there', 'shares_are_of_their_quotes', SHARE_OF_NO_ROW],
-  ['a share that was counted as a payment and a share', 'shares_pay_their_invoices', 'DELETE FROM share_payments'],
-  ['a share taken off its quote in the journal', 'processor_ties', JOURNAL_WITHOUT_PULLED_BACK],
+  ['a share of a row that is not there', 'share_allocations_match_quotes', SHARE_OF_NO_ROW],
+  [
+    'a share that was counted as a payment and a share',
+    'share_payments_match_allocations',
+    'DELETE FROM share_payments',
+  ],
+  ['a share taken off its quote in the journal', 'processor_account_ties', JOURNAL_WITHOUT_PULLED_BACK],
   [
     'a share entered in a closed month',
     'entries_in_open_months',
@@ -356,11 +360,11 @@ const DAMAGES: readonly Damage[] = [
     'rows_in_their_months',
     `UPDATE ledger_rows SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,
   ],
-  ['a hole in the months', 'months_follow', `DELETE FROM closed_months WHERE month = '2026-08'`],
-  ['a row removed', 'documents_are_their_rows', `DELETE FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`],
+  ['a hole in the months', 'months_contiguous', `DELETE FROM closed_months WHERE month = '2026-08'`],
+  ['a row removed', 'documents_match_rows', `DELETE FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`],
   [
     'a row slipped into a closed month',
-    'documents_are_their_rows',
+    'documents_match_rows',
     `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
        invoice_amount, time_zone, month, arrangement, recorded_at)
      VALUES ('p-1', '2026-07', 'quote_accepted', 'q-x', 'parking', 'USD', '2026-07-02T12:00:00Z', 3, 1, 2,
@@ -368,19 +372,19 @@ const DAMAGES: readonly Damage[] = [
   ],
   [
     'a total changed, header and line alike',
-    'documents_are_their_rows',
+    'documents_match_rows',
     `UPDATE documents SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1 WHERE number = 'INV-2026-000001'`,
     `UPDATE document_lines SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
      WHERE document_id = (SELECT document_id FROM documents WHERE number = 'INV-2026-000001') AND position = 1`,
   ],
   [
     'an amount moved from one line to another',
-    'lines_are_their_rows',
+    'lines_match_rows',
     `UPDATE document_lines SET spot_price = spot_price + CASE position WHEN 1 THEN 1 ELSE -1 END,
        invoice_amount = invoice_amount + CASE position WHEN 1 THEN 1 ELSE -1 END
      WHERE document_id = (SELECT document_id FROM documents WHERE number = 'INV-2026-000001')`,
   ],
-  ['a document taken away', 'rows_are_billed_or_open', `DELETE FROM documents WHERE number = 'INV-2026-000001'`],
+  ['a document taken away', 'rows_billed_or_open', `DELETE FROM documents WHERE number = 'INV-2026-000001'`],
   [
     'a second live document',
     'one_live_document',
@@ -506,48 +510,44 @@ const DAMAGES: readonly Damage[] = [
     'document_pdfs_as_issued',
     `UPDATE documents SET partner_name = 'Somebody Else' WHERE number = 'INV-2026-000001'`,
   ],
-  ['an e-mail without the hash of what was sent', 'emails_tell_their_state', 'UPDATE emails SET message_sha256 = NULL'],
+  ['an e-mail without the hash of what was sent', 'emails_consistent', 'UPDATE emails SET message_sha256 = NULL'],
   [
     'a message in flight that is another than its hash says',
-    'emails_tell_their_state',
+    'emails_consistent',
     `UPDATE emails SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another'
      WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
-  [
-    'a link over more than is due',
-    'payment_links_tell_their_state',
-    'UPDATE payment_link_intents SET amount = amount + 1',
-  ],
+  ['a link over more than is due', 'payment_links_consistent', 'UPDATE payment_link_intents SET amount = amount + 1'],
   [
     'a link switched off for a void that nobody made',
-    'payment_links_tell_their_state',
+    'payment_links_consistent',
     `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
      SELECT document_id, version, 'void', now() FROM payment_link_intents ON CONFLICT DO NOTHING`,
   ],
   [
     'a link that Stripe made and refused',
-    'payment_links_tell_their_state',
+    'payment_links_consistent',
     `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
      SELECT document_id, version, 'refused', now() FROM payment_link_intents ON CONFLICT DO NOTHING`,
   ],
   [
     'a second link beside an open one',
-    'payment_links_tell_their_state',
+    'payment_links_consistent',
     `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
      SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
   ],
-  ['an attempt taken out', 'payment_links_tell_their_state', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
+  ['an attempt taken out', 'payment_links_consistent', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
   ...PAYMENT_DAMAGES,
   [
     'a document that nobody was to send',
-    'every_partner_and_document_counted',
+    'close_counts_match',
     'DELETE FROM email_attempts',
     'DELETE FROM reminders',
     'DELETE FROM emails',
   ],
   [
     'a count of the close changed',
-    'every_partner_and_document_counted',
+    'close_counts_match',
     `UPDATE closed_months SET late_entries = late_entries + 1, entries = entries + 1 WHERE month = '2026-08'`,
   ],
 ];
@@ -584,24 +584,26 @@ test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
 );
 
 test('asked for a month, verify sees what the journal of that month lacks of what is to come by the processor', async () => {
-  const all = differencesOf('processor_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK]));
+  const all = differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK]));
   expect(all).not.toEqual([]);
   for (const month of CLOSED) {
-    expect(differencesOf('processor_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK], month))).toEqual(
-      all.filter((difference) => difference.includes(`the facts of ${month} leave`)),
+    expect(differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK], month))).toEqual(
+      all.filter((difference) => difference.includes(`by the facts of ${month} `)),
     );
   }
 });
 
 test('asked for a month, verify sees a share that says it is of a row of that month', async () => {
-  const all = differencesOf('shares_are_of_their_quotes', await verifyDamaged([SHARE_OF_NO_ROW]));
+  const all = differencesOf('share_allocations_match_quotes', await verifyDamaged([SHARE_OF_NO_ROW]));
   expect(all).toHaveLength(1);
   const ofMonth = await verifyDamaged([SHARE_OF_NO_ROW], '2026-09' as Month);
-  expect(differencesOf('shares_are_of_their_quotes', ofMonth)).toEqual(all);
+  expect(differencesOf('share_allocations_match_quotes', ofMonth)).toEqual(all);
 });
 
 test.each(
-  DAMAGES.filter(([, check, statement]) => check === 'processor_ties' && statement !== JOURNAL_WITHOUT_PULLED_BACK),
+  DAMAGES.filter(
+    ([, check, statement]) => check === 'processor_account_ties' && statement !== JOURNAL_WITHOUT_PULLED_BACK,
+  ),
 )('whatever month is asked for, verify sees %s', async (_, check, ...statements) => {
   const all = differencesOf(check, await verifyDamaged(statements));
   for (const month of CLOSED) expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(all);

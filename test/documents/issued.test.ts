@@ -133,7 +133,7 @@ test('a PDF that version 1 would have rendered differently is found', async () =
   await closeJuly();
   await keepPdf(1, librariesByVersion[1] as Record<string, string>, Buffer.from('%PDF-1.7 and something else'));
   expect(await differences()).toEqual([
-    { subject: 'INV-2026-000001', detail: 'drawn again from its frozen data, it is another PDF' },
+    { subject: 'INV-2026-000001', detail: 'rendering its snapshot again gives another PDF' },
   ]);
 });
 

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
-import { scopeOf, verify } from '../../src/audit/verify.ts';
+import { checkContext, verify } from '../../src/audit/verify.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
@@ -59,7 +59,7 @@ class Witness {
 /** The checks of verify but for drawing everything anew, which the end of each history does. */
 async function expectBooksToTie(): Promise<void> {
   await world.database.reading(async (tx) => {
-    const scope = await scopeOf(tx, null);
+    const scope = await checkContext(tx, null);
     for (const { name, run } of CHECKS) {
       if (name === 'document_pdfs_as_issued') continue;
       const { differences } = await run(tx, scope);

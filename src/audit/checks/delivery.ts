@@ -2,10 +2,10 @@
 import { inMonth } from './query.ts';
 
 /**
- * An e-mail that was sent has a time, recipients and the hash of what was sent; one in flight, or to be repeated, has its
- * bytes. The log has each attempt that ended.
+ * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be repeated has the
+ * message itself. Every finished attempt is logged.
  */
-export const EMAILS_TELL_THEIR_STATE = `inspected AS (
+export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day)) AS about,
          (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged
   FROM emails e LEFT JOIN documents d USING (document_id)
@@ -26,10 +26,10 @@ export const EMAILS_TELL_THEIR_STATE = `inspected AS (
 )`;
 
 /**
- * Links at a processor: one is open at most, over no more than its document's amount and in its currency; what was
- * switched off had been made, what was refused had not, and each was attempted under keys counted from 1.
+ * A document has at most one open payment link, for at most its amount and in its currency. A link that was deactivated
+ * had been created, a refused one had not, and attempts are numbered from 1.
  */
-export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
+export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   SELECT d.number, d.currency AS document_currency, d.invoice_amount - d.credit_applied AS amount_due, i.*,
          o.provider_id, c.why, v.document_id IS NOT NULL AS void,
          count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
@@ -42,8 +42,8 @@ export const PAYMENT_LINKS_TELL_THEIR_STATE = `inspected AS (
   WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT format('link %s of %s', version, number) AS subject,
-         format('over %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
-                document_currency, open_links, attempts, coalesce(last_attempt, 0), coalesce(provider_id, 'not made'),
+         format('for %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
+                document_currency, open_links, attempts, coalesce(last_attempt, 0), coalesce(provider_id, 'not created'),
                 coalesce(why, 'no')) AS detail
   FROM inspected
   WHERE open_links > 1 OR amount > amount_due OR currency <> document_currency OR last_attempt IS DISTINCT FROM attempts

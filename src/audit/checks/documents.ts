@@ -1,8 +1,8 @@
 /** Checks of documents, their numbers, credit and balances. */
 import { inMonth } from './query.ts';
 
-// The documents of months as they bill rows: the last of each chain of replacements. One that is void leaves a gap, and
-// its rows unbilled, until it is replaced.
+// The document that bills a month's rows is the last in its chain of replacements. If that one is void, the rows are
+// unbilled until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
 export const ONE_LIVE_DOCUMENT = `inspected AS (
@@ -15,7 +15,7 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
   FROM inspected WHERE documents > 1
 )`;
 
-/** Each series runs from 1 without a gap, its dates never go back, and its year and kind are those of its documents. */
+/** Each series starts at 1 and has no gaps, its dates never go back, and its name matches each document's kind and year. */
 export const NUMBERS_WITHOUT_GAPS = `inspected AS (
   SELECT number, series, sequence, issued_on,
          lag(sequence, 1, 0) OVER in_order AS previous_sequence, lag(issued_on) OVER in_order AS previous_issued_on,
@@ -23,11 +23,11 @@ export const NUMBERS_WITHOUT_GAPS = `inspected AS (
   FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
 ), differences AS (
   SELECT number AS subject,
-         format('follows number %s of its series, dated %s', previous_sequence, coalesce(previous_issued_on::text, 'nothing')) AS detail
+         format('series %s, after number %s dated %s', series, previous_sequence, coalesce(previous_issued_on::text, 'never')) AS detail
   FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
 )`;
 
-/** A document's header is the sum of its lines, its dates follow its terms, and its credit is within its amount. */
+/** A document's header is the sum of its lines, its due date follows its terms, and its credit is within its amount. */
 export const DOCUMENTS_ADD_UP = `inspected AS (
   SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
          d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
@@ -41,7 +41,7 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
   WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
-         format('header %s %s %s of %s rows, lines %s %s %s of %s', spot_price, partner_cut, invoice_amount, entries,
+         format('header %s %s %s from %s rows, lines %s %s %s from %s rows', spot_price, partner_cut, invoice_amount, entries,
                 line_spot_price, line_partner_cut, line_invoice_amount, line_entries) AS detail
   FROM inspected
   WHERE (spot_price, partner_cut, invoice_amount, entries)
@@ -52,8 +52,8 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * Credit used is credit given: of each note no more than its amount, of each invoice what it was issued with. A void
- * document uses none and gives none.
+ * Credit applied from a credit note is at most its amount, and an invoice has the credit that it was issued with. A void
+ * document neither uses nor gives credit.
  */
 export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
@@ -67,31 +67,31 @@ export const CREDIT_TIES = `used AS (
   SELECT d.number, coalesce(sum(a.amount), 0) AS applied, d.credit_applied AS most, d.credit_applied AS least
   FROM documents d LEFT JOIN used a ON a.invoice_id = d.document_id AND a.at_issue
   WHERE d.document <> 'credit_note' GROUP BY d.document_id
-), given_back AS (
+), returned AS (
   SELECT d.number || ', void,' AS number, coalesce(sum(a.amount), 0) AS applied, 0 AS most, 0 AS least
   FROM documents d JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN used a ON a.invoice_id = d.document_id AND NOT a.released
   GROUP BY d.document_id
-), strangers AS (
+), mismatched AS (
   SELECT n.number || ' on ' || i.number AS number, a.amount AS applied, 0 AS most, 0 AS least
   FROM used a
   JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
   WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
 ), released_by AS (
-  SELECT i.number || ', given back,' AS number, a.amount AS applied,
+  SELECT i.number || ', released,' AS number, a.amount AS applied,
          CASE WHEN v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
   FROM credit_releases r
   JOIN credit_applications a USING (credit_application_id) JOIN documents i ON i.document_id = a.invoice_id
   LEFT JOIN voids v ON v.document_id = r.document_id
 ), inspected AS (
   SELECT * FROM notes UNION ALL SELECT * FROM issued_with WHERE most <> 0 OR applied <> 0
-  UNION ALL SELECT * FROM given_back UNION ALL SELECT * FROM strangers UNION ALL SELECT * FROM released_by
+  UNION ALL SELECT * FROM returned UNION ALL SELECT * FROM mismatched UNION ALL SELECT * FROM released_by
 ), differences AS (
-  SELECT number AS subject, format('%s of credit %s is applied', applied, most) AS detail
+  SELECT number AS subject, format('credit applied is %s; expected %s to %s', applied, least, most) AS detail
   FROM inspected WHERE applied > most OR applied < least
 )`;
 
-/** Nothing is owed below zero, and credit notes against an invoice never exceed it, whatever it replaced. */
+/** No balance is below zero, and the credit notes against an invoice and those it replaced never exceed it. */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
   UNION ALL
@@ -105,7 +105,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
   WHERE ${inMonth('d.month')}
 ), differences AS (
-  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against %s',
+  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against an invoice of %s',
                                    amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
   FROM inspected
   WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
@@ -113,8 +113,8 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
 )`;
 
 /**
- * The accounts that are kept twice tie, by partner and currency: open invoices are receivable, open credit notes credit,
- * cash that pays nothing unapplied. Over everything, whatever month is asked for.
+ * Open items tie to the journal by partner and currency: open invoices to receivables, open credit notes to partner
+ * credit, and unapplied cash to its account. Always checked over everything.
  */
 export const ACCOUNTS_TIE = `inspected AS (
   SELECT control, partner_id, currency, sum(items) AS items, sum(posted) AS posted
@@ -129,12 +129,12 @@ export const ACCOUNTS_TIE = `inspected AS (
         WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) AS both_ways
   GROUP BY control, partner_id, currency
 ), differences AS (
-  SELECT format('%s of %s', control, coalesce(partner_id, 'a payer nobody knows')) AS subject,
-         format('open items are %s %s, the journal has %s', items, currency, posted) AS detail
+  SELECT format('%s of %s', control, coalesce(partner_id, 'an unidentified payer')) AS subject,
+         format('open items are %s %s; the journal has %s', items, currency, posted) AS detail
   FROM inspected WHERE items <> posted
 )`;
 
-/** A replacement stands for what its void one stood for and came after it; nothing of a void document is on its way. */
+/** A replacement has the month and amounts of the void document and is issued after it. No e-mail of a void document is held. */
 export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
          (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
@@ -148,8 +148,8 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
-         format('issued %s, void %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'never'),
-                coalesce(replaced_by, 'nothing'), replaced_on) AS detail
+         format('issued on %s, void on %s, replaced by %s on %s', issued_on, coalesce(voided_on::text, 'no day'),
+                coalesce(replaced_by, 'no document'), coalesce(replaced_on::text, 'no day')) AS detail
   FROM inspected
   WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0 OR written_off > 0
      OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))

@@ -1,7 +1,7 @@
 /** The check that tables are append-only. */
 import { SEALED_TABLES } from '../../seals/canonical.ts';
 
-/** Tables of facts, and these. The list stands here and not in the catalog: whoever drops a guard could change that too. */
+/** Not read from the catalog: an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
   ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'reminders'],
@@ -16,7 +16,7 @@ const APPEND_ONLY = [
   'idempotency_keys',
 ];
 
-/** The triggers stand and are enabled, and the app's role, where there is one, may only read and add. */
+/** Both triggers exist and are enabled, and the role reckoner_app, if it exists, may only read and insert. */
 export const APPEND_ONLY_GUARDS = `inspected AS (
   SELECT unnest(ARRAY[${APPEND_ONLY.map((table) => `'${table}'`).join(', ')}])::regclass AS guarded
 ), guards AS (
@@ -29,6 +29,6 @@ export const APPEND_ONLY_GUARDS = `inspected AS (
   FROM inspected
 ), differences AS (
   SELECT guarded::text AS subject,
-         format('%s of 2 guarding triggers are enabled; the app may %s', triggers, coalesce(privileges, 'change nothing')) AS detail
+         format('%s of 2 guard triggers are enabled; reckoner_app may %s', triggers, coalesce(privileges, 'change nothing')) AS detail
   FROM guards WHERE triggers <> 2 OR privileges IS NOT NULL
 )`;

@@ -1,23 +1,21 @@
-/**
- * The checks of the journal, over one reading of its months: to group a million rows takes a second, and both need it.
- */
+/** Checks of the journal. Both need its months, and grouping a million rows takes a second, so one statement does both. */
 import { quoteFacts } from '../../splits/reconcile.sql.ts';
 import type { Finding } from '../checks.ts';
-import { findingOf, inMonth, question } from './query.ts';
+import { checkQuery, findingOf, inMonth } from './query.ts';
 
-export const CHECKS_OF_JOURNAL = ['journal_balances', 'processor_ties'] as const;
-export type JournalFindings = Readonly<Record<(typeof CHECKS_OF_JOURNAL)[number], Finding>>;
+export const JOURNAL_CHECKS = ['journal_balances', 'processor_account_ties'] as const;
+export type JournalFindings = Readonly<Record<(typeof JOURNAL_CHECKS)[number], Finding>>;
 
 const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 
-// Balances: every fact's entry does in its currency, and none is dated before what it tells of. Rows by the sums of their
-// months: the three postings of a row are its own three amounts, so that one which does not balance is a row that does
-// not (rows_balance), dated within its own month (rows_in_their_months). Line by line, 3 million postings of a million
-// rows took three times as long as the close that they are held against.
+// journal_balances: every fact's entry balances in each currency and is dated on or after the fact. Ledger rows are checked
+// by the sums of their months: the three postings of a row are its three amounts, so an entry that does not balance shows
+// as a row that does not (rows_balance, rows_in_their_months). Checking 3 million postings one by one took three times as
+// long as the close.
 //
-// Ties: what is to come by the processor, by partner and currency, is the same by the quotes as reconciling has them and by
-// the facts as they were entered, over all months whatever is asked for; and by these and the journal, month by month. Were
-// quotes held against the journal itself, verifying one month would group the rows of all.
+// processor_account_ties: what is expected from the processor, by partner and currency, is the same computed from quotes
+// (as reconcile does) and from the facts, always over all months; and the facts tie to the journal month by month.
+// Comparing quotes with the journal itself would group the rows of all months to verify one.
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (
@@ -29,7 +27,7 @@ const SQL = `WITH months AS MATERIALIZED (
   FROM months GROUP BY month, currency
 ), journal_balances_differences AS (
   SELECT format('%s %s', fact, fact_id) AS subject,
-         format('its debits less its credits are %s %s; dated %s, entered %s', off, currency, dated_on, entry_on) AS detail
+         format('debits less credits are %s %s; happened on %s, entered on %s', off, currency, dated_on, entry_on) AS detail
   FROM journal_balances WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on
 ), quotes AS (
   SELECT partner_id, currency,
@@ -50,23 +48,22 @@ const SQL = `WITH months AS MATERIALIZED (
   UNION ALL
   SELECT ${monthOf('v.entry_on')}, b.partner_id, b.currency, b.amount
   FROM missing_shares b JOIN voids v USING (document_id)
-), processor_ties AS (
-  SELECT 'the quotes leave' AS one, 'the facts say' AS other, partner_id, currency, sum(by_one) AS by_one, sum(by_other) AS by_other
+), processor_account_ties AS (
+  SELECT 'by quotes' AS one, 'by facts' AS other, partner_id, currency, sum(by_one) AS by_one, sum(by_other) AS by_other
   FROM (SELECT partner_id, currency, amount AS by_one, 0 AS by_other FROM quotes
         UNION ALL SELECT partner_id, currency, 0, amount FROM facts) AS of_all
   GROUP BY partner_id, currency
   UNION ALL
-  SELECT 'the facts of ' || month || ' leave', 'the journal says', partner_id, currency, sum(by_one), sum(by_other)
+  SELECT 'by the facts of ' || month, 'by the journal', partner_id, currency, sum(by_one), sum(by_other)
   FROM (SELECT month, partner_id, currency, amount AS by_one, 0 AS by_other FROM facts WHERE ${inMonth('month')}
         UNION ALL
         SELECT month, partner_id, currency, 0, amount FROM months WHERE control = 'assets:receivable:processor') AS of_month
   GROUP BY month, partner_id, currency
-), processor_ties_differences AS (
+), processor_account_ties_differences AS (
   SELECT format('assets:receivable:processor of %s', partner_id) AS subject,
          format('%s %s %s, %s %s', one, by_one, currency, other, by_other) AS detail
-  FROM processor_ties WHERE by_one <> by_other
+  FROM processor_account_ties WHERE by_one <> by_other
 )
-SELECT ${CHECKS_OF_JOURNAL.map(findingOf).join(', ')}`;
+SELECT ${JOURNAL_CHECKS.map(findingOf).join(', ')}`;
 
-/** Of one closed month, or of everything. */
-export const judgeJournal = question<JournalFindings>('judge_journal', SQL);
+export const checkJournal = checkQuery<JournalFindings>('check_journal', SQL);

@@ -1,13 +1,10 @@
-/**
- * SQL of the checks on money in, of the same form as queries.ts. `:month` is the month of the journal's entries, null for
- * everything.
- */
+/** Checks of payments, bank files, payouts, processor events and disputes. `:month` is the month of the journal entry. */
 import { FEES_OF_CONTENTS } from '../../payments/payouts.sql.ts';
 import { inMonth } from './query.ts';
 
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
-/** Of no payment is more applied and taken back than arrived, and what is applied is of its payer and in its currency. */
+/** A payment is applied and reversed for at most its amount, to documents of its payer and currency. */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
          coalesce((SELECT sum(a.amount) FROM live_payment_applications a WHERE a.payment_id = p.payment_id), 0) AS applied,
@@ -15,18 +12,18 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
          (SELECT count(*) FROM live_payment_applications a JOIN documents d USING (document_id)
           WHERE a.payment_id = p.payment_id
             AND (d.currency, d.partner_id, a.currency, a.partner_id)
-                IS DISTINCT FROM (p.currency, b.partner_id, p.currency, b.partner_id)) AS strangers
+                IS DISTINCT FROM (p.currency, b.partner_id, p.currency, b.partner_id)) AS mismatches
   FROM payments p JOIN payment_balances b USING (payment_id)
   WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('of %s %s, %s is applied and %s taken back; %s application(s) are of another partner or currency',
-                amount, currency, applied, reversed, strangers) AS detail
-  FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR strangers > 0
+         format('of %s %s, %s is applied and %s reversed; applications to another partner or currency: %s',
+                amount, currency, applied, reversed, mismatches) AS detail
+  FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR mismatches > 0
 )`;
 
-/** Cash settles live invoices, refunds settle credit notes, neither more than is due. */
-export const DOCUMENTS_WITHIN_WHAT_IS_DUE = `settled AS (
+/** Payments go to live invoices and refunds to live credit notes, never for more than is due. */
+export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
   UNION ALL
   SELECT document_id, amount, 'invoice' FROM live_small_differences
@@ -34,16 +31,16 @@ export const DOCUMENTS_WITHIN_WHAT_IS_DUE = `settled AS (
   SELECT document_id, amount, 'credit_note' FROM live_credit_refunds
 ), inspected AS (
   SELECT d.number, d.document, o.status, d.invoice_amount - d.credit_applied AS due, sum(s.amount) AS settled,
-         count(*) FILTER (WHERE s.kind <> d.document) AS strange
+         count(*) FILTER (WHERE s.kind <> d.document) AS mismatched
   FROM settled s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE ${inMonth('d.month')}
   GROUP BY d.document_id, o.status
 ), differences AS (
-  SELECT number AS subject, format('is a %s, %s; %s is due and %s settled by cash', document, status, due, settled) AS detail
-  FROM inspected WHERE settled > due OR strange > 0 OR status = 'void'
+  SELECT number AS subject, format('is a %s, %s; %s is due and %s was paid', document, status, due, settled) AS detail
+  FROM inspected WHERE settled > due OR mismatched > 0 OR status = 'void'
 )`;
 
-/** Every line of the bank became exactly one thing, and that thing is of its amount. */
+/** Every bank line has one outcome, and the payment, payout or return has the amount of its line. */
 export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
   SELECT l.bank_line_id, l.account, l.bank_booked_on, l.direction, l.amount, l.currency, o.outcome,
          CASE o.outcome
@@ -62,13 +59,13 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
   FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
   WHERE ${IN_SCOPE('l.bank_booked_on')}
 ), differences AS (
-  SELECT format('line %s of %s', bank_line_id, account) AS subject,
+  SELECT format('bank line %s of %s', bank_line_id, account) AS subject,
          format('%s of %s %s on %s is %s', direction, amount, currency, bank_booked_on,
-                coalesce(outcome || ', which it is not', 'not accounted for')) AS detail
+                coalesce('recorded as a ' || outcome || ' that does not match', 'not accounted for')) AS detail
   FROM inspected WHERE NOT good
 )`;
 
-/** A statement's lines are all there and add up to its totals, and these to its balances. */
+/** A bank statement has all of its lines; they add up to its totals, and the totals to its balances. */
 export const BANK_FILES_ADD_UP = `found AS (
   SELECT s.bank_statement_id, count(l.bank_line_id) AS lines,
          coalesce(sum(l.amount) FILTER (WHERE l.direction = 'credit'), 0) AS credits,
@@ -80,35 +77,35 @@ export const BANK_FILES_ADD_UP = `found AS (
   SELECT f.name, s.*, n.lines AS found_lines, n.credits AS found_credits, n.debits AS found_debits
   FROM bank_files f LEFT JOIN bank_statements s USING (bank_file_id) LEFT JOIN found n USING (bank_statement_id)
 ), differences AS (
-  SELECT format('statement %s of %s in %s', position, account, name) AS subject,
-         format('%s lines, credits %s, debits %s, from %s to %s; there are %s, %s, %s', lines, credits, debits,
+  SELECT format('bank statement %s of %s in %s', position, account, name) AS subject,
+         format('states %s lines, credits %s, debits %s, from %s to %s; it has %s lines, credits %s, debits %s', lines, credits, debits,
                 opening, closing, found_lines, found_credits, found_debits) AS detail
   FROM inspected
   WHERE (lines, credits, debits) IS DISTINCT FROM (found_lines, found_credits, found_debits)
      OR opening + credits - debits <> closing
 )`;
 
-/** Each payment is known by what it was seen as first, and no two by the same reference of the processor or bank line. */
-export const PAYMENTS_KNOWN_ONCE = `inspected AS (
+/** Each payment has the source record that created it, and no two payments share a processor reference or bank line. */
+export const PAYMENTS_RECORDED_ONCE = `inspected AS (
   SELECT p.payment_id, p.identity,
          (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
          (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o JOIN payment_balances b USING (payment_id)
           WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
             AND o.currency = p.currency AND b.status <> 'reversed'
-            -- A movement of several quotes brings a payment of each that was billed.
-            AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS twins,
+            -- A balance transaction for several quotes makes one payment for each that was billed.
+            AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS duplicates,
          (SELECT count(*) FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
-          WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS strange
+          WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS mismatched
   FROM payments p WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('%s sighting(s) as %s; the same reference as %s; %s line(s) of another amount', own, identity,
-                coalesce(twins, 'none'), strange) AS detail
-  FROM inspected WHERE own <> 1 OR twins IS NOT NULL OR strange > 0
+         format('%s source records as %s; same reference as %s; bank lines of another amount: %s', own, identity,
+                coalesce(duplicates, 'no payment'), mismatched) AS detail
+  FROM inspected WHERE own <> 1 OR duplicates IS NOT NULL OR mismatched > 0
 )`;
 
-/** What is taken back as a duplicate is of the other's amount and payer, and of payments of one money one is left. */
-export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
+/** A duplicate has the amount and payer of its original, and every chain of duplicates ends in a live payment. */
+export const DUPLICATES_MATCH_PAYMENTS = `duplicate AS (
   SELECT r.payment_id, r.duplicate_of
   FROM live_payment_reversals r
   WHERE r.kind = 'duplicate' AND ${IN_SCOPE('r.entry_on')}
@@ -121,40 +118,40 @@ export const DUPLICATES_ARE_OF_A_PAYMENT = `duplicate AS (
   SELECT * FROM chain
 ), inspected AS (
   SELECT d.payment_id, d.duplicate_of, p.amount, p.currency, o.amount AS other_amount, o.currency AS other_currency,
-         p.partner_id <> o.partner_id AS strangers,
+         p.partner_id <> o.partner_id AS mismatches,
          EXISTS (SELECT FROM chains c WHERE c.payment_id = d.payment_id AND c.leads_to = d.payment_id) AS in_a_circle
   FROM duplicate d JOIN payments p ON p.payment_id = d.payment_id JOIN payments o ON o.payment_id = d.duplicate_of
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('of %s %s is taken back as a duplicate of payment %s of %s %s%s%s', amount, currency, duplicate_of,
-                other_amount, other_currency, CASE WHEN strangers THEN ', which is of another partner' END,
-                CASE WHEN in_a_circle THEN ', which is taken back as a duplicate of it' END) AS detail
+         format('of %s %s is reversed as a duplicate of payment %s of %s %s%s%s', amount, currency, duplicate_of,
+                other_amount, other_currency, CASE WHEN mismatches THEN ', which has another payer' END,
+                CASE WHEN in_a_circle THEN ', which is reversed as a duplicate of it' END) AS detail
   FROM inspected
-  WHERE (amount, currency) <> (other_amount, other_currency) OR coalesce(strangers, false) OR in_a_circle
+  WHERE (amount, currency) <> (other_amount, other_currency) OR coalesce(mismatches, false) OR in_a_circle
 )`;
 
-/** A payout is the payments that it brought, less fees; each payment was brought once and had been with the processor. */
+/** A payout is the sum of its payments less fees, and its payments were received by the processor before it. */
 export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,
          CASE WHEN EXISTS (SELECT FROM account_payouts a WHERE a.payout_id = o.payout_id) THEN s.gross ELSE 0 END
            + (SELECT coalesce(sum(p.amount), 0) FROM payout_payments p WHERE p.payout_id = o.payout_id) AS found,
          (SELECT count(*) FROM payout_payments p JOIN payments y USING (payment_id)
           WHERE p.payout_id = o.payout_id
-            AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount OR y.received_on > o.received_on)) AS strange
+            AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount OR y.received_on > o.received_on)) AS mismatched
   FROM payouts o LEFT JOIN payout_settlements s USING (payout_id)
   WHERE ${IN_SCOPE('o.entry_on')}
 ), differences AS (
   SELECT format('payout %s', payout_id) AS subject,
-         format('%s %s and %s of fees make %s; its payments are %s; %s of them cannot be', amount, currency, fees, gross, found, strange) AS detail
-  FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR strange > 0
+         format('%s %s plus fees %s is stated as %s; its payments are %s, %s of them invalid', amount, currency, fees, gross, found, mismatched) AS detail
+  FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR mismatched > 0
 )`;
 
 /**
- * What came to the bank from a connected account is a payout of it, of that amount, less what is kept of its contents; and
- * what a payout paid out adds up to it, on its account.
+ * A bank receipt from a connected account is a payout of that account with the same amount, and its fees are those of its
+ * contents. The contents of a payout add up to it and belong to its account.
  */
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
-  SELECT a.payout_id, o.currency, o.amount, a.currency AS said, s.fees, m.balance_transaction_id, m.type, -m.net AS told,
+  SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type, -m.net AS reported,
          (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
           WHERE c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id) AS kept
   FROM account_payouts a JOIN payouts o USING (payout_id) JOIN payout_settlements s USING (payout_id)
@@ -162,7 +159,7 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   WHERE ${IN_SCOPE('o.entry_on')}
 ), contents AS (
   SELECT c.payout_transaction_id, p.id, p.account, p.type, p.net, sum(m.net) AS paid_out,
-         count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS strange
+         count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS mismatched
   FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
   JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
   WHERE ${inMonth("to_char(p.moved_at, 'YYYY-MM')")}
@@ -171,35 +168,35 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   SELECT payout_id FROM settled UNION ALL SELECT payout_transaction_id FROM contents
 ), differences AS (
   SELECT format('payout %s', payout_id) AS subject,
-         format('of %s %s, fees %s, where the account paid out %s and %s of fees', amount, currency, fees,
-                coalesce(told::text, 'nothing that is told'), kept) AS detail
-  FROM settled WHERE currency <> said OR fees <> kept OR (balance_transaction_id IS NOT NULL AND (type <> 'payout' OR told <> amount))
+         format('of %s %s, fees %s; the account paid out %s with fees of %s', amount, currency, fees,
+                coalesce(reported::text, 'an unreported amount'), kept) AS detail
+  FROM settled WHERE currency <> stated_currency OR fees <> kept OR (balance_transaction_id IS NOT NULL AND (type <> 'payout' OR reported <> amount))
   UNION ALL
-  SELECT format('payout %s of %s', id, account), format('a %s of %s pays out %s, %s of another account or currency', type, net, paid_out, strange)
-  FROM contents WHERE type <> 'payout' OR paid_out <> -net OR strange > 0
+  SELECT format('payout %s of %s', id, account), format('a %s of %s contains %s, %s of them on another account or currency', type, net, paid_out, mismatched)
+  FROM contents WHERE type <> 'payout' OR paid_out <> -net OR mismatched > 0
 )`;
 
-/** A payout brought of each payment all that was left of it on its day, as far as that was known when it was settled. */
-export const PAYOUTS_BRING_WHAT_WAS_LEFT = `inspected AS (
+/** A payout contains each of its payments less what was known to be reversed on its day when it was settled. */
+export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.payout_id, o.currency, p.amount,
          y.amount - coalesce((
            SELECT sum(r.amount) FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
            WHERE r.payment_id = y.payment_id AND r.event_id < s.event_id
              AND (r.kind IN ('mistake', 'duplicate')
                   OR r.reversed_on <= o.received_on
-                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0) AS left_then
+                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0) AS remaining
   FROM payout_payments p JOIN payout_settlements s USING (payout_id) JOIN payouts o USING (payout_id)
   JOIN payments y USING (payment_id)
   WHERE ${IN_SCOPE('s.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('payout %s brought %s %s of it, and %s was left', payout_id, amount, currency, left_then) AS detail
-  FROM inspected WHERE amount <> left_then
+         format('payout %s contains %s %s of it; %s was not reversed', payout_id, amount, currency, remaining) AS detail
+  FROM inspected WHERE amount <> remaining
 )`;
 
-/** Every entry is dated its true day or later, in a month that was open when it was recorded. */
+/** Every journal entry is dated on or after its event, in a month that was open when it was recorded. */
 export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
-  SELECT 'payment ' || payment_id AS subject, received_on AS true_on, entry_on, recorded_at FROM payments
+  SELECT 'payment ' || payment_id AS subject, received_on AS occurred_on, entry_on, recorded_at FROM payments
   UNION ALL SELECT 'assignment ' || payment_assignment_id, assigned_on, entry_on, recorded_at FROM payment_assignments
   UNION ALL SELECT 'application ' || payment_application_id, applied_on, entry_on, recorded_at FROM payment_applications
   UNION ALL SELECT 'small difference of application ' || payment_application_id, entry_on, entry_on, recorded_at FROM small_differences
@@ -215,16 +212,16 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed
   FROM facts f WHERE ${IN_SCOPE('f.entry_on')}
 ), differences AS (
-  SELECT subject, format('of %s is dated %s; when it was recorded, months to %s were closed', true_on, entry_on,
+  SELECT subject, format('of %s is dated %s; months up to %s were closed when it was recorded', occurred_on, entry_on,
                          coalesce(closed, 'none')) AS detail
-  FROM inspected WHERE entry_on < true_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
+  FROM inspected WHERE entry_on < occurred_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
 )`;
 
 /**
- * Nothing was used before it was there: on no day, by the entries to its end, was more of a payment used than its partner
- * had of it, or more settled of a document than was due. Reports as of any day rest on it.
+ * At the end of no day was more of a payment used than its partner had of it, or more paid on a document than was due, by
+ * entry date. Reports as of any day rest on this.
  */
-export const NOTHING_USED_BEFORE_IT_WAS_THERE = `moves AS (
+export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   SELECT 'payment ' || payment_id AS subject, partner_id, entry_on, amount FROM payments
   UNION ALL
   SELECT 'payment ' || g.payment_id, side.partner_id, g.entry_on, side.amount FROM payment_assignments g
@@ -265,40 +262,40 @@ export const NOTHING_USED_BEFORE_IT_WAS_THERE = `moves AS (
     SELECT f.document_id, b.entry_on, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
   ) AS used JOIN documents d USING (document_id)
 ), days AS (
-  SELECT subject, partner_id, entry_on, sum(amount) AS moved FROM moves GROUP BY subject, partner_id, entry_on
+  SELECT subject, partner_id, entry_on, sum(amount) AS change FROM changes GROUP BY subject, partner_id, entry_on
 ), inspected AS (
-  SELECT subject, partner_id, entry_on, left_of FROM (
-    SELECT *, sum(moved) OVER (PARTITION BY subject, partner_id ORDER BY entry_on) AS left_of FROM days) AS running
+  SELECT subject, partner_id, entry_on, balance FROM (
+    SELECT *, sum(change) OVER (PARTITION BY subject, partner_id ORDER BY entry_on) AS balance FROM days) AS running
   WHERE ${IN_SCOPE('entry_on')}
 ), differences AS (
-  SELECT subject, format('on %s, %s more of it was used than there was%s', entry_on, -left_of,
-                         ' of ' || partner_id) AS detail
-  FROM inspected WHERE left_of < 0
+  SELECT subject, format('on %s its balance was %s%s', entry_on, balance,
+                         ' for ' || partner_id) AS detail
+  FROM inspected WHERE balance < 0
 )`;
 
-/** Events of the processor are of this environment, and what they told is recorded of a payment that is there. */
-export const PROCESSOR_EVENTS_TOLD = `inspected AS (
+/** Processor events belong to this environment, and a payment named by their outcome has a processor source record. */
+export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
          o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id AND s.source = 'processor') AS seen
   FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 ), differences AS (
   SELECT format('event %s', id) AS subject,
-         format('%s, %s, of %s, about payment %s', type, coalesce(outcome, 'waiting'),
+         format('%s, %s, in %s, payment %s', type, coalesce(outcome, 'waiting'),
                 CASE WHEN livemode THEN 'live mode' ELSE 'test mode' END, coalesce(payment_id::text, 'none')) AS detail
   FROM inspected
   WHERE livemode <> (environment = 'production') OR NOT seen OR (outcome = 'effect' AND payment_id IS NULL)
 )`;
 
-/** A dispute that was won has given back what it took, one that is open or lost has not. */
-export const DISPUTES_AS_DECIDED = `inspected AS (
+/** A won dispute has its reversal reinstated; an open or lost one has not. */
+export const DISPUTES_MATCH_OUTCOMES = `inspected AS (
   SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back, p.amount AS paid
   FROM disputes d JOIN payments p USING (payment_id) LEFT JOIN dispute_outcomes o USING (dispute_id)
   LEFT JOIN payment_reversals r ON r.identity = d.identity
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
 ), differences AS (
   SELECT format('dispute %s', identity) AS subject,
-         format('over %s is %s; %s was taken, %s', amount, coalesce(outcome, 'open'), coalesce(taken, 0),
-                CASE WHEN given_back THEN 'and given back' ELSE 'and not given back' END) AS detail
+         format('over %s is %s; %s was reversed, %s', amount, coalesce(outcome, 'open'), coalesce(taken, 0),
+                CASE WHEN given_back THEN 'and reinstated' ELSE 'and not reinstated' END) AS detail
   FROM inspected
   WHERE taken > amount OR (taken IS NOT NULL AND given_back <> (coalesce(outcome, 'open') IN ('won', 'closed')))
 )`;

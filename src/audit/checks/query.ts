@@ -6,33 +6,33 @@
 import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-/** What is asked for: one closed month, or everything. */
-export interface Asked {
+/** What to check: one closed month, or everything. */
+export interface CheckScope {
   readonly month: Month | null;
-  /** The month closed before it; '' before the first, which bills the rows of all earlier ones too. */
+  /** The month closed before it; '' for the first, which also bills the rows of all earlier months. */
   readonly after: Month | '';
 }
 
 /**
- * Asks a statement for its one row; `:month` and `:after` in it are what is asked for. It is prepared: over books that are
- * verified again and again, as tests do and a small sandbox, planning took most of the time.
+ * Returns a function that runs a statement and gives its one row; `:month` and `:after` are the scope. The statement is
+ * prepared: over small books that are verified often, planning took most of the time.
  */
-export function question<Row>(name: string, sql: string): (tx: Transaction, asked: Asked) => Promise<Row> {
+export function checkQuery<Row>(name: string, sql: string): (tx: Transaction, scope: CheckScope) => Promise<Row> {
   const statement = prepared(name, sql);
   return (tx, { month, after }) => queryOne<Row>(tx, statement, { month, after });
 }
 
-/** Whether a column is the month that is asked for; all are where everything is. */
+/** Whether a column is the month in scope. Always true when everything is checked. */
 export const inMonth = (column: string): string => `(:month::text IS NULL OR ${column} = :month)`;
 
-/** What a CTE of differences has, as one value. */
+/** The rows of a CTE of differences as one JSON value. */
 export const listOf = (differences: string): string => `
   (SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
    FROM ${differences})`;
 
 /**
- * What one of several checks in a statement found, as a column: the CTE `name` has what was looked at, and
- * `name_differences` a subject and a detail for each that is not as it must be.
+ * The finding of one of several checks in a statement, as a column. The CTE `name` has the items inspected,
+ * `name_differences` the subject and detail of each item that is wrong.
  */
 export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', ${listOf(`${name}_differences`)}) AS ${name}`;

@@ -1,7 +1,7 @@
 /** Checks of balance transactions, share allocations and missing shares. */
 import { inMonth } from './query.ts';
 
-/** Balance transactions add up, those from a settlement file agree with their line, and no share exceeds its own. */
+/** Balance transactions add up, those from a settlement file match their line, and allocations never exceed them. */
 export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
          l.amount AS line_amount, l.currency AS line_currency, coalesce(r.amount, 0) AS matched, r.currencies
@@ -13,7 +13,7 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   WHERE ${inMonth("to_char(m.moved_at, 'YYYY-MM')")}
 ), differences AS (
   SELECT format('balance transaction %s of %s', id, account) AS subject,
-         format('%s less %s is %s %s; settlement line %s, matched to %s', amount, fee, net, currency,
+         format('%s less %s is %s %s; settlement line %s, allocated %s', amount, fee, net, currency,
                 coalesce(line_amount::text, 'none'), matched) AS detail
   FROM inspected
   WHERE net <> amount - fee OR (line_amount, line_currency) <> (net, currency) OR currencies > 0
@@ -22,7 +22,7 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
 
 /**
  * An allocated balance transaction comes from the source of its account in its month, and no other account has the same
- * id and payment allocated. So nothing counts twice. Over everything, whatever month is asked for.
+ * id and payment allocated. So nothing counts twice. Always checked over everything.
  */
 export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
   SELECT t.*, CASE WHEN t.account IN (
@@ -40,10 +40,10 @@ export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * A share is of an accepted quote with a row that is routed, of a partner whose account it came to, and what was pulled
- * back and reversed in the ledger is a reversal of just that quote and amount, in a statement and not on an invoice.
+ * An allocation belongs to an accepted quote of the partner whose account received it, with a row under the
+ * connected-account arrangement. A ledger reversal that rests on a reversed transfer has that quote and amount.
  */
-export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
+export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
   SELECT r.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount,
          e.kind, e.quote_id AS entry_quote, e.currency AS entry_currency,
          coalesce(e.arrangement = 'connected_account', false) OR EXISTS (
@@ -59,10 +59,10 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
   LEFT JOIN ledger_rows x ON x.partner_id = v.partner_id AND x.posted_month = v.posted_month AND x.entry_id = v.entry_id
   WHERE ${inMonth('r.posted_month')}
 ), differences AS (
-  SELECT format('share %s of quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
-         format('%s %s, of a %s of quote %s%s%s', amount, currency, coalesce(kind, 'row that is not there'),
-                coalesce(entry_quote, 'none'), CASE WHEN NOT to_be_routed THEN ', all invoiced' END,
-                CASE WHEN reversed THEN format(', reversed by %s of quote %s', coalesce(reversal_amount::text, 'nothing'),
+  SELECT format('allocation %s to quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
+         format('%s %s, for a %s of quote %s%s%s', amount, currency, coalesce(kind, 'missing row'),
+                coalesce(entry_quote, 'none'), CASE WHEN NOT to_be_routed THEN ', which is invoiced' END,
+                CASE WHEN reversed THEN format(', reversed by %s of quote %s', coalesce(reversal_amount::text, 'no row'),
                                                coalesce(reversal_quote, 'none')) END) AS detail
   FROM inspected
   WHERE kind IS DISTINCT FROM 'quote_accepted'
@@ -71,11 +71,11 @@ export const SHARES_ARE_OF_THEIR_QUOTES = `inspected AS (
           IS DISTINCT FROM ('reversal', quote_id, amount, 'connected_account'))
 )`;
 
-/** An invoice for missing shares is the sum of what its quotes lack, and bills no quote beyond what was accepted of it. */
-export const MISSING_SHARES_ARE_BILLED = `billed AS (
+/** An invoice for missing shares is the sum of its quotes' missing shares, and bills no quote beyond its accepted amount. */
+export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
   SELECT document_id, min(month) AS month, sum(amount) AS amount FROM missing_shares GROUP BY document_id
 ), documents_of AS (
-  SELECT coalesce(d.number, format('document %s, which is not there,', document_id)) AS subject,
+  SELECT coalesce(d.number, format('missing document %s', document_id)) AS subject,
          d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
   FROM documents d
   FULL JOIN billed b USING (document_id)
@@ -92,14 +92,14 @@ export const MISSING_SHARES_ARE_BILLED = `billed AS (
 ), inspected AS (
   SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
 ), differences AS (
-  SELECT subject, format('says %s where its quotes lack %s, and its lines %s', coalesce(stated::text, 'nothing'), summed, lines) AS detail
+  SELECT subject, format('states %s; its missing shares are %s, its lines %s', coalesce(stated::text, 'no amount'), summed, lines) AS detail
   FROM documents_of WHERE stated IS DISTINCT FROM summed OR stated IS DISTINCT FROM lines
   UNION ALL
-  SELECT subject, format('%s is billed as missing of %s accepted', billed, accepted) FROM quotes WHERE billed > accepted
+  SELECT subject, format('%s is billed as missing, %s was accepted', billed, accepted) FROM quotes WHERE billed > accepted
 )`;
 
-/** What of a share pays an invoice is a payment of that partner and amount, and what takes it back a reversal. */
-export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
+/** The part of an allocation that pays an invoice is a payment by that partner over that amount; undoing it is a reversal. */
+export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
   SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id, p.identity,
          t.identity AS taken_as,
          p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
@@ -112,19 +112,19 @@ export const SHARES_PAY_THEIR_INVOICES = `inspected AS (
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
   WHERE r.share_allocation_id IS NULL OR ${inMonth(`to_char(r.entry_on, 'YYYY-MM')`)}
 ), differences AS (
-  SELECT format('payment %s', p.payment_id) AS subject, format('came as %s, and no share says so', p.identity) AS detail
+  SELECT format('payment %s', p.payment_id) AS subject, format('was recorded as %s, but no allocation names it', p.identity) AS detail
   FROM payments p
   WHERE p.identity ~ '^processor[|].+[|]share [0-9]+$'
     AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id AND s.payment_reversal_id IS NULL)
   UNION ALL
-  SELECT format('reversal %s', t.payment_reversal_id), format('was taken back as %s, and no share says so', t.identity)
+  SELECT format('reversal %s', t.payment_reversal_id), format('was recorded as %s, but no allocation names it', t.identity)
   FROM payment_reversals t
   WHERE t.identity ~ '^processor[|].+[|]share [0-9]+[|][0-9]+$'
     AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_reversal_id = t.payment_reversal_id AND s.amount < 0)
   UNION ALL
-  SELECT format('share %s of quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
-         format('%s of %s %s is payment %s over %s of %s, %s taken back', amount, share, currency, payment_id, paid,
-                coalesce(payer, 'nobody'), coalesce(taken, 0)) AS detail
+  SELECT format('allocation %s to quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
+         format('%s of %s %s is payment %s over %s by %s, %s reversed', amount, share, currency, payment_id, paid,
+                coalesce(payer, 'an unidentified payer'), coalesce(taken, 0)) AS detail
   FROM inspected
   WHERE NOT billed OR payer IS DISTINCT FROM partner_id OR paid_to IS DISTINCT FROM account
      OR sign(amount) <> sign(share) OR abs(of_share) > abs(share)
