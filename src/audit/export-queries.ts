@@ -1,4 +1,4 @@
-/** SQL of the exports: statements that COPY streams, and the totals of what they give. */
+/** SQL of the exports: COPY statements, and the totals of their rows. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
@@ -6,9 +6,9 @@ import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
 /** One billing month: the rows posted after the month before it and up to it. */
 export interface BilledMonth {
   readonly month: Month;
-  /** The closed month before; null for the first closed one, which bills all earlier rows, and for open ones. */
+  /** The previous month; null for the first closed one, which bills all earlier rows. */
   readonly previous: Month | null;
-  /** Null while it is open. */
+  /** Null while the month is open. */
   readonly seal: string | null;
   readonly record: string | null;
   readonly facts_after: number | null;
@@ -39,15 +39,15 @@ export function readInstallation(tx: Transaction): Promise<{ installation_id: st
 
 const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-// As `cellOf` in csv.ts. Most begin with a letter, which costs a byte's comparison to see.
+// The same as `cellOf` in csv.ts. Most texts begin with a letter, so that is compared first.
 export const cell = (column: string) =>
   `CASE WHEN ${column} COLLATE "C" >= 'A' THEN ${column}
         WHEN ${column} ~ '^[=+@''\\t\\r-]' THEN '''' || ${column} ELSE ${column} END`;
 const plain = (column: string) => column;
 
 /**
- * The numbers of the documents that stand for a billing month's rows now: each the last of its chain of replacements, also
- * where that one is void. None while the month is open.
+ * The numbers of the documents that bill a month's rows: the last in each chain of replacements, even if it is void. None
+ * while the month is open.
  */
 export async function readDocumentNumbers(tx: Transaction, month: Month): Promise<DocumentNumbers> {
   const documents = await query<{ number: string; partner_id: string; currency: string; arrangement: string }>(
@@ -60,7 +60,7 @@ export async function readDocumentNumbers(tx: Transaction, month: Month): Promis
   return new Map(documents.map((each) => [documentKey(each.partner_id, each.currency, each.arrangement), each.number]));
 }
 
-/** JSON escapes control characters, so with these for quote and delimiter a line of it goes out as it is. */
+/** COPY options that write JSON unchanged: JSON escapes control characters, so none can be a quote or delimiter. */
 export const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
 
 /** Sums of a billing month's rows. */
@@ -88,13 +88,13 @@ export async function readDocumentIds(tx: Transaction, from: Month, to: Month): 
   return rows.map((row) => row.document_id);
 }
 
-/** The facts of months: those under their seals, and for a month still open those that no seal covers yet. */
+/** A range of fact numbers. */
 export interface FactRange {
   readonly after: number;
   readonly to: number | null;
 }
 
-/** The facts under the seals of months; with a month that has no seal yet, also those that no seal covers. */
+/** The facts under the seals of these months, and if one of them is open also the facts that no seal covers yet. */
 export function readFactsOf(tx: Transaction, from: Month, to: Month): Promise<FactRange> {
   return queryOne(
     tx,
@@ -143,13 +143,13 @@ export async function countEvents(tx: Transaction, range: FactRange): Promise<nu
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** The months of entry dates, which never lie in a closed month. */
+/** By the month of the entry date, so an export of closed months never changes. */
 const inMonths = (from: Month, to: Month) => `to_char(entry_on, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
 const exactly = (column: string) => `round(${column}, minor_digits(currency))::text`;
 
 type Columns = readonly (readonly [name: string, value: string])[];
 
-/** Payments by entry date, with what has become of each by now. */
+/** Payments by entry date, with their status now. */
 const PAYMENTS = (text: (column: string) => string): Columns => [
   ['payment_id', 'payment_id'],
   ['received_on', 'received_on'],
@@ -178,7 +178,7 @@ const paymentRows = (from: Month, to: Month) => `
         FROM payments p JOIN payment_balances b USING (payment_id)) AS payment
   WHERE ${inMonths(from, to)} ORDER BY payment_id`;
 
-/** What happened to payments by entry date: applied, taken off again (negative), returned or refunded (negative). */
+/** Applications by entry date, and unapplied, reversed and refunded amounts as negative numbers. */
 const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
   ['payment_id', 'payment_id'],
   ['move', 'move'],
@@ -198,7 +198,7 @@ const paymentMoveRows = (from: Month, to: Month) => `
     FROM payment_applications a JOIN documents d USING (document_id)
     UNION ALL
     SELECT a.payment_id, 'unapplied', d.number, a.currency, -a.amount, u.unapplied_on, u.entry_on,
-           CASE WHEN u.payment_reversal_id IS NULL THEN 'a person undid it' ELSE 'the payment was taken back' END,
+           CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
            u.recorded_at
     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
     JOIN documents d USING (document_id)
@@ -222,7 +222,7 @@ export const copyPaymentMoves = (from: Month, to: Month, format: 'csv' | 'jsonl'
     ? csvCopy(PAYMENT_MOVES(cell), paymentMoveRows(from, to))
     : jsonCopy(PAYMENT_MOVES(plain), paymentMoveRows(from, to));
 
-/** Sums of the payments by currency. */
+/** Sums of payments by currency. */
 export function readPaymentTotals(
   tx: Transaction,
   from: Month,

@@ -1,7 +1,6 @@
 /**
- * Exporting for auditors: what is asked for, the sealed evidence of its months, a manifest, and a verifier that needs
- * nothing of ours. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable,
- * argument_invalid, row_unknown, month_not_closed.
+ * Exports for auditors: the requested data, the sealed evidence of its months, a manifest, and a verifier that runs
+ * without Reckoner. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable.
  */
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
@@ -39,7 +38,7 @@ import { type FileInPack, openPack, type Pack, type PackedFile, type Totals } fr
 export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
 export type TableFormat = 'csv' | 'jsonl';
-/** For accounting programs: of the journal only. */
+/** hledger and beancount: only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 
 export interface ExportRequest {
@@ -59,7 +58,7 @@ export interface Exported {
   readonly manifest_sha256: string;
 }
 
-/** Writes the pack, whole or not at all. The transaction must be one snapshot. */
+/** Writes the complete pack or nothing. The transaction must be one snapshot. */
 export async function exportPack(
   tx: Transaction,
   environment: Environment,
@@ -112,7 +111,7 @@ const WRITERS: Record<ExportKind, (writing: Writing) => Promise<void>> = {
   journal: writeJournal,
 };
 
-/** Streams what a COPY gives to a file and counts its lines. */
+/** Streams the output of a COPY to a file and returns its number of lines. */
 async function streamTo(writing: Writing, file: FileInPack, statement: string): Promise<number> {
   let lines = 0;
   await copyOut(writing.tx, statement, (chunk) => {
@@ -125,7 +124,7 @@ async function streamTo(writing: Writing, file: FileInPack, statement: string): 
 
 // --- Ledger -----------------------------------------------------------------------------------------------------------
 
-/** One reading of a month's rows gives both of their files: the sealed lines as they come, and the rows made of them. */
+/** Reads a month's rows once for two files: the sealed lines, and the ledger rows made from them. */
 async function writeLedger(writing: Writing): Promise<void> {
   const { tx, pack, months, request, onProgress } = writing;
   const format = request.format === 'csv' ? 'csv' : 'jsonl';
@@ -133,7 +132,7 @@ async function writeLedger(writing: Writing): Promise<void> {
   if (format === 'csv') await file.write(LEDGER_HEADER);
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;
-  // Enough to sort half a million rows in each of the server's processes without the disk.
+  // Enough to sort half a million rows in memory in each of the server's processes.
   await execute(tx, `SET LOCAL work_mem = '128MB'`);
   for (const billed of months) {
     const { month, previous, seal } = billed;
@@ -142,7 +141,7 @@ async function writeLedger(writing: Writing): Promise<void> {
     let lines = 0;
     const take = wholeLines(async (content) => {
       await sealed?.write(content);
-      // The first line of all names the columns.
+      // The first line names the columns.
       const made = toRows(lines === 0 ? content.subarray(content.indexOf('\n') + 1) : content);
       lines += countLines(content);
       onProgress(content.length + made.length);
@@ -180,7 +179,7 @@ const totalsJson = (totals: ReadonlyMap<string, Readonly<Record<string, Amount>>
 
 // --- Invoices ---------------------------------------------------------------------------------------------------------
 
-/** So many documents are in memory at once. */
+/** Documents in memory at once. */
 const BATCH = 500;
 
 const SUMMED = [
@@ -204,7 +203,7 @@ const LINE_COLUMNS = [
   ...['currency', 'spotPrice', 'partnerCut', 'invoiceAmount'],
 ];
 
-/** The documents of months as they are now: CSV in two files, headers and lines; JSON Lines with the contract's shape. */
+/** The documents of the months as they are now. CSV: headers and lines in two files. JSON Lines: the shape of the API. */
 async function writeInvoices({ tx, pack, request, onProgress }: Writing): Promise<void> {
   const { from, to, format } = request;
   const ids = await readDocumentIds(tx, from, to);
@@ -264,7 +263,7 @@ const csvOf = (columns: readonly string[], values: Readonly<Record<string, unkno
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** Payments by entry date, and in a file beside them what each was applied to and what took it back. */
+/** Payments by entry date, and in a second file their applications and reversals. */
 async function writePayments(writing: Writing): Promise<void> {
   const { tx, pack, request } = writing;
   const { from, to } = request;
@@ -297,7 +296,7 @@ async function writeEvents(writing: Writing): Promise<void> {
 
 // --- Journal ----------------------------------------------------------------------------------------------------------
 
-/** By entry date, with the balances before: a table of postings, or a file that an accounting program reads. */
+/** The journal by entry date, with opening balances: a table of postings, or a file for an accounting program. */
 async function writeJournal(writing: Writing): Promise<void> {
   const { tx, pack, request, onProgress } = writing;
   const { from, to, format } = request;
@@ -329,8 +328,8 @@ async function writeJournal(writing: Writing): Promise<void> {
 // --- Evidence ---------------------------------------------------------------------------------------------------------
 
 /**
- * What a stranger needs to recompute a month's seal: its record and the facts under it, each in the canonical form that
- * was hashed. Its rows come with a ledger.
+ * The evidence to recompute a month's seal: its seal record and the facts under it in the canonical form that was hashed.
+ * An export of the ledger adds the rows.
  */
 async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void> {
   const { seal, record, facts_after, facts_to } = month;

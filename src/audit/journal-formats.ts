@@ -1,24 +1,24 @@
 /**
- * The journal as plain-text accounting programs read it: hledger and ledger take one file, beancount has its own. Pure:
- * entries in, text out. Accounts and currencies are declared, every currency is written with exactly its digits, there
- * are no prices, and each month ends with an assertion of every balance.
+ * The journal as text for accounting programs: one format for hledger and ledger, one for beancount. Pure. Accounts and
+ * currencies are declared, amounts have exactly their currency's digits, there are no prices, and each month ends with an
+ * assertion of every balance.
  */
 import { Amount, minorDigits } from '../money.ts';
 
 export interface Posting {
   /** `assets:receivable:billed` */
   readonly control: string;
-  /** What tells its subaccounts apart: a partner, a policy, a bank account; empty for none. */
+  /** The subaccount: a partner, a policy, a bank account. Empty for none. */
   readonly detail: string;
   readonly currency: string;
-  /** A debit is above zero, a credit below. */
+  /** Debits are positive, credits negative. */
   readonly amount: string;
 }
 
 export interface JournalEntry {
-  /** `YYYY-MM-DD`, in the month in which it stands for good. */
+  /** `YYYY-MM-DD`. */
   readonly entry_on: string;
-  /** The day that it happened, where that is another. */
+  /** The day on which it happened; the same as `entry_on`, or earlier. */
   readonly dated_on: string;
   /** What happened: `document_issued`. */
   readonly fact: string;
@@ -33,12 +33,12 @@ export type Account = Pick<Posting, 'control' | 'detail' | 'currency'>;
 export interface JournalFormat {
   /** The file's name in a pack. */
   readonly file: string;
-  /** What stands before the first entry: every account and currency of the file. */
+  /** The declarations of all accounts and currencies. */
   readonly head: (title: string, accounts: readonly Account[]) => string;
-  /** Balances carried forward, as an entry at the start of a day. */
+  /** Opening balances, as an entry at the start of a day. */
   readonly opening: (day: string, balances: readonly Posting[]) => string;
   readonly entry: (entry: JournalEntry) => string;
-  /** That accounts have these balances when a day ends. */
+  /** Assertions of balances at the end of a day. */
   readonly closing: (day: string, balances: readonly Posting[]) => string;
 }
 
@@ -54,7 +54,7 @@ const byCurrency = (postings: readonly Posting[]): Posting[][] => {
   return [...groups.values()];
 };
 
-/** Texts from outside, on one line and without what the formats read as something else. What they were, the CSV has. */
+/** A text on one line, without characters that have a meaning in the formats. The CSV export has the original. */
 const plain = (text: string): string =>
   text
     .replace(/[^\p{L}\p{N} ._,:/#@+-]+/gu, ' ')
@@ -63,20 +63,20 @@ const plain = (text: string): string =>
 
 // --- hledger and ledger -----------------------------------------------------------------------------------------------
 
-/** The name of a subaccount: what could end it or part it (spaces, colons, …) is percent-encoded, so that it can be read back. */
+/** The name of a subaccount. Characters that could end or split it, such as spaces and colons, are percent-encoded. */
 const escaped = (detail: string): string =>
   detail.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character).replace(/[!'()*~]/g, hexed));
 
 const hexed = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
-/** As the export names it: `assets:receivable:billed:p-1`. */
+/** For example `assets:receivable:billed:p-1`. */
 export const accountName = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string =>
   detail === '' ? control : `${control}:${escaped(detail)}`;
 
 const line = (posting: Posting, assertion = ''): string =>
   `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
 
-// hledger wants a decimal mark in the format, and ledger reads none without decimals behind it.
+// hledger requires a decimal mark in a format, and ledger does not accept one without decimals.
 const commodity = (currency: string): string => {
   const digits = minorDigits(currency) as number;
   const format = digits === 0 ? '' : `    format 1000.${'0'.repeat(digits)} ${currency}\n`;
@@ -89,7 +89,7 @@ export const HLEDGER: JournalFormat = {
   file: 'journal.ledger',
   head: (title, accounts) =>
     [
-      `; ${plain(title)}\n; For hledger and ledger. Dates are those under which an entry stands for good.\n\n`,
+      `; ${plain(title)}\n; For hledger and ledger. Dates are entry dates.\n\n`,
       ...distinct(accounts.map(({ currency }) => currency)).map(commodity),
       '\ntag dated\n\n',
       ...distinct(accounts.map(accountName)).map((name) => `account ${name}\n`),
@@ -120,8 +120,8 @@ export const HLEDGER: JournalFormat = {
 // --- beancount ----------------------------------------------------------------------------------------------------------
 
 /**
- * beancount's accounts have words of letters, digits and hyphens that begin with a capital. A detail is `Id-` and itself
- * with every other character as a hyphen and its code in four hexadecimal digits; a hyphen is two.
+ * Each part of a beancount account has letters, digits and hyphens and begins with a capital. A detail is written as `Id-`
+ * and its text, with a hyphen as two hyphens and any other character as a hyphen and its code in four hexadecimal digits.
  */
 export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string => {
   const words = control.split(':').map((word) => word[0]?.toUpperCase() + word.slice(1));
@@ -159,7 +159,7 @@ export const BEANCOUNT: JournalFormat = {
       ...postings.map(beancountLine),
       '\n',
     ].join(''),
-  // An assertion holds when a day begins. Without a tolerance said, beancount would allow one of the last digit.
+  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit.
   closing: (day, balances) =>
     `${balances.map((each) => `${dayAfter(day)} balance ${beancountAccount(each)}  ${Amount.of(each.amount, each.currency)} ~ 0 ${each.currency}\n`).join('')}\n`,
 };

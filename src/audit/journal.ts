@@ -1,4 +1,4 @@
-/** The journal of months in a pack: every posting by its entry's date, with the balances before and at each month's end. */
+/** The journal in a pack: every posting by entry date, with opening balances and the balances at each month's end. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -7,7 +7,7 @@ import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts'
 type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } & Omit<Posting, 'detail'>;
 type Sum = { control: string; account: string; currency: string; amount: string };
 
-/** What stands behind the control account in an account's name. */
+/** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }): string =>
   account.slice(control.length + 1);
 
@@ -18,7 +18,7 @@ const posting = (sum: Sum): Posting => ({
   amount: sum.amount,
 });
 
-/** Balances of all accounts before a month, those of zero aside. */
+/** The balances of all accounts before a month, except zero. */
 function readOpening(tx: Transaction, from: Month): Promise<Sum[]> {
   return query(
     tx,
@@ -31,7 +31,7 @@ function readOpening(tx: Transaction, from: Month): Promise<Sum[]> {
 
 const READ_AT_ONCE = 3000;
 
-/** The lines of the journal in order, a batch after another: memory stays constant however many there are. */
+/** The postings of the journal in order and in batches, in constant memory. */
 async function* readLines(tx: Transaction, from: Month, to: Month): AsyncGenerator<Line[]> {
   await execute(
     tx,
@@ -48,7 +48,7 @@ async function* readLines(tx: Transaction, from: Month, to: Month): AsyncGenerat
   await execute(tx, 'CLOSE journal_lines');
 }
 
-/** Writes a journal for an accounting program; gives the number of entries. */
+/** Writes a journal for an accounting program. Returns the number of entries. */
 export async function writeJournalText(
   tx: Transaction,
   format: JournalFormat,
@@ -127,7 +127,7 @@ const rows = (from: Month, to: Month) =>
   `FROM journal WHERE month BETWEEN '${from}' AND '${to}'
    ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`;
 
-/** One line a posting: a debit is above zero, a credit below. */
+/** One line per posting: debits are positive, credits negative. */
 export const copyJournalCsv = (from: Month, to: Month, cell: (column: string) => string): string =>
   `COPY (SELECT ${JOURNAL(cell)
     .map(([name, value]) => `${value} AS ${name}`)
@@ -138,7 +138,7 @@ export const copyJournalJson = (from: Month, to: Month, asItIs: string): string 
     .map(([name, value]) => `'${name}', ${value}`)
     .join(', ')})) ${rows(from, to)}) TO STDOUT (${asItIs})`;
 
-/** The balances that the journal of a month begins with. */
+/** The opening balances of a month. */
 export async function readOpeningBalances(tx: Transaction, from: Month): Promise<Omit<Sum, 'control'>[]> {
   return (await readOpening(tx, from)).map(({ account, currency, amount }) => ({
     account,

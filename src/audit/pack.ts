@@ -1,6 +1,6 @@
 /**
- * A pack: the folder or .zip that an export leaves, with a manifest of its files' hashes and the verifier that a stranger
- * runs. It is written beside its place and appears there whole. Refusals: export_exists, file_unwritable.
+ * A pack: the folder or .zip file of an export, with a manifest of its files' hashes and a verifier. It is written to a
+ * draft beside its destination and published when complete. Refusals: export_exists, file_unwritable.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf, draftOf, isSystemError, linkTo } from '../files.ts';
 import { packageRoot } from '../package.ts';
 
-/** Sums of a file's rows by currency: amounts as texts with exactly the currency's digits. */
+/** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */
 export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export interface PackedFile {
@@ -26,22 +26,22 @@ export interface PackedFile {
 
 export interface FileInPack {
   readonly write: (content: Buffer | string) => Promise<void>;
-  /** `rows` counts what the file is about: not its header. */
+  /** `rows` does not count the header. */
   readonly end: (facts: { rows: number; totals?: Totals }) => Promise<void>;
 }
 
 export interface Pack {
   readonly files: readonly PackedFile[];
   readonly file: (name: string) => Promise<FileInPack>;
-  /** Adds the manifest, which names every other file, and gives the pack its place. Gives the manifest's SHA-256. */
+  /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
   readonly publish: (manifest: object) => Promise<string>;
   readonly discard: () => Promise<void>;
 }
 
-/** Written at once; smaller pieces are gathered. */
+/** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;
 
-/** What every pack has beside its data: a stranger's tools, which know nothing of this program. */
+/** Files that every pack contains beside its data. They do not depend on this program. */
 const TOOLS = ['README.txt', 'verify.mjs'];
 
 export async function openPack(out: string): Promise<Pack> {
@@ -57,7 +57,7 @@ export async function openPack(out: string): Promise<Pack> {
   });
 
   const files: PackedFile[] = [];
-  // The disk takes its time to say that it has a file whole, while the next one is written.
+  // Files are synced while the next ones are written.
   const syncing: Promise<void>[] = [];
   const unfinished = new Set<() => Promise<void>>();
   const file = async (name: string): Promise<FileInPack> => {
@@ -68,7 +68,7 @@ export async function openPack(out: string): Promise<Pack> {
     let bytes = 0;
     let pieces: Buffer[] = [];
     let gathered = 0;
-    // One piece at a time is on its way to the disk, while the next one is made.
+    // One write is pending while the next piece is made.
     let written: Promise<void> = Promise.resolve();
     const abandon = async () => {
       await written.catch(() => {});
@@ -82,8 +82,8 @@ export async function openPack(out: string): Promise<Pack> {
       hash.update(content);
       bytes += content.length;
       await written;
-      written = handle.writeFile(content); // It goes on where the last one ended.
-      written.catch(() => {}); // Told by whoever waits for it.
+      written = handle.writeFile(content); // Appends.
+      written.catch(() => {}); // The next flush or end reports it.
     };
     return {
       async write(content) {
@@ -98,14 +98,14 @@ export async function openPack(out: string): Promise<Pack> {
         unfinished.delete(abandon);
         files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
         const synced = handle.sync().finally(() => handle.close());
-        synced.catch(() => {}); // Told by publish.
+        synced.catch(() => {}); // publish reports it.
         syncing.push(synced);
       },
     };
   };
   const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> =>
     work().catch((error: unknown) => {
-      // The user can fix what the disk reports (full, read-only). What the database reports stays as it is.
+      // The user can fix a full or read-only disk. Errors of the database pass through.
       throw isSystemError(error) ? unwritable(error) : error;
     });
   return {
@@ -145,18 +145,18 @@ export async function openPack(out: string): Promise<Pack> {
   };
 }
 
-/** Nothing that is there is replaced or mixed with a pack: an empty folder is as good as none. */
+/** Refuses a destination that exists, unless it is an empty folder. */
 function refuseTaken(out: string, place: string): void {
   if (!existsSync(place)) return;
   try {
     if (!/\.zip$/i.test(place) && readdirSync(place).length === 0) return;
   } catch {
-    // A file, or a folder that we may not read.
+    // A file, or an unreadable folder.
   }
   throw refuse('export_exists', { out });
 }
 
-/** Entries carry no times of their own, so that the same pack is the same file. */
+/** A fixed time for all entries, so the same pack gives the same file. */
 const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
 
 async function publishZip(draft: string, place: string, names: readonly string[]): Promise<void> {

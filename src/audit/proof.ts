@@ -1,4 +1,4 @@
-/** The proof that one row is under a month's seal: its line, its path to the root and the sealed record. */
+/** The proof that a row is under a month's seal: its line, its path to the Merkle root, and the seal record. */
 import type { Transaction } from '../database/transaction.ts';
 import { query } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -16,7 +16,7 @@ export interface Proof {
   readonly line: string;
   /** SHA-256 of 0x00 and the line. */
   readonly leaf: string;
-  /** Its place among the month's rows, from 0, and how many there are. */
+  /** The row's index in the month, from 0, and the number of rows. */
   readonly index: number;
   readonly rows: number;
   /** The siblings from the leaf upwards (RFC 9162, 2.1.3). */

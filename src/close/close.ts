@@ -16,7 +16,7 @@ import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { sealClosedMonths } from '../seals/seal.ts';
+import { sealMonth } from '../seals/seal.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -81,7 +81,7 @@ export async function closeNext(
   failpoint('close.recorded');
   // A preview seals nothing: its month may not have ended.
   if (!request.preview) {
-    await sealClosedMonths(tx, batch.now);
+    await sealMonth(tx, month, batch.now);
     failpoint('close.sealed');
   }
   return month;

@@ -1,20 +1,20 @@
 /**
- * The canonical form of what is sealed, and the one list of the tables that a seal covers (docs/auditors.md).
+ * The canonical form of sealed data, and the list of tables that a seal covers (docs/auditors.md).
  *
- * A line is the columns below in this order, separated by tabs, written as PostgreSQL's COPY writes its text format: NULL
- * is \N, and a backslash, tab or line end inside of a text is escaped. Times are UTC as PostgreSQL writes them,
- * 2026-07-15 12:00:00.25+00; amounts are without trailing zeros; dates are 2026-07-15.
+ * A line has the columns below in this order in the text format of PostgreSQL's COPY: separated by tabs, NULL as \N, and a
+ * backslash, tab or line end inside a text escaped. Times are in UTC as PostgreSQL writes them, 2026-07-15 12:00:00.25+00;
+ * dates are 2026-07-15; amounts have no trailing zeros.
  */
 import { createHash } from 'node:crypto';
 import { type PreparedQuery, prepared, query, type Transaction } from '../database/transaction.ts';
 
 /**
- * The form of a seal record, in its first line. After the first release it is raised when a table or column below is added
- * or changed, and an earlier seal keeps its own.
+ * The version in the first line of a seal record. After the first release it increases when a table or column below is
+ * added or changed, and earlier seals keep their version.
  */
 export const FORM = 1;
 
-/** A ledger row. These lines are the leaves of a month's tree. */
+/** A ledger row. Its lines are the leaves of a month's Merkle tree. */
 export const ROW_COLUMNS = [
   'entry_id',
   'posted_month',
@@ -38,8 +38,9 @@ export const ROW_COLUMNS = [
 
 export interface SealedTable {
   readonly name: string;
-  /** All of its columns, but those that `leftOut` names with a reason. */
+  /** All columns except those in `leftOut`. */
   readonly columns: readonly string[];
+  /** Columns that are not sealed, each with the reason. */
   readonly leftOut?: Readonly<Record<string, string>>;
 }
 
@@ -53,8 +54,8 @@ const sealed = (name: string, columns: string, leftOut?: Record<string, string>)
 });
 
 /**
- * The tables of facts. Every row of theirs has a number, `fact_id`, in the order of recording over all of them; a seal
- * covers those after the last one of the seal before.
+ * The tables of facts. Every fact has a number, `fact_id`, in the order of recording across these tables. A seal covers the
+ * facts after the last one of the previous seal.
  */
 export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via'),
@@ -87,7 +88,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_id renderer_version libraries instruction_version_id instructions_changed sha256 rendered_at',
     { pdf: 'its hash is sealed' },
   ),
-  // Money in.
+  // Payments.
   sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
   sealed(
     'bank_statements',
@@ -152,7 +153,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'payment_exception_closings',
     'payment_exception_closing_id processor_event_id bank_line_id reason recorded_at event_id',
   ),
-  // What the processor routed.
+  // Connected accounts.
   sealed('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),
   sealed(
     'settlement_lines',
@@ -163,7 +164,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'balance_transactions',
     `balance_transaction_id account id reported_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
        requote_id enrollment_id recorded_at event_id`,
-    { payload: 'as the processor sent it, with what is personal; what was read of it is sealed' },
+    { payload: 'raw data of the processor, which includes personal data; the values read from it are sealed' },
   ),
   sealed(
     'processor_readings',
@@ -179,42 +180,42 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('missing_shares', 'document_id partner_id month currency arrangement quote_id amount'),
   sealed('payout_contents', 'balance_transaction_id payout_transaction_id account currency recorded_at event_id'),
   sealed('account_payouts', 'payout_id account currency balance_transaction_id recorded_at event_id'),
-  // Who may call.
+  // API clients.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),
 ];
 
-/** The tables that no seal covers as facts, and why. */
+/** The tables that no seal covers as facts, each with the reason. */
 export const OTHER_TABLES: Readonly<Record<string, string>> = {
-  ledger_rows: 'the rows are the leaves of the tree whose root the seal has',
-  closed_months: 'the seal states each of its columns',
-  installation: 'the seal states it',
-  seals: 'each seal has the one before',
-  partners: 'kept up to date; what a document says of a partner is sealed with it, each import with its event',
-  partner_arrangements: 'kept up to date; each row is sealed with its own',
-  policies: 'kept up to date; a line is sealed with its policy name',
-  payment_links: 'a token opens the page of its invoice, so that it goes into no export',
-  logos: 'the issuer versions have their hashes',
-  emails: 'each moves from state to state',
-  email_attempts: 'the log of what moves from state to state',
-  processor_events: 'as the processor sent them, with what is personal; what was made of them is sealed',
-  payment_link_intents: 'calls to a processor, with their keys',
-  payment_link_attempts: 'calls to a processor, with their keys',
-  payment_link_objects: 'what a processor keeps for a link',
-  payment_link_closings: 'what a processor keeps for a link',
-  payment_link_waits: 'moves from state to state',
-  reminders: 'say which e-mail asked for what',
-  client_secrets: 'hashes of secrets go into no export; each has its event',
-  signing_keys: 'keys of an hour, for tokens',
-  quotes: 'prices that were offered; what was accepted is a row',
-  requotes: 'prices that were offered; what was accepted is a row',
-  quote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
-  idempotency_keys: 'answers that are kept for a day, for repetitions',
-  requote_acceptances: 'say which row recorded an acceptance, and the row is sealed',
-  job_runs: 'says what ran, not what was done: that is in the audit events',
+  ledger_rows: 'the seal has the Merkle root of its rows',
+  closed_months: 'the seal record states each column',
+  installation: 'the seal record states it',
+  seals: 'each seal contains the previous one',
+  partners: 'updated in place; documents and the audit event of each import are sealed',
+  partner_arrangements: 'updated in place; each row is sealed with its arrangement',
+  policies: 'updated in place; each document line is sealed with its policy name',
+  payment_links: 'secret tokens that open a payment page, never exported',
+  logos: 'issuer versions have their hashes',
+  emails: 'a changing state',
+  email_attempts: 'the log of a changing state',
+  processor_events: 'raw data of the processor, which includes personal data; their outcomes are sealed',
+  payment_link_intents: 'requests to a processor',
+  payment_link_attempts: 'requests to a processor',
+  payment_link_objects: 'state at a processor',
+  payment_link_closings: 'state at a processor',
+  payment_link_waits: 'a changing state',
+  reminders: 'which e-mail asked for which invoice',
+  client_secrets: 'hashes of secrets, never exported; each has an audit event',
+  signing_keys: 'short-lived keys for tokens',
+  quotes: 'offers; an accepted one is a ledger row',
+  requotes: 'offers; an accepted one is a ledger row',
+  quote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
+  idempotency_keys: 'responses kept for a day, for retries',
+  requote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
+  job_runs: 'a log of runs; what they did is in the audit events',
 };
 
-/** Every connection of the program is in UTC and has ISO dates, so PostgreSQL writes times as the form wants them. */
+/** Relies on connections with time zone UTC and ISO dates, which the program sets. */
 function columnOf(name: string, type: string): string {
   switch (type) {
     case 'numeric':
@@ -241,7 +242,7 @@ const COLUMNS_OF = prepared(
          WHERE c.oid = ANY (SELECT to_regclass(name) FROM unnest(:tables::text[]) AS name)`,
 );
 
-/** Which of these tables have facts of a range. */
+/** A query for the tables that have facts in a range. */
 function filledOf(names: readonly string[]): PreparedQuery {
   const sql = names
     .map(
@@ -253,16 +254,15 @@ function filledOf(names: readonly string[]): PreparedQuery {
 }
 
 /**
- * The facts as COPY takes them, of all sealed tables or of some, leaving out tables without facts in the
- * range. Throws when the database misses one of the tables or columns: a seal would silently cover less. Two questions
- * for all tables, since most have nothing new under most seals: one after another they were half of a small close.
+ * COPY statements for the facts of a range, one for each table that has any. Throws if a table or column is missing, which a
+ * seal would silently not cover. Two queries serve all tables: asking each table took half of the time of a small close.
  */
 export async function copiesOfFacts(
   tx: Transaction,
   { after, to }: { after: number; to: number },
   tables = SEALED_TABLES,
 ): Promise<CopyOfFacts[]> {
-  // Prepared: they are asked for each seal that is made or recomputed, and planning them took longer than answering.
+  // Prepared, because planning took longer than running them.
   const columns = await query<{ table: string; name: string; type: string }>(tx, COLUMNS_OF, {
     tables: tables.map(({ name }) => name),
   });
@@ -274,7 +274,7 @@ export async function copiesOfFacts(
   const missing = tables.flatMap(({ name, columns: all }) =>
     ['fact_id', ...all].filter((column) => !typesOf.get(name)?.has(column)).map((column) => `${name}.${column}`),
   );
-  if (missing.length > 0) throw new Error(`the database misses what seals cover: ${missing.join(', ')}`);
+  if (missing.length > 0) throw new Error(`missing in the database, but covered by seals: ${missing.join(', ')}`);
   if (tables.length === 0) return [];
   const these = `WHERE fact_id > ${after} AND fact_id <= ${to}`;
   const names = tables.map(({ name }) => name);
@@ -291,7 +291,7 @@ export async function copiesOfFacts(
     });
 }
 
-/** Months as they bill rows: those posted after the month before and up to it. Empty for the first closed month. */
+/** A range of posting months: after `after`, which is empty for the first closed month, up to `to`. */
 export interface PostedMonths {
   readonly after: string;
   readonly to: string;
@@ -302,16 +302,16 @@ const posted = ({ after, to }: PostedMonths) => `posted_month > '${after}' AND p
 const NULLABLE: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
 const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amount'];
 
-/** The lines of a month's rows, in ledger order, as COPY takes them. */
+/** The COPY of a month's ledger rows in ledger order. */
 export function copyRows(months: PostedMonths): string {
   const list = ROW_COLUMNS.map((name) => columnOf(name, NUMERICS.includes(name) ? 'numeric' : '')).join(', ');
   return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
 }
 
 /**
- * The line of a row as an expression: a million rows are hashed where they lie. It leaves out the escapes that no
- * imported row needs (identifiers have no tab, line end or backslash). A row that was given some by other means so
- * gets another line than COPY writes, and a line like no other row's: one tab, line end or backslash too many.
+ * The line of a row as a SQL expression, so the database can hash a million rows itself. It does not escape tabs, line ends
+ * and backslashes, which imported identifiers never contain. A row that got one by other means has a line that differs from
+ * COPY's and from any other row's.
  */
 function rowLine(): string {
   const columns = ROW_COLUMNS.map((name) => {

@@ -1,10 +1,10 @@
 /**
- * Merkle trees as RFC 9162 (2.1) hashes them: a leaf is SHA-256 of 0x00 and its content, a node that of 0x01 and its two
- * halves, and the left half is the largest full tree. Leaves come one after another; memory grows with the tree's height.
+ * Merkle trees by RFC 9162, 2.1: a leaf is SHA-256 of 0x00 and its content, a node SHA-256 of 0x01 and its two subtrees,
+ * of which the left one is the largest full tree. Leaves are added one by one; memory grows with the tree's height.
  */
 import { hash } from 'node:crypto';
 
-/** A hash as a text of 32 characters, a byte each: as buffers, a million of them cost as much to make as to hash. */
+/** A hash as a text of 32 one-byte characters: creating a million Buffers takes as long as hashing them. */
 type Hash = string;
 const LENGTH = 32;
 const bufferOf = (hash: Hash): Buffer => Buffer.from(hash, 'latin1');
@@ -25,7 +25,7 @@ function nodeHash(left: Hash, right: Hash): Hash {
 interface Subtree {
   readonly hash: Hash;
   readonly leaves: number;
-  /** Holds the leaf whose path is asked for. */
+  /** Contains the chosen leaf. */
   readonly chosen: boolean;
 }
 
@@ -36,7 +36,7 @@ export class MerkleTree {
   private readonly siblings: Hash[] = [];
   private count = 0;
 
-  /** `chosen`: index of the leaf whose inclusion path is wanted. */
+  /** `chosen` is the index of the leaf whose inclusion path `finish` returns. */
   constructor(chosen?: number) {
     this.chosen = chosen;
   }
@@ -45,7 +45,7 @@ export class MerkleTree {
     return this.count;
   }
 
-  /** Adds the hash of the next leaf: 32 bytes, from a place on. */
+  /** Adds the next leaf's hash: 32 bytes of `content` from the offset `from`. */
   add(content: Buffer, from = 0): void {
     const hash = content.toString('latin1', from, from + LENGTH);
     let subtree: Subtree = { hash, leaves: 1, chosen: this.count === this.chosen };
@@ -57,7 +57,7 @@ export class MerkleTree {
     this.subtrees.push(subtree);
   }
 
-  /** The root, and the chosen leaf's path: its siblings from the leaf upwards. To be asked once, after the last leaf. */
+  /** The root, and the chosen leaf's siblings from the leaf upwards. Call it once, after the last leaf. */
   finish(): { root: Buffer; path: readonly Buffer[] } {
     let subtree = this.subtrees.pop();
     if (subtree === undefined) return { root: bufferOf(sha256(Buffer.alloc(0))), path: [] };

@@ -4,7 +4,7 @@ import type { Month } from '../month.ts';
 
 export interface Seal {
   readonly month: Month;
-  /** The last fact that it covers. */
+  /** The number of the last fact that it covers. */
   readonly facts_to: number;
   readonly sealed_at: string;
   readonly record: string;
@@ -13,7 +13,7 @@ export interface Seal {
   readonly previous: Month | null;
 }
 
-/** Closed months in order, each with its seal or without one. */
+/** Closed months in order. One whose seal is missing has only `month`. */
 export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 'month'>)[]> {
   return query(
     tx,
@@ -22,7 +22,7 @@ export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 
   );
 }
 
-/** The seals of months. */
+/** The seals of these months, by month. */
 export async function readSealsOf(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<Pick<Seal, 'month' | 'seal'>>(
     tx,
@@ -32,16 +32,13 @@ export async function readSealsOf(tx: Transaction, months: readonly Month[]): Pr
   return new Map(rows.map(({ month, seal }) => [month, seal]));
 }
 
-/** Months that were closed before there were seals. */
-export async function readUnsealedMonths(tx: Transaction): Promise<Month[]> {
-  const rows = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM closed_months WHERE month NOT IN (SELECT month FROM seals) ORDER BY month`,
-  );
-  return rows.map((row) => row.month);
+/** The last seal; undefined before the first. */
+export async function readLastSeal(tx: Transaction): Promise<Before | undefined> {
+  const [last] = await query<Before>(tx, `SELECT month, seal, facts_to FROM seals ORDER BY month DESC LIMIT 1`);
+  return last;
 }
 
-/** What a closed month says of itself, and the totals of its rows: those of its first documents, which bill them all. */
+/** The facts of a closed month that its seal record states. Totals come from its first documents, which bill all rows. */
 export function readMonthToSeal(
   tx: Transaction,
   month: Month,
@@ -75,7 +72,7 @@ export function readMonthToSeal(
   );
 }
 
-/** The number of the last fact so far. Exact under the ledger's whole lock: nobody else is recording one. */
+/** The number of the last fact. Exact under the whole ledger lock, when nothing else records facts. */
 export async function readLastFact(tx: Transaction): Promise<number> {
   const { last } = await queryOne<{ last: number }>(
     tx,
@@ -84,7 +81,7 @@ export async function readLastFact(tx: Transaction): Promise<number> {
   return last;
 }
 
-/** What the seal before a month covers already. */
+/** The previous seal; `month` and `seal` are null before the first. */
 export interface Before {
   readonly month: Month | null;
   readonly seal: string | null;

@@ -1,7 +1,7 @@
 /**
- * Seals: what a closed month was, in one record of a few lines whose SHA-256 is the month's seal. It has the root of
- * the month's rows, the hashes of all facts since the seal before, and the seal before (docs/auditors.md). Whoever
- * changes anything under a seal must change it and every later one, and those are printed, mailed and exported.
+ * Seals. The seal of a closed month is the SHA-256 of its seal record, a few lines with the Merkle root of the month's
+ * rows, the hashes of all facts since the previous seal, and the previous seal (docs/auditors.md). Changing anything under
+ * a seal changes that seal and every later one, and seals are printed, mailed and exported.
  */
 import { createHash } from 'node:crypto';
 import { copyOut, countLines } from '../database/copy.ts';
@@ -9,42 +9,40 @@ import { execute, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
-import { type Before, insertSeal, readLastFact, readMonthToSeal, readSeals, type Seal } from './queries.ts';
+import {
+  type Before,
+  insertSeal,
+  readLastFact,
+  readLastSeal,
+  readMonthToSeal,
+  readSeals,
+  type Seal,
+} from './queries.ts';
 
-export const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
+const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
 
 /**
- * Seals every closed month that has no seal, the oldest first: the one just closed, and those closed before seals
- * existed. The caller holds the ledger's lock whole. Gives the months that were sealed.
+ * Seals a month that was just closed. Its seal covers the facts recorded after the last seal. The caller holds the whole
+ * ledger lock.
  */
-export async function sealClosedMonths(tx: Transaction, now: string): Promise<Month[]> {
-  const made: Month[] = [];
-  let before = BEFORE_THE_FIRST;
-  for (const { month, seal, facts_to } of await readSeals(tx)) {
-    if (!seal || facts_to === undefined) {
-      const factsTo = await readLastFact(tx);
-      const record = await writeRecord(tx, { month, before, factsTo, sealedAt: now });
-      await insertSeal(tx, { month, previous: before.month, facts_to: factsTo, sealed_at: now, record });
-      before = { month, seal: sealOf(record), facts_to: factsTo };
-      made.push(month);
-    } else {
-      before = { month, seal, facts_to };
-    }
-  }
-  return made;
+export async function sealMonth(tx: Transaction, month: Month, now: string): Promise<void> {
+  const before = (await readLastSeal(tx)) ?? BEFORE_THE_FIRST;
+  const factsTo = await readLastFact(tx);
+  const record = await writeRecord(tx, { month, before, factsTo, sealedAt: now });
+  await insertSeal(tx, { month, previous: before.month, facts_to: factsTo, sealed_at: now, record });
 }
 
 export const sealOf = (record: string): string => createHash('sha256').update(record).digest('hex');
 
-export interface MonthToSeal {
+interface MonthToSeal {
   readonly month: Month;
   readonly before: Before;
   readonly factsTo: number;
   readonly sealedAt: string;
 }
 
-/** The record of a closed month, from what the database has now. */
-export async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }: MonthToSeal): Promise<string> {
+/** The seal record of a closed month, from the data as it is now. */
+async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }: MonthToSeal): Promise<string> {
   const facts = await readMonthToSeal(tx, month);
   const tree = await hashRows(tx, { after: facts.previous ?? '', to: month });
   const { root } = tree.finish();
@@ -73,21 +71,21 @@ export async function writeRecord(tx: Transaction, { month, before, factsTo, sea
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** 2026-08-01T10:00:00Z as of the database or the clock → 2026-08-01T10:00:00.000000Z */
+/** 2026-08-01T10:00:00Z → 2026-08-01T10:00:00.000000Z */
 function instant(text: string): string {
   const [seconds, fraction = ''] = text.replace(/Z$/, '').split('.');
   return `${seconds}.${fraction.padEnd(6, '0')}Z`;
 }
 
-// COPY's binary format: a header, then of each row its number of fields (2 bytes), the field's length (4) and the field.
+// COPY's binary format: a header, then for each row the number of fields (2 bytes), the field's length (4) and the field.
 const HEADER = 19;
 const FIELD = 2 + 4;
 const RECORD = FIELD + 32;
 
-/** The tree over the rows of months. The database hashes the leaves while this process hashes the nodes above them. */
+/** The Merkle tree over the rows of months. The database hashes the leaves, this process the nodes above them. */
 export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
   const tree = new MerkleTree(chosen);
-  // The planner takes the line of a row for one cheap call, and hashed a million of them in one process, in 3.1 s for 1.8.
+  // The planner underestimates hashing: without this it uses one process, 3.1 s instead of 1.8 s for a million rows.
   await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
   let rest: Buffer = Buffer.alloc(0);
   let skip = HEADER;
@@ -120,12 +118,12 @@ async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: number; 
   return { rows: lines - 1, sha256: hash.digest('hex') };
 }
 
-/** A seal and what is under it now. */
+/** A seal, and its record recomputed from the data as it is now. */
 export interface Recomputed {
   readonly month: Month;
-  /** Undefined where the month is closed and not sealed. */
+  /** Undefined if the closed month has no seal. */
   readonly seal: Seal | undefined;
-  /** The record by what the database has now, following the seal that is kept for the month before. */
+  /** Computed with the stored seal of the previous month. */
   readonly record: string | undefined;
 }
 

@@ -10,7 +10,6 @@ import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
-import { sealClosedMonths } from '../../seals/seal.ts';
 import { plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -33,7 +32,7 @@ export async function restore(output: Output, file: string): Promise<number> {
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment.name, onProgress));
-  /** What a restore adds: its event, seals that an older backup does not have, and a verification. */
+  /** Records the restore and verifies what was restored. */
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
@@ -43,7 +42,6 @@ export async function restore(output: Output, file: string): Promise<number> {
       details: { file, created_at, program, content_sha256: sha256 },
       now,
     });
-    await sealClosedMonths(tx, now);
     return prove(tx);
   };
   const { rows, leftOut, proof, unfinished } = await withDatabase(
