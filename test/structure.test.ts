@@ -71,24 +71,10 @@ const LONG_FUNCTIONS: Exceptions = {
 /** Files with lines of SQL that are too wide. */
 const WIDE_SQL: Exceptions = {
   'audit/export-queries.ts': TO_REMOVE,
-  'audit/journal.ts': TO_REMOVE,
-  'audit/checks/payments.ts': TO_REMOVE,
-  'audit/checks/journal.ts': TO_REMOVE,
-  'audit/checks/delivery.ts': TO_REMOVE,
-  'audit/checks/documents.ts': TO_REMOVE,
-  'audit/checks/guards.ts': TO_REMOVE,
-  'audit/checks/ledger.ts': TO_REMOVE,
-  'audit/checks/splits.ts': TO_REMOVE,
-  'audit/checks/query.ts': TO_REMOVE,
-  'audit/checks/rows.ts': TO_REMOVE,
   'database/backup.ts': TO_REMOVE,
   'database/restore.ts': TO_REMOVE,
   'payments/remind.ts': TO_REMOVE,
-  'reports/close.ts': TO_REMOVE,
-  'reports/open-items.ts': TO_REMOVE,
-  'reports/status.ts': TO_REMOVE,
   'seals/canonical.ts': TO_REMOVE,
-  'seals/queries.ts': TO_REMOVE,
 };
 
 interface Node {

@@ -36,7 +36,8 @@ async function* readLines(tx: Transaction, from: Month, to: Month): AsyncGenerat
   await execute(
     tx,
     `DECLARE journal_lines NO SCROLL CURSOR FOR
-     SELECT month, entry_on, dated_on, fact, fact_id, control, account, currency, amount::text AS amount, document, reference
+     SELECT month, entry_on, dated_on, fact, fact_id, control, account, currency, amount::text AS amount, document,
+       reference
      FROM journal WHERE month BETWEEN '${from}' AND '${to}'
      ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`,
   );

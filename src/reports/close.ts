@@ -99,7 +99,8 @@ function readChanges(tx: Transaction, month: Month, previous: Month | null): Pro
   return query(
     tx,
     `SELECT d.partner_id, d.currency,
-            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.month = :month), '{}') AS documents,
+            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.month = :month),
+              '{}') AS documents,
             coalesce(sum(s.amount) FILTER (WHERE d.month = :month), 0) AS invoice_amount,
             coalesce(sum(s.amount) FILTER (WHERE d.month <> :month), 0) AS last_month
      FROM live_documents d

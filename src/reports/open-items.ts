@@ -80,7 +80,8 @@ export function readUnappliedCash(
        UNION ALL
        SELECT moved.partner_id, p.currency, moved.amount
        FROM payment_assignments g JOIN payments p USING (payment_id)
-       CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id, amount)
+       CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id,
+         amount)
        WHERE g.entry_on <= :asOf::date
        UNION ALL
        SELECT a.partner_id, a.currency, -a.amount FROM payment_applications a

@@ -84,7 +84,8 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     tx,
     `SELECT d.number, d.partner_id, s.status, s.reason
      FROM latest_emails s JOIN documents d USING (document_id)
-     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id) ORDER BY d.series, d.sequence LIMIT :listed`,
+     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
+       ORDER BY d.series, d.sequence LIMIT :listed`,
     { listed: LISTED },
   );
   const gaps = await query<Status['gaps'][number]>(

@@ -11,7 +11,8 @@ export const EMAILS_CONSISTENT = `inspected AS (
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
-  SELECT format('e-mail %s, %s %s', email_id, kind, about) AS subject, format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
+  SELECT format('e-mail %s, %s %s', email_id, kind, about) AS subject,
+    format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
   FROM inspected
   WHERE CASE status
           WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
@@ -33,8 +34,10 @@ export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   SELECT d.number, d.currency AS document_currency, d.invoice_amount - d.credit_applied AS amount_due, i.*,
          o.provider_id, c.why, v.document_id IS NOT NULL AS void,
          count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
-         (SELECT count(*) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS attempts,
-         (SELECT max(attempt) FROM payment_link_attempts a WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS last_attempt
+         (SELECT count(*) FROM payment_link_attempts a
+           WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS attempts,
+         (SELECT max(attempt) FROM payment_link_attempts a
+           WHERE (a.document_id, a.version) = (i.document_id, i.version)) AS last_attempt
   FROM payment_link_intents i JOIN documents d ON d.document_id = i.document_id
   LEFT JOIN payment_link_objects o ON (o.document_id, o.version) = (i.document_id, i.version)
   LEFT JOIN payment_link_closings c ON (c.document_id, c.version) = (i.document_id, i.version)
@@ -43,7 +46,8 @@ export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
 ), differences AS (
   SELECT format('link %s of %s', version, number) AS subject,
          format('for %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
-                document_currency, open_links, attempts, coalesce(last_attempt, 0), coalesce(provider_id, 'not created'),
+                document_currency, open_links, attempts, coalesce(last_attempt, 0),
+                coalesce(provider_id, 'not created'),
                 coalesce(why, 'no')) AS detail
   FROM inspected
   WHERE open_links > 1 OR amount > amount_due OR currency <> document_currency OR last_attempt IS DISTINCT FROM attempts

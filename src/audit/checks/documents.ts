@@ -6,7 +6,8 @@ import { inMonth } from './query.ts';
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
 export const ONE_LIVE_DOCUMENT = `inspected AS (
-  SELECT partner_id, month, currency, arrangement, count(*) AS documents, string_agg(number, ', ' ORDER BY number) AS numbers
+  SELECT partner_id, month, currency, arrangement, count(*) AS documents,
+         string_agg(number, ', ' ORDER BY number) AS numbers
   FROM live_documents d WHERE purpose = 'month' AND ${inMonth('month')}
   GROUP BY partner_id, month, currency, arrangement
 ), differences AS (
@@ -23,7 +24,8 @@ export const NUMBERS_WITHOUT_GAPS = `inspected AS (
   FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
 ), differences AS (
   SELECT number AS subject,
-         format('series %s, after number %s dated %s', series, previous_sequence, coalesce(previous_issued_on::text, 'never')) AS detail
+         format('series %s, after number %s dated %s', series, previous_sequence,
+           coalesce(previous_issued_on::text, 'never')) AS detail
   FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
 )`;
 
@@ -31,7 +33,8 @@ export const NUMBERS_WITHOUT_GAPS = `inspected AS (
 export const DOCUMENTS_ADD_UP = `inspected AS (
   SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
          d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
-         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries, replaced.due_on AS replaced_due_on
+         l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries,
+         replaced.due_on AS replaced_due_on
   FROM documents d
   LEFT JOIN documents replaced ON replaced.document_id = d.replaces
   LEFT JOIN LATERAL (
@@ -41,8 +44,8 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
   WHERE d.purpose = 'month' AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
-         format('header %s %s %s from %s rows, lines %s %s %s from %s rows', spot_price, partner_cut, invoice_amount, entries,
-                line_spot_price, line_partner_cut, line_invoice_amount, line_entries) AS detail
+         format('header %s %s %s from %s rows, lines %s %s %s from %s rows', spot_price, partner_cut, invoice_amount,
+                entries, line_spot_price, line_partner_cut, line_invoice_amount, line_entries) AS detail
   FROM inspected
   WHERE (spot_price, partner_cut, invoice_amount, entries)
         IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
@@ -59,7 +62,8 @@ export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
   FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 ), notes AS (
-  SELECT d.number, coalesce(sum(a.amount), 0) AS applied, CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+  SELECT d.number, coalesce(sum(a.amount), 0) AS applied,
+         CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
   FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
   WHERE d.document = 'credit_note' GROUP BY d.document_id, v.document_id
@@ -76,7 +80,8 @@ export const CREDIT_TIES = `used AS (
   SELECT n.number || ' on ' || i.number AS number, a.amount AS applied, 0 AS most, 0 AS least
   FROM used a
   JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
-  WHERE (n.document, i.document, n.partner_id, n.currency) IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
+  WHERE (n.document, i.document, n.partner_id, n.currency)
+    IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
 ), released_by AS (
   SELECT i.number || ', released,' AS number, a.amount AS applied,
          CASE WHEN v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
@@ -98,14 +103,16 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT d.replaces, c.head FROM chains c JOIN documents d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL
 ), credits AS (
   SELECT c.head AS document_id,
-         coalesce(sum((SELECT sum(n.invoice_amount) FROM live_documents n WHERE n.credits = c.document_id)), 0) AS amount
+         coalesce(sum((SELECT sum(n.invoice_amount) FROM live_documents n WHERE n.credits = c.document_id)), 0)
+           AS amount
   FROM chains c GROUP BY c.head
 ), inspected AS (
   SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
   FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
   WHERE ${inMonth('d.month')}
 ), differences AS (
-  SELECT number AS subject, format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against an invoice of %s',
+  SELECT number AS subject,
+         format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against an invoice of %s',
                                    amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
   FROM inspected
   WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
@@ -118,7 +125,8 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
  */
 export const ACCOUNTS_TIE = `inspected AS (
   SELECT control, partner_id, currency, sum(items) AS items, sum(posted) AS posted
-  FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS control,
+  FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed'
+                    ELSE 'liabilities:partner-credit' END AS control,
                d.partner_id, d.currency, CASE d.document WHEN 'invoice' THEN b.balance ELSE -b.balance END AS items,
                0 AS posted
         FROM documents d JOIN document_balances b USING (document_id) WHERE d.document <> 'statement'
@@ -126,7 +134,8 @@ export const ACCOUNTS_TIE = `inspected AS (
         SELECT 'liabilities:unapplied', partner_id, currency, -unapplied, 0 FROM payment_balances
         UNION ALL
         SELECT control, partner_id, currency, 0, amount FROM journal_of_facts
-        WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) AS both_ways
+        WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit',
+          'liabilities:unapplied')) AS both_ways
   GROUP BY control, partner_id, currency
 ), differences AS (
   SELECT format('%s of %s', control, coalesce(partner_id, 'an unidentified payer')) AS subject,

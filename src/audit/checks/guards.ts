@@ -29,6 +29,7 @@ export const APPEND_ONLY_GUARDS = `inspected AS (
   FROM inspected
 ), differences AS (
   SELECT guarded::text AS subject,
-         format('%s of 2 guard triggers are enabled; reckoner_app may %s', triggers, coalesce(privileges, 'change nothing')) AS detail
+         format('%s of 2 guard triggers are enabled; reckoner_app may %s', triggers,
+           coalesce(privileges, 'change nothing')) AS detail
   FROM guards WHERE triggers <> 2 OR privileges IS NOT NULL
 )`;

@@ -19,7 +19,8 @@ const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (
-  SELECT fact, fact_id::text AS fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on, min(dated_on) AS dated_on
+  SELECT fact, fact_id::text AS fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on,
+    min(dated_on) AS dated_on
   FROM journal_of_facts WHERE ${inMonth('month')}
   GROUP BY fact, fact_id, currency, month
   UNION ALL
@@ -27,7 +28,8 @@ const SQL = `WITH months AS MATERIALIZED (
   FROM months GROUP BY month, currency
 ), journal_balances_differences AS (
   SELECT format('%s %s', fact, fact_id) AS subject,
-         format('debits less credits are %s %s; happened on %s, entered on %s', off, currency, dated_on, entry_on) AS detail
+         format('debits less credits are %s %s; happened on %s, entered on %s', off, currency, dated_on,
+           entry_on) AS detail
   FROM journal_balances WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on
 ), quotes AS (
   SELECT partner_id, currency,
@@ -57,7 +59,8 @@ const SQL = `WITH months AS MATERIALIZED (
   SELECT 'by the facts of ' || month, 'by the journal', partner_id, currency, sum(by_one), sum(by_other)
   FROM (SELECT month, partner_id, currency, amount AS by_one, 0 AS by_other FROM facts WHERE ${inMonth('month')}
         UNION ALL
-        SELECT month, partner_id, currency, 0, amount FROM months WHERE control = 'assets:receivable:processor') AS of_month
+        SELECT month, partner_id, currency, 0, amount FROM months
+          WHERE control = 'assets:receivable:processor') AS of_month
   GROUP BY month, partner_id, currency
 ), processor_account_ties_differences AS (
   SELECT format('assets:receivable:processor of %s', partner_id) AS subject,

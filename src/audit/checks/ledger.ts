@@ -57,18 +57,20 @@ export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
 export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   OF_MONTH,
   `SELECT partner_id, quote_id FROM ledger_rows
-   WHERE kind <> 'quote_accepted' AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows WHERE ${OF_MONTH})`,
+   WHERE kind <> 'quote_accepted'
+     AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows WHERE ${OF_MONTH})`,
   `${sharingAHash(OF_MONTH)}
   UNION ALL
   SELECT partner_id, quote_id FROM ledger_rows
   WHERE kind = 'quote_accepted' AND NOT ${OF_MONTH}
-    AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
+    AND (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM ledger_rows
+                                   WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
 );
 
 /** An acceptance over HTTP has a ledger row with the partner, ids, policy, currency and amounts of its offer. */
 export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
-  SELECT a.partner_id, a.posted_month, a.entry_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id, q.policy_id,
-         q.currency, q.spot_price, q.partner_cut, q.invoice_amount
+  SELECT a.partner_id, a.posted_month, a.entry_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id,
+         q.policy_id, q.currency, q.spot_price, q.partner_cut, q.invoice_amount
   FROM quote_acceptances a JOIN quotes q ON q.quote_id = a.quote_id
   UNION ALL
   SELECT a.partner_id, a.posted_month, a.entry_id, 'requote_accepted', a.quote_id, a.requote_id, q.policy_id,
@@ -81,8 +83,11 @@ export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
   SELECT * FROM accepted WHERE ${inMonth('posted_month')}
 ), differences AS (
   SELECT format('%s of %s', coalesce(a.requote_id, a.quote_id), a.partner_id) AS subject,
-         format('accepted at %s = %s + %s %s; the ledger has %s', a.spot_price, a.partner_cut, a.invoice_amount, a.currency,
-                coalesce(format('%s = %s + %s %s', e.spot_price, e.partner_cut, e.invoice_amount, e.currency), 'nothing')) AS detail
+         format('accepted at %s = %s + %s %s; the ledger has %s', a.spot_price, a.partner_cut, a.invoice_amount,
+                a.currency,
+                coalesce(
+                  format('%s = %s + %s %s', e.spot_price, e.partner_cut, e.invoice_amount, e.currency),
+                  'no such row')) AS detail
   FROM inspected a
   LEFT JOIN ledger_rows e ON e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id
   WHERE (e.kind, e.quote_id, e.requote_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount)

@@ -7,8 +7,10 @@ const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 /** A payment is applied and reversed for at most its amount, to documents of its payer and currency. */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
-         coalesce((SELECT sum(a.amount) FROM live_payment_applications a WHERE a.payment_id = p.payment_id), 0) AS applied,
-         coalesce((SELECT sum(r.amount) FROM live_payment_reversals r WHERE r.payment_id = p.payment_id), 0) AS reversed,
+         coalesce((SELECT sum(a.amount) FROM live_payment_applications a WHERE a.payment_id = p.payment_id), 0)
+           AS applied,
+         coalesce((SELECT sum(r.amount) FROM live_payment_reversals r WHERE r.payment_id = p.payment_id), 0)
+           AS reversed,
          (SELECT count(*) FROM live_payment_applications a JOIN documents d USING (document_id)
           WHERE a.payment_id = p.payment_id
             AND (d.currency, d.partner_id, a.currency, a.partner_id)
@@ -53,7 +55,8 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
                AND l.direction = 'credit' AND (p.amount, p.currency) = (l.amount, l.currency))
            WHEN 'return' THEN EXISTS (
              SELECT FROM payment_reversals r WHERE r.payment_reversal_id = o.payment_reversal_id
-               AND r.bank_line_id = l.bank_line_id AND l.direction = 'debit' AND (r.amount, r.currency) = (l.amount, l.currency))
+               AND r.bank_line_id = l.bank_line_id AND l.direction = 'debit'
+               AND (r.amount, r.currency) = (l.amount, l.currency))
            WHEN 'ignored' THEN o.reason <> ''
            ELSE false END AS good
   FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
@@ -78,8 +81,8 @@ export const BANK_FILES_ADD_UP = `found AS (
   FROM bank_files f LEFT JOIN bank_statements s USING (bank_file_id) LEFT JOIN found n USING (bank_statement_id)
 ), differences AS (
   SELECT format('bank statement %s of %s in %s', position, account, name) AS subject,
-         format('states %s lines, credits %s, debits %s, from %s to %s; it has %s lines, credits %s, debits %s', lines, credits, debits,
-                opening, closing, found_lines, found_credits, found_debits) AS detail
+         format('states %s lines, credits %s, debits %s, from %s to %s; it has %s lines, credits %s, debits %s', lines,
+                credits, debits, opening, closing, found_lines, found_credits, found_debits) AS detail
   FROM inspected
   WHERE (lines, credits, debits) IS DISTINCT FROM (found_lines, found_credits, found_debits)
      OR opening + credits - debits <> closing
@@ -89,7 +92,8 @@ export const BANK_FILES_ADD_UP = `found AS (
 export const PAYMENTS_RECORDED_ONCE = `inspected AS (
   SELECT p.payment_id, p.identity,
          (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
-         (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o JOIN payment_balances b USING (payment_id)
+         (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o
+           JOIN payment_balances b USING (payment_id)
           WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
             AND o.currency = p.currency AND b.status <> 'reversed'
             -- A balance transaction for several quotes makes one payment for each that was billed.
@@ -137,13 +141,16 @@ export const PAYOUTS_ADD_UP = `inspected AS (
            + (SELECT coalesce(sum(p.amount), 0) FROM payout_payments p WHERE p.payout_id = o.payout_id) AS found,
          (SELECT count(*) FROM payout_payments p JOIN payments y USING (payment_id)
           WHERE p.payout_id = o.payout_id
-            AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount OR y.received_on > o.received_on)) AS mismatched
+            AND (y.method <> 'link' OR y.currency <> o.currency OR p.amount > y.amount
+              OR y.received_on > o.received_on)) AS mismatched
   FROM payouts o LEFT JOIN payout_settlements s USING (payout_id)
   WHERE ${IN_SCOPE('o.entry_on')}
 ), differences AS (
   SELECT format('payout %s', payout_id) AS subject,
-         format('%s %s plus fees %s is stated as %s; its payments are %s, %s of them invalid', amount, currency, fees, gross, found, mismatched) AS detail
-  FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0) OR mismatched > 0
+         format('%s %s plus fees %s is stated as %s; its payments are %s, %s of them invalid', amount, currency, fees,
+           gross, found, mismatched) AS detail
+  FROM inspected WHERE amount + coalesce(fees, 0) <> coalesce(gross, amount) OR found <> coalesce(gross, 0)
+    OR mismatched > 0
 )`;
 
 /**
@@ -151,7 +158,8 @@ export const PAYOUTS_ADD_UP = `inspected AS (
  * contents. The contents of a payout add up to it and belong to its account.
  */
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
-  SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type, -m.net AS reported,
+  SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type,
+    -m.net AS reported,
          (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
           WHERE c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id) AS kept
   FROM account_payouts a JOIN payouts o USING (payout_id) JOIN payout_settlements s USING (payout_id)
@@ -170,9 +178,11 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   SELECT format('payout %s', payout_id) AS subject,
          format('of %s %s, fees %s; the account paid out %s with fees of %s', amount, currency, fees,
                 coalesce(reported::text, 'an unreported amount'), kept) AS detail
-  FROM settled WHERE currency <> stated_currency OR fees <> kept OR (balance_transaction_id IS NOT NULL AND (type <> 'payout' OR reported <> amount))
+  FROM settled WHERE currency <> stated_currency OR fees <> kept
+    OR (balance_transaction_id IS NOT NULL AND (type <> 'payout' OR reported <> amount))
   UNION ALL
-  SELECT format('payout %s of %s', id, account), format('a %s of %s contains %s, %s of them on another account or currency', type, net, paid_out, mismatched)
+  SELECT format('payout %s of %s', id, account),
+    format('a %s of %s contains %s, %s of them on another account or currency', type, net, paid_out, mismatched)
   FROM contents WHERE type <> 'payout' OR paid_out <> -net OR mismatched > 0
 )`;
 
@@ -184,7 +194,8 @@ export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
            WHERE r.payment_id = y.payment_id AND r.event_id < s.event_id
              AND (r.kind IN ('mistake', 'duplicate')
                   OR r.reversed_on <= o.received_on
-                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0) AS remaining
+                     AND NOT coalesce(i.event_id < s.event_id AND i.reinstated_on <= o.received_on, false))), 0)
+           AS remaining
   FROM payout_payments p JOIN payout_settlements s USING (payout_id) JOIN payouts o USING (payout_id)
   JOIN payments y USING (payment_id)
   WHERE ${IN_SCOPE('s.entry_on')}
@@ -199,15 +210,19 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   SELECT 'payment ' || payment_id AS subject, received_on AS occurred_on, entry_on, recorded_at FROM payments
   UNION ALL SELECT 'assignment ' || payment_assignment_id, assigned_on, entry_on, recorded_at FROM payment_assignments
   UNION ALL SELECT 'application ' || payment_application_id, applied_on, entry_on, recorded_at FROM payment_applications
-  UNION ALL SELECT 'small difference of application ' || payment_application_id, entry_on, entry_on, recorded_at FROM small_differences
-  UNION ALL SELECT 'unapplication ' || payment_application_id, unapplied_on, entry_on, recorded_at FROM payment_unapplications
+  UNION ALL SELECT 'small difference of application ' || payment_application_id, entry_on, entry_on, recorded_at
+    FROM small_differences
+  UNION ALL SELECT 'unapplication ' || payment_application_id, unapplied_on, entry_on, recorded_at
+    FROM payment_unapplications
   UNION ALL SELECT 'reversal ' || payment_reversal_id, reversed_on, entry_on, recorded_at FROM payment_reversals
-  UNION ALL SELECT 'reinstatement ' || payment_reversal_id, reinstated_on, entry_on, recorded_at FROM payment_reinstatements
+  UNION ALL SELECT 'reinstatement ' || payment_reversal_id, reinstated_on, entry_on, recorded_at
+    FROM payment_reinstatements
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
   UNION ALL SELECT 'share ' || share_allocation_id, moved_on, entry_on, recorded_at FROM share_allocations
-  UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at FROM credit_refund_returns
+  UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at
+    FROM credit_refund_returns
 ), inspected AS (
   SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed
   FROM facts f WHERE ${IN_SCOPE('f.entry_on')}
@@ -259,7 +274,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
     UNION ALL
     SELECT document_id, entry_on, -amount FROM credit_refunds
     UNION ALL
-    SELECT f.document_id, b.entry_on, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+    SELECT f.document_id, b.entry_on, f.amount FROM credit_refund_returns b
+      JOIN credit_refunds f USING (credit_refund_id)
   ) AS used JOIN documents d USING (document_id)
 ), days AS (
   SELECT subject, partner_id, entry_on, sum(amount) AS change FROM changes GROUP BY subject, partner_id, entry_on
@@ -276,7 +292,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
 /** Processor events belong to this environment, and a payment named by their outcome has a processor source record. */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
-         o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id AND s.source = 'processor') AS seen
+         o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id
+           AND s.source = 'processor') AS seen
   FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 ), differences AS (
   SELECT format('event %s', id) AS subject,
@@ -288,7 +305,8 @@ export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
 
 /** A won dispute has its reversal reinstated; an open or lost one has not. */
 export const DISPUTES_MATCH_OUTCOMES = `inspected AS (
-  SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back, p.amount AS paid
+  SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back,
+    p.amount AS paid
   FROM disputes d JOIN payments p USING (payment_id) LEFT JOIN dispute_outcomes o USING (dispute_id)
   LEFT JOIN payment_reversals r ON r.identity = d.identity
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id

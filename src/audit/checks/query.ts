@@ -35,7 +35,8 @@ export const listOf = (differences: string): string => `
  * `name_differences` the subject and detail of each item that is wrong.
  */
 export const findingOf = (name: string): string => `
-  json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences', ${listOf(`${name}_differences`)}) AS ${name}`;
+  json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences',
+    ${listOf(`${name}_differences`)}) AS ${name}`;
 
 /** The rows that a closed month bills: those posted after the month before it (`:after`) and up to it. */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;

@@ -35,7 +35,8 @@ const sums = (of: (column: string) => string) =>
 const SUMMED = sums((column) => `sum(${column})`);
 
 const SQL = `WITH lines AS MATERIALIZED (
-  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count, ${SUMMED},
+  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count,
+         ${SUMMED},
          min(accepted_at) AS earliest, max(accepted_at) AS latest, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced
   FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
@@ -46,11 +47,12 @@ rows AS MATERIALIZED (
   FROM lines l LEFT JOIN closed_months m ON m.month = greatest(l.posted_month, (SELECT min(month) FROM closed_months))
 ),
 months AS (
-  SELECT time_zone, month, min(earliest) AS earliest, max(latest) AS latest, bool_or(posted_month < month) AS posted_before
+  SELECT time_zone, month, min(earliest) AS earliest, max(latest) AS latest,
+    bool_or(posted_month < month) AS posted_before
   FROM lines GROUP BY time_zone, month
 ),
--- Each document of a month has the sums of the rows of its partner, currency and arrangement; so do the void ones that it
--- replaces.
+-- Each document of a month has the sums of the rows of its partner, currency and arrangement; so do void
+-- ones before it.
 billed AS (
   SELECT billed_month AS month, partner_id, currency, arrangement, sum(count)::bigint AS entries,
          coalesce(sum(count) FILTER (WHERE kind = 'quote_accepted'), 0)::bigint AS enrollments, ${SUMMED}
@@ -94,7 +96,8 @@ billed_lines AS (
 -- depends only on partner, month, currency and arrangement, so groups of rows are checked.
 heads AS (
   SELECT d.month::text, d.partner_id, d.currency, d.arrangement, count(*) AS documents
-  FROM documents d WHERE d.purpose = 'month' AND ${LAST_OF_CHAIN} GROUP BY d.month, d.partner_id, d.currency, d.arrangement
+  FROM documents d WHERE d.purpose = 'month' AND ${LAST_OF_CHAIN}
+  GROUP BY d.month, d.partner_id, d.currency, d.arrangement
 ), placed AS (
   SELECT posted_month, billed_month, partner_id, currency, arrangement, sum(count) AS count
   FROM rows GROUP BY posted_month, billed_month, partner_id, currency, arrangement
@@ -107,11 +110,13 @@ heads AS (
   SELECT format('rows of %s in %s: %s', partner_id, currency, count) AS subject,
          format('post to %s; documents that bill them: %s', posted_month, documents) AS detail
   FROM places
-  WHERE CASE WHEN billed_month IS NULL THEN posted_month <= (SELECT max(month) FROM closed_months) ELSE documents <> 1 END
+  WHERE CASE WHEN billed_month IS NULL THEN posted_month <= (SELECT max(month) FROM closed_months)
+    ELSE documents <> 1 END
 ),
 -- The counts of rows, late rows and partners that the close recorded are right, and every document has an e-mail.
 by_month AS (
-  SELECT billed_month AS month, sum(count) AS entries, coalesce(sum(count) FILTER (WHERE month < billed_month), 0) AS late_entries
+  SELECT billed_month AS month, sum(count) AS entries,
+    coalesce(sum(count) FILTER (WHERE month < billed_month), 0) AS late_entries
   FROM rows WHERE billed_month IS NOT NULL GROUP BY billed_month
 ), sent_to AS (
   SELECT d.month, count(DISTINCT d.partner_id) AS partners, count(*) AS documents,
@@ -126,7 +131,8 @@ by_month AS (
 ), counts_differences AS (
   SELECT month AS subject,
          format('closed with %s rows, %s late, %s partners; counted %s, %s, %s; %s of %s documents have an e-mail',
-                entries, late_entries, partners_with_documents, counted, counted_late, partners, with_email, documents) AS detail
+                entries, late_entries, partners_with_documents, counted, counted_late, partners, with_email,
+                  documents) AS detail
   FROM counts
   WHERE (entries, late_entries, partners_with_documents, documents) <> (counted, counted_late, partners, with_email)
 )
@@ -200,10 +206,12 @@ function findMisdated(tx: Transaction, scope: CheckScope, misdated: readonly Zon
   return query(
     tx,
     `SELECT format('row %s of %s', e.entry_id, e.partner_id) AS subject,
-            format('accepted at %s in %s, belongs to %s, posts to %s', e.accepted_at, e.time_zone, e.month, e.posted_month) AS detail
+            format('accepted at %s in %s, belongs to %s, posts to %s', e.accepted_at, e.time_zone, e.month,
+              e.posted_month) AS detail
      FROM ledger_rows e
      JOIN json_to_recordset(:intervals::json) AS i (
-       time_zone text, month text, starts_at timestamptz, ends_at timestamptz) ON i.time_zone = e.time_zone AND i.month = e.month
+       time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
+       ON i.time_zone = e.time_zone AND i.month = e.month
      WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
      ORDER BY e.entry_id`,
     { month: scope.month, after: scope.after, intervals: JSON.stringify(intervals) },

@@ -34,7 +34,8 @@ export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
   WHERE (SELECT sum(amount) FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id) <> 0
 ), differences AS (
   SELECT format('balance transaction %s of %s', id, account) AS subject,
-         CASE WHEN reported_by <> source THEN format('reported by %s, but the source of its month is %s', reported_by, source)
+         CASE WHEN reported_by <> source
+           THEN format('reported by %s, but the source of its month is %s', reported_by, source)
               ELSE format('payment %s is allocated for another account too', payment) END AS detail
   FROM inspected WHERE reported_by <> source OR (repeated AND payment IS NOT NULL)
 )`;
@@ -50,7 +51,8 @@ export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
            SELECT FROM ledger_rows o WHERE o.partner_id = r.partner_id AND o.quote_id = r.quote_id
              AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account') AS to_be_routed,
          EXISTS (SELECT FROM partner_arrangements a JOIN balance_transactions m ON m.account = a.connected_account_id
-                 WHERE m.balance_transaction_id = r.balance_transaction_id AND a.partner_id = r.partner_id) AS own_account,
+                 WHERE m.balance_transaction_id = r.balance_transaction_id
+                   AND a.partner_id = r.partner_id) AS own_account,
          v.share_allocation_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
          x.invoice_amount AS reversal_amount, x.arrangement AS reversal_arrangement
   FROM share_allocations r
@@ -62,7 +64,8 @@ export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
   SELECT format('allocation %s to quote %s of %s', share_allocation_id, quote_id, partner_id) AS subject,
          format('%s %s, for a %s of quote %s%s%s', amount, currency, coalesce(kind, 'missing row'),
                 coalesce(entry_quote, 'none'), CASE WHEN NOT to_be_routed THEN ', which is invoiced' END,
-                CASE WHEN reversed THEN format(', reversed by %s of quote %s', coalesce(reversal_amount::text, 'no row'),
+                CASE WHEN reversed THEN format(', reversed by %s of quote %s',
+                  coalesce(reversal_amount::text, 'no row'),
                                                coalesce(reversal_quote, 'none')) END) AS detail
   FROM inspected
   WHERE kind IS DISTINCT FROM 'quote_accepted'
@@ -79,7 +82,8 @@ export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
          d.invoice_amount AS stated, coalesce(b.amount, 0) AS summed, l.amount AS lines
   FROM documents d
   FULL JOIN billed b USING (document_id)
-  CROSS JOIN LATERAL (SELECT coalesce(sum(invoice_amount), 0) AS amount FROM document_lines l WHERE l.document_id = d.document_id) AS l
+  CROSS JOIN LATERAL (SELECT coalesce(sum(invoice_amount), 0) AS amount FROM document_lines l
+    WHERE l.document_id = d.document_id) AS l
   WHERE (d.purpose = 'missing_shares' OR b.document_id IS NOT NULL) AND ${inMonth('coalesce(d.month, b.month)')}
 ), quotes AS (
   SELECT format('quote %s of %s', b.quote_id, b.partner_id) AS subject, sum(b.amount) AS billed,
@@ -92,32 +96,38 @@ export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
 ), inspected AS (
   SELECT subject FROM documents_of UNION ALL SELECT subject FROM quotes
 ), differences AS (
-  SELECT subject, format('states %s; its missing shares are %s, its lines %s', coalesce(stated::text, 'no amount'), summed, lines) AS detail
+  SELECT subject, format('states %s; its missing shares are %s, its lines %s', coalesce(stated::text, 'no amount'),
+    summed, lines) AS detail
   FROM documents_of WHERE stated IS DISTINCT FROM summed OR stated IS DISTINCT FROM lines
   UNION ALL
-  SELECT subject, format('%s is billed as missing, %s was accepted', billed, accepted) FROM quotes WHERE billed > accepted
+  SELECT subject, format('%s is billed as missing, %s was accepted', billed, accepted) FROM quotes
+    WHERE billed > accepted
 )`;
 
 /** The part of an allocation that pays an invoice is a payment by that partner over that amount; undoing it is a reversal. */
 export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
-  SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id, p.identity,
+  SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,
+    p.identity,
          t.identity AS taken_as,
          p.partner_id AS payer, p.amount AS paid, p.account AS paid_to, m.account, t.amount AS taken,
          t.payment_id AS taken_of, i.payment_reversal_id IS NOT NULL AS given_back,
          sum(s.amount) OVER (PARTITION BY s.share_allocation_id) AS of_share,
          EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id) AS billed
-  FROM share_payments s LEFT JOIN share_allocations r USING (share_allocation_id) LEFT JOIN balance_transactions m USING (balance_transaction_id)
+  FROM share_payments s LEFT JOIN share_allocations r USING (share_allocation_id)
+    LEFT JOIN balance_transactions m USING (balance_transaction_id)
   JOIN payments p ON p.payment_id = s.payment_id
   LEFT JOIN payment_reversals t ON t.payment_reversal_id = s.payment_reversal_id
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = s.payment_reversal_id
   WHERE r.share_allocation_id IS NULL OR ${inMonth(`to_char(r.entry_on, 'YYYY-MM')`)}
 ), differences AS (
-  SELECT format('payment %s', p.payment_id) AS subject, format('was recorded as %s, but no allocation names it', p.identity) AS detail
+  SELECT format('payment %s', p.payment_id) AS subject,
+    format('was recorded as %s, but no allocation names it', p.identity) AS detail
   FROM payments p
   WHERE p.identity ~ '^processor[|].+[|]share [0-9]+$'
     AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id AND s.payment_reversal_id IS NULL)
   UNION ALL
-  SELECT format('reversal %s', t.payment_reversal_id), format('was recorded as %s, but no allocation names it', t.identity)
+  SELECT format('reversal %s', t.payment_reversal_id),
+    format('was recorded as %s, but no allocation names it', t.identity)
   FROM payment_reversals t
   WHERE t.identity ~ '^processor[|].+[|]share [0-9]+[|][0-9]+$'
     AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_reversal_id = t.payment_reversal_id AND s.amount < 0)
