@@ -1,4 +1,4 @@
-/** Money that comes in, in every way there is, and one line for each way to damage what is kept of it. */
+/** Payments of every kind, and one entry for each way to damage their records. */
 
 import type { Books } from '../payments/books.ts';
 import { inv } from '../payments/books.ts';
@@ -6,7 +6,7 @@ import { stripePayment } from '../payments/stripe-events.ts';
 
 const CSV = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
-/** Pays and takes back what the documents of verify's world owe: p-1 owes 31.50 USD, p-2 700 JPY and 7.00 USD. */
+/** Pays and reverses what the documents of the test world owe: p-1 owes 31.50 USD, p-2 700 JPY and 7.00 USD. */
 export async function payInEveryWay(books: Books): Promise<void> {
   const linked = stripePayment({ invoice: inv(1), amount: 1000, on: '2026-09-25' });
   await books.events([linked.completed(), linked.disputed('needs_response', 400), linked.closed('won', 400)]);
@@ -34,7 +34,7 @@ function duplicates(...pairs: readonly (readonly [payment: string, of: string])[
       SELECT '${name}', 'hand', partner_id, currency, ${name === 'other' ? 4 : 3}, 'wire', '', received_on, entry_on, '${name}', recorded_at, event_id
       FROM payments WHERE reference = 'FT-77' LIMIT 1`,
   );
-  const sightings = `
+  const sources = `
     INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
     SELECT identity, payment_id, source, reference, recorded_at, event_id FROM payments
     WHERE identity IN ('first', 'last', 'other')`;
@@ -44,7 +44,7 @@ function duplicates(...pairs: readonly (readonly [payment: string, of: string])[
       SELECT p.identity, p.payment_id, p.partner_id, p.currency, p.amount, 'duplicate', 'x', o.payment_id, p.received_on, p.entry_on, p.recorded_at, p.event_id
       FROM payments p, payments o WHERE p.identity = '${payment}' AND o.identity = '${of}'`,
   );
-  return [...payments, sightings, ...reversals];
+  return [...payments, sources, ...reversals];
 }
 
 export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
@@ -67,7 +67,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ],
   ['more paid than is due', 'documents_not_overpaid', `UPDATE payment_applications SET amount = 1000`],
   [
-    'a payment whose first sighting is gone',
+    'a payment whose first source record is missing',
     'payments_recorded_once',
     `DELETE FROM payment_sources WHERE source = 'hand'`,
   ],
@@ -81,20 +81,24 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
      SELECT identity, payment_id, 'processor', reference, recorded_at, event_id FROM payments WHERE identity LIKE '%2' AND method = 'link'`,
   ],
   [
-    'a line that became nothing',
+    'a bank line without an outcome',
     'bank_lines_accounted_for',
     `DELETE FROM bank_line_outcomes WHERE outcome = 'ignored'`,
   ],
   [
-    'a line of another amount than its payment',
+    'a bank line of another amount than its payment',
     'bank_lines_accounted_for',
     `UPDATE bank_lines SET amount = 6 WHERE bank_reference = 'FT-77'`,
   ],
-  ['a line taken off its statement', 'bank_files_add_up', `DELETE FROM bank_statement_lines WHERE position = 5`],
-  ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
-  ['a payment taken out of its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
   [
-    'a payout that brought less of a payment than was left of it',
+    'a line removed from its bank statement',
+    'bank_files_add_up',
+    `DELETE FROM bank_statement_lines WHERE position = 5`,
+  ],
+  ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
+  ['a payment removed from its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
+  [
+    'a payout with less of a payment than was not reversed',
     'payouts_cover_remaining_amounts',
     `UPDATE payout_payments SET amount = amount - 0.10`,
     `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10 WHERE fees > 0`,
@@ -112,19 +116,19 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     `UPDATE payments SET received_on = entry_on + 1 WHERE source = 'bank'`,
   ],
   [
-    'a payment applied before it came',
+    'a payment applied before it was received',
     'daily_balances_not_negative',
     `UPDATE payments SET entry_on = entry_on + 40 WHERE payment_id IN (SELECT payment_id FROM payment_applications)`,
   ],
   ['an event of live mode in a sandbox', 'processor_events_recorded', `UPDATE processor_events SET livemode = true`],
   [
-    'an event about a payment that the processor never told of',
+    'an event about a payment without a processor source',
     'processor_events_recorded',
     `DELETE FROM payment_sources WHERE source = 'processor'`,
   ],
-  ['a dispute that was won and gave nothing back', 'disputes_match_outcomes', `DELETE FROM payment_reinstatements`],
+  ['a won dispute without a reinstatement', 'disputes_match_outcomes', `DELETE FROM payment_reinstatements`],
   [
-    'two payments that are each taken back as a duplicate of the other',
+    'two payments that are duplicates of each other',
     'duplicates_match_payments',
     ...duplicates(['last', 'first'], ['first', 'last']),
   ],

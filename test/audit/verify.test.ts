@@ -1,4 +1,4 @@
-/** Every check of `verify` can fail: each damage, done as the database's owner and undone again, is named by its check. */
+/** Every check of `verify` can fail: each damage, made as the owner of the database and rolled back, is found by its check. */
 import knexFactory, { type Knex } from 'knex';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
@@ -80,7 +80,7 @@ async function correctSome(): Promise<void> {
 
 class Undo extends Error {}
 
-/** What is seen of a database damaged by these statements, with every trigger off; undoes the damage. */
+/** Runs `look` on a database damaged by these statements with all triggers off, and rolls back. */
 async function ofDamaged<Seen>(
   statements: readonly string[],
   look: (tx: Knex.Transaction) => Promise<Seen>,
@@ -108,21 +108,21 @@ const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise
 const failing = (found: Verification) =>
   found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);
 
-test('undamaged, every check has looked at something and finds nothing', async () => {
+test('undamaged, every check inspects something and finds nothing', async () => {
   const found = await verifyDamaged([]);
   expect(failing(found)).toEqual([]);
   for (const { check, inspected } of found.checks)
     expect({ check, some: inspected > 0 }).toEqual({ check, some: true });
 });
 
-test('the inspection that the tests make by themselves sees the same books: those of corrections look, and all hold', async () => {
+test('the invariants of the tests hold over the same books, and those of corrections inspect something', async () => {
   const { looked, broken } = await inspect(world);
   expect(broken).toEqual({});
   for (const rule of CHECKS_OF_CORRECTIONS)
     expect({ rule, some: (looked[rule] ?? 0) > 0 }).toEqual({ rule, some: true });
 });
 
-test('one month can be verified by itself, and looks at less', async () => {
+test('verifying one month inspects less', async () => {
   const all = await verifyDamaged([]);
   const one = await verifyDamaged([], '2026-08' as Month);
   expect(failing(one)).toEqual([]);
@@ -136,7 +136,7 @@ const FIRST_ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
 /** One line for each way to damage the books, with a check that must notice it. */
 const SHARE_OF_NO_ROW = `UPDATE share_allocations SET partner_id = 'p-2' WHERE quote_id = 'split-routed'`;
 
-const JOURNAL_WITHOUT_PULLED_BACK = `CREATE OR REPLACE VIEW journal_months AS
+const JOURNAL_WITHOUT_REVERSED_TRANSFERS = `CREATE OR REPLACE VIEW journal_months AS
      SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
      WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`;
 
@@ -144,7 +144,7 @@ type Damage = [what: string, check: string, ...statements: string[]];
 
 const DAMAGES: readonly Damage[] = [
   [
-    'a price without its parts',
+    'a price that is not the sum of its parts',
     'rows_balance',
     'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_balance',
     `UPDATE ledger_rows SET spot_price = spot_price + 1 WHERE entry_id = ${FIRST_ROW}`,
@@ -214,28 +214,28 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE ledger_rows SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
      FROM quote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
-  ['a guard that was taken away', 'append_only_guards', 'DROP TRIGGER append_only_rows ON ledger_rows'],
-  ['a guard that was switched off', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
+  ['a dropped guard', 'append_only_guards', 'DROP TRIGGER append_only_rows ON ledger_rows'],
+  ['a disabled guard', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
   ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON ledger_rows TO reckoner_app'],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
   [
-    'the clock of a row',
+    'a changed recording time',
     'seals_recomputed',
     `UPDATE ledger_rows SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
-    'a share that is more than what moved',
+    'a share allocation larger than its balance transaction',
     'balance_transactions_add_up',
     `UPDATE share_allocations SET amount = 7.01 WHERE quote_id = 'split-routed'`,
   ],
   [
-    'a movement that was changed',
+    'a changed balance transaction',
     'balance_transactions_add_up',
     'ALTER TABLE balance_transactions DROP CONSTRAINT balance_transaction_adds_up',
     `UPDATE balance_transactions SET net = net + 1 WHERE quote_id = 'split-routed'`,
   ],
   [
-    'a share taken in again from a file',
+    'a share imported again from a settlement file',
     'balance_transactions_counted_once',
     'ALTER TABLE balance_transactions DISABLE TRIGGER ALL',
     'ALTER TABLE share_allocations DISABLE TRIGGER ALL',
@@ -251,19 +251,19 @@ const DAMAGES: readonly Damage[] = [
      FROM share_allocations WHERE quote_id = 'split-routed'`,
   ],
   [
-    'a payout of which a movement was taken away',
+    'a payout with a balance transaction removed',
     'account_payouts_add_up',
     `UPDATE balance_transactions SET amount = 6, net = 6
      WHERE balance_transaction_id = (SELECT min(balance_transaction_id) FROM payout_contents)`,
   ],
   [
-    'a payout in the bank that is another',
+    'a bank receipt matched to the wrong payout',
     'account_payouts_add_up',
     'ALTER TABLE account_payouts DROP CONSTRAINT account_payout_of_its_account',
     `UPDATE account_payouts SET balance_transaction_id = (SELECT min(balance_transaction_id) FROM payout_contents)`,
   ],
   [
-    'fees of a payout that nobody kept',
+    'payout fees that the processor did not charge',
     'account_payouts_add_up',
     `UPDATE payout_settlements s SET gross = gross + 1, fees = fees + 1 FROM account_payouts a WHERE a.payout_id = s.payout_id`,
   ],
@@ -299,9 +299,11 @@ const DAMAGES: readonly Damage[] = [
     `DELETE FROM documents WHERE purpose = 'missing_shares'`,
   ],
   [
-    'an invoice for missing shares taken away, with its lines and letters',
+    'an invoice for missing shares taken away, with its lines and e-mails',
     'processor_account_ties',
-    ...['document_lines', 'email_attempts', 'emails', 'document_pdfs', 'documents'].map(
+    `DELETE FROM email_attempts WHERE email_id IN (
+       SELECT email_id FROM emails JOIN missing_shares USING (document_id))`,
+    ...['document_lines', 'emails', 'document_pdfs', 'documents'].map(
       (table) => `DELETE FROM ${table} WHERE document_id IN (SELECT document_id FROM missing_shares)`,
     ),
   ],
@@ -313,7 +315,7 @@ const DAMAGES: readonly Damage[] = [
   ],
   ['a missing share taken away', 'missing_shares_match_invoices', 'DELETE FROM missing_shares'],
   [
-    'a share that pays more than came of it',
+    'a share that pays more than was received',
     'share_payments_match_allocations',
     'UPDATE share_payments SET amount = amount + 1',
   ],
@@ -339,17 +341,17 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE share_payments SET share_allocation_id = (SELECT min(share_allocation_id) FROM share_allocations WHERE amount > 0)`,
   ],
   [
-    'a payment by a share that is not there',
+    'a payment by a missing share',
     'share_payments_match_allocations',
     `UPDATE share_payments SET share_allocation_id = share_allocation_id + 1000`,
   ],
-  ['a share of a row that is not there', 'share_allocations_match_quotes', SHARE_OF_NO_ROW],
+  ['a share of a missing row', 'share_allocations_match_quotes', SHARE_OF_NO_ROW],
   [
     'a share that was counted as a payment and a share',
     'share_payments_match_allocations',
     'DELETE FROM share_payments',
   ],
-  ['a share taken off its quote in the journal', 'processor_account_ties', JOURNAL_WITHOUT_PULLED_BACK],
+  ['a reversed transfer missing from the journal', 'processor_account_ties', JOURNAL_WITHOUT_REVERSED_TRANSFERS],
   [
     'a share entered in a closed month',
     'entries_in_open_months',
@@ -360,7 +362,7 @@ const DAMAGES: readonly Damage[] = [
     'rows_in_their_months',
     `UPDATE ledger_rows SET accepted_at = accepted_at - interval '40 days' WHERE entry_id = ${FIRST_ROW}`,
   ],
-  ['a hole in the months', 'months_contiguous', `DELETE FROM closed_months WHERE month = '2026-08'`],
+  ['a missing closed month', 'months_contiguous', `DELETE FROM closed_months WHERE month = '2026-08'`],
   ['a row removed', 'documents_match_rows', `DELETE FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`],
   [
     'a row slipped into a closed month',
@@ -512,14 +514,14 @@ const DAMAGES: readonly Damage[] = [
   ],
   ['an e-mail without the hash of what was sent', 'emails_consistent', 'UPDATE emails SET message_sha256 = NULL'],
   [
-    'a message in flight that is another than its hash says',
+    'a message being sent that does not match its hash',
     'emails_consistent',
     `UPDATE emails SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another'
      WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   ['a link over more than is due', 'payment_links_consistent', 'UPDATE payment_link_intents SET amount = amount + 1'],
   [
-    'a link switched off for a void that nobody made',
+    'a link deactivated for a void that does not exist',
     'payment_links_consistent',
     `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
      SELECT document_id, version, 'void', now() FROM payment_link_intents ON CONFLICT DO NOTHING`,
@@ -539,7 +541,7 @@ const DAMAGES: readonly Damage[] = [
   ['an attempt taken out', 'payment_links_consistent', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
   ...PAYMENT_DAMAGES,
   [
-    'a document that nobody was to send',
+    'a document without an e-mail',
     'close_counts_match',
     'DELETE FROM email_attempts',
     'DELETE FROM reminders',
@@ -553,7 +555,7 @@ const DAMAGES: readonly Damage[] = [
 ];
 
 for (const [what, check, ...statements] of DAMAGES) {
-  test(`${check} sees ${what}`, async () => {
+  test(`${check} finds ${what}`, async () => {
     const found = await verifyDamaged(statements);
     expect(failing(found)).toContain(check);
     for (const { differences } of found.checks) {
@@ -570,7 +572,7 @@ const differencesOf = (check: string, { checks }: Verification): string[] =>
 const CLOSED = ['2026-07', '2026-08', '2026-09'] as Month[];
 
 test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
-  'asked for a month, verify sees %s where the month has a row of the quote, and only there',
+  'verifying a month finds %s if and only if the month has a row of the quote',
   async (_, check, ...statements) => {
     const all = differencesOf(check, await verifyDamaged(statements));
     for (const month of CLOSED) {
@@ -583,17 +585,17 @@ test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
   },
 );
 
-test('asked for a month, verify sees what the journal of that month lacks of what is to come by the processor', async () => {
-  const all = differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK]));
+test('verifying a month finds what the journal of that month is missing for the processor account', async () => {
+  const all = differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_REVERSED_TRANSFERS]));
   expect(all).not.toEqual([]);
   for (const month of CLOSED) {
-    expect(differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_PULLED_BACK], month))).toEqual(
-      all.filter((difference) => difference.includes(`by the facts of ${month} `)),
-    );
+    expect(
+      differencesOf('processor_account_ties', await verifyDamaged([JOURNAL_WITHOUT_REVERSED_TRANSFERS], month)),
+    ).toEqual(all.filter((difference) => difference.includes(`by the facts of ${month} `)));
   }
 });
 
-test('asked for a month, verify sees a share that says it is of a row of that month', async () => {
+test('verifying a month finds a share that names a row of that month', async () => {
   const all = differencesOf('share_allocations_match_quotes', await verifyDamaged([SHARE_OF_NO_ROW]));
   expect(all).toHaveLength(1);
   const ofMonth = await verifyDamaged([SHARE_OF_NO_ROW], '2026-09' as Month);
@@ -602,14 +604,14 @@ test('asked for a month, verify sees a share that says it is of a row of that mo
 
 test.each(
   DAMAGES.filter(
-    ([, check, statement]) => check === 'processor_account_ties' && statement !== JOURNAL_WITHOUT_PULLED_BACK,
+    ([, check, statement]) => check === 'processor_account_ties' && statement !== JOURNAL_WITHOUT_REVERSED_TRANSFERS,
   ),
-)('whatever month is asked for, verify sees %s', async (_, check, ...statements) => {
+)('verifying any month finds %s', async (_, check, ...statements) => {
   const all = differencesOf(check, await verifyDamaged(statements));
   for (const month of CLOSED) expect(differencesOf(check, await verifyDamaged(statements, month))).toEqual(all);
 });
 
-test('every check has a damage here that it sees', () => {
+test('every check finds one of these damages', () => {
   const tried = new Set(DAMAGES.map(([, check]) => check));
   expect(CHECKS.map((check) => check.name).filter((name) => !tried.has(name))).toEqual([]);
 });
