@@ -35,7 +35,7 @@ import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { LEDGER_HEADER, ledgerRows } from './ledger-rows.ts';
 import { type FileInPack, openPack, type Pack, type PackedFile, type Totals } from './pack.ts';
 
-export const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
+const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
 export type TableFormat = 'csv' | 'jsonl';
 /** hledger and beancount: only for the journal. */

@@ -27,7 +27,7 @@ import { createStaging, openStager, type Staged } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
 /** What the report says at most about single rows. */
-export const REPORTED_ERRORS = 1000;
+const REPORTED_ERRORS = 1000;
 
 export interface ImportReport {
   readonly accepted: number;
@@ -131,7 +131,7 @@ async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<v
  * The reversals that must go for no amount of their quote to fall below zero: going through a quote's rows in order,
  * each one that would. Without --skip-invalid the order of rows does not matter, so additions come first.
  */
-export function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
+function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
   const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');
   const ordered = inFileOrder ? rows : [...rows].sort((a, b) => isReversal(a) - isReversal(b) || a.seq - b.seq);
   const balances = new Map<string, readonly bigint[]>();

@@ -86,7 +86,7 @@ function readOtherBalances(tx: Transaction, items: readonly OpenItem[]): Promise
 }
 
 /** Pure: sums open items by partner and currency, and compares them with the journal. */
-export function agingOf(
+function agingOf(
   asOf: string,
   items: readonly OpenItem[],
   cash: readonly UnappliedCash[],

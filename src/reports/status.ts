@@ -12,7 +12,7 @@ import { type AccountHealth, readAccountHealth, STALE_HOURS } from '../splits/ac
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 
 /** A month still open this long after it has ended everywhere, or a document not sent after as long, is an alarm. */
-export const OVERDUE_HOURS = 24;
+const OVERDUE_HOURS = 24;
 
 export interface Status {
   readonly environment: string;

@@ -25,7 +25,7 @@ export async function readTrialBalance(
 }
 
 /** Pure. A balance stands on the side that it is on; sides of subaccounts are summed before that. */
-export function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: boolean): TrialBalance {
+function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: boolean): TrialBalance {
   const sums = new Map<string, { account: string; amount: Amount }>();
   for (const balance of balances) {
     const account = detail ? balance.account : balance.control;

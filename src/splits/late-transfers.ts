@@ -56,7 +56,7 @@ export interface Part {
  * The part of each received share that pays an invoice. A share that fits in what is still expected is a share; else
  * one that fits in what was billed pays that; else it brings what is still to come first, and its rest pays.
  */
-export function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
+function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
   let toCome = atLeast(Amount.of(owed, currency), zero);
   let billed = atLeast(Amount.of(uncovered, currency), zero);
@@ -174,7 +174,7 @@ interface PaymentReversal {
 }
 
 /** The payments that reversed transfers and wrong matches reverse, and the reversals that a corrected match undoes. */
-export function reversalsOf(quote: BilledQuote): {
+function reversalsOf(quote: BilledQuote): {
   readonly back: readonly PaymentReversal[];
   readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
 } {

@@ -8,7 +8,7 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 
 /** The four required fields, then the optional ones. */
-export const SETTLEMENT_FIELDS = [
+const SETTLEMENT_FIELDS = [
   'quote_id',
   'transfer',
   'payment',

@@ -76,7 +76,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
 /** After this many days a payout must be in the bank and its contents known. */
-export const PAYOUT_LATE_AFTER_DAYS = 7;
+const PAYOUT_LATE_AFTER_DAYS = 7;
 /** What a payout skips waits for the next: card money is available after some days, a debit's after more. */
 export const PAID_OUT_WITHIN_DAYS = 14;
 

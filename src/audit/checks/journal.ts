@@ -3,7 +3,7 @@ import { quoteFacts } from '../../splits/reconcile.sql.ts';
 import type { Finding } from '../checks.ts';
 import { checkQuery, findingOf, inMonth } from './query.ts';
 
-export const JOURNAL_CHECKS = ['journal_balances', 'processor_account_ties'] as const;
+const JOURNAL_CHECKS = ['journal_balances', 'processor_account_ties'] as const;
 export type JournalFindings = Readonly<Record<(typeof JOURNAL_CHECKS)[number], Finding>>;
 
 const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;

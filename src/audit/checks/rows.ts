@@ -10,7 +10,7 @@ import type { Difference, Finding } from '../checks.ts';
 import { LAST_OF_CHAIN } from './documents.ts';
 import { type CheckScope, checkQuery, findingOf, inMonth, OF_MONTH } from './query.ts';
 
-export const ROW_CHECKS = [
+const ROW_CHECKS = [
   'rows_balance',
   'rows_in_their_months',
   'documents_match_rows',

@@ -40,11 +40,7 @@ const actOf = ({ actor, environment }: Context): Act => ({
 
 const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
 
-export async function clientCreate(
-  output: Output,
-  partnerId: string,
-  options: { validDays?: number },
-): Promise<number> {
+async function clientCreate(output: Output, partnerId: string, options: { validDays?: number }): Promise<number> {
   return acting(output, async (context) => {
     const made = await context.database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
     output.print(
@@ -57,7 +53,7 @@ export async function clientCreate(
   });
 }
 
-export async function clientRotate(
+async function clientRotate(
   output: Output,
   clientId: string,
   options: { overlapDays?: number; validDays?: number },
@@ -75,7 +71,7 @@ export async function clientRotate(
   });
 }
 
-export async function clientRevoke(output: Output, clientId: string): Promise<number> {
+async function clientRevoke(output: Output, clientId: string): Promise<number> {
   return acting(output, async (context) => {
     const revoked = await context.database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
     output.print(
@@ -87,7 +83,7 @@ export async function clientRevoke(output: Output, clientId: string): Promise<nu
   });
 }
 
-export async function clientList(output: Output, partnerId: string | undefined): Promise<number> {
+async function clientList(output: Output, partnerId: string | undefined): Promise<number> {
   return withContext(async ({ database, environment }) => {
     const rows = await database.reading((tx) => readClients(tx, { partnerId, now: environment.now().toISO() }));
     const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, live_secrets }) => ({

@@ -117,7 +117,7 @@ export function monthJson(
 const money = (amount: string, currency: string): string =>
   `${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
 
-export function describeMonths(
+function describeMonths(
   months: readonly MonthFacts[],
   verb: string,
   seals: ReadonlyMap<Month, string> = new Map(),

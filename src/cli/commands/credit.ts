@@ -25,7 +25,7 @@ export interface CreditRefundOptions {
   readonly returned?: string;
 }
 
-export async function creditRefund(output: Output, number: string, options: CreditRefundOptions): Promise<number> {
+async function creditRefund(output: Output, number: string, options: CreditRefundOptions): Promise<number> {
   return acting(output, async (context) => {
     const { returned, ...request } = options;
     const refund = await context.database.transaction((tx) =>

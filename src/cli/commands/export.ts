@@ -52,7 +52,7 @@ export interface ExportOptions {
   readonly out: string;
 }
 
-export async function exportData(output: Output, kind: ExportKind, options: ExportOptions): Promise<number> {
+async function exportData(output: Output, kind: ExportKind, options: ExportOptions): Promise<number> {
   const { month: from, to = from, format, out } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   const request: ExportRequest = { kind, from, to, format, out };
@@ -76,7 +76,7 @@ export async function exportData(output: Output, kind: ExportKind, options: Expo
   });
 }
 
-export async function exportProof(output: Output, options: { row: number; out?: string }): Promise<number> {
+async function exportProof(output: Output, options: { row: number; out?: string }): Promise<number> {
   return reading(async ({ database }) => {
     const proof = await database.reading((tx) => proveRow(tx, options.row));
     const { out } = options;

@@ -56,7 +56,7 @@ async function layOutHome(environment: Environment): Promise<'created' | 'kept'>
   }
 }
 
-export async function initCheck(output: Output): Promise<number> {
+async function initCheck(output: Output): Promise<number> {
   return withContext(async ({ environment, settings, database }) => {
     const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
     output.print({ environment: environment.name, ...readiness }, () => describeReadiness(readiness));

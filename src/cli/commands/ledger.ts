@@ -35,7 +35,7 @@ export interface LedgerImportOptions {
 /** How many invalid rows people see; --json has up to a thousand. */
 const SHOWN = 20;
 
-export async function ledgerImport(output: Output, names: string[], options: LedgerImportOptions): Promise<number> {
+async function ledgerImport(output: Output, names: string[], options: LedgerImportOptions): Promise<number> {
   const files = names.map((name): SourceFile => ({ name, format: options.format ?? formatOf(name) }));
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
   const skipInvalid = options.skipInvalid ?? false;

@@ -21,7 +21,7 @@ export const define: Definition = (partner, act) => {
   partner.command('show <id>').description('Show a partner with its policies').action(act(partnerShow));
 };
 
-export async function partnerImport(output: Output, file: string): Promise<number> {
+async function partnerImport(output: Output, file: string): Promise<number> {
   const text = readInput(file).toString('utf8');
   const partners = parsePartners(text, file);
   return acting(output, async ({ environment, database, actor }) => {
@@ -55,7 +55,7 @@ function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) =
   ];
 }
 
-export async function partnerList(output: Output): Promise<number> {
+async function partnerList(output: Output): Promise<number> {
   return reading(async ({ database }) => {
     const partners = await database.reading((tx) => readPartners(tx));
     output.print(partners.map(asFile), () =>
@@ -77,7 +77,7 @@ export async function partnerList(output: Output): Promise<number> {
   });
 }
 
-export async function partnerShow(output: Output, partnerId: string): Promise<number> {
+async function partnerShow(output: Output, partnerId: string): Promise<number> {
   return reading(async ({ database }) => {
     const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
     if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });

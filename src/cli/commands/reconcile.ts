@@ -70,7 +70,7 @@ const describedInvoices = (numbers: readonly string[]): string =>
 /** Of the exceptions, so many are shown to people; --json gives all. */
 const SHOWN = 40;
 
-export function describedReconciliation(found: Reconciliation, billable: number): string {
+function describedReconciliation(found: Reconciliation, billable: number): string {
   const { month, partners, exceptions, aging, other_balance_transactions, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
     return `${month}: no partner with a connected account has rows, and every balance transaction is matched.`;

@@ -30,7 +30,7 @@ export interface SplitPlanOptions {
   readonly requoteForm?: 'destination_charge' | 'as_documented';
 }
 
-export async function splitPlan(output: Output, quoteId: string, options: SplitPlanOptions): Promise<number> {
+async function splitPlan(output: Output, quoteId: string, options: SplitPlanOptions): Promise<number> {
   return withContext(async ({ database }) => {
     const plan = await database.reading((tx) =>
       planQuote(tx, {

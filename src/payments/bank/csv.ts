@@ -194,7 +194,7 @@ function signedAmount(
  * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined for anything else. Whole
  * digits must be grouped by threes or not at all, so that a wrong decimal separator is noticed.
  */
-export function plainAmount(written: string, decimal: '.' | ','): string | undefined {
+function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
   let negative = false;
   const marks: readonly [RegExp, boolean][] = [

@@ -21,7 +21,7 @@ export const defineCredit: Definition = (invoice, act) => {
     .action(act(invoiceCredit));
 };
 
-export async function invoiceCredit(
+async function invoiceCredit(
   output: Output,
   number: string,
   { amount, reason, again, deliver }: { amount: string; reason: string; again?: boolean } & DeliverOption,

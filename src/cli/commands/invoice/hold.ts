@@ -22,11 +22,7 @@ export const defineHold: Definition = (invoice, act) => {
     .action(act(invoiceRelease));
 };
 
-export async function invoiceHold(
-  output: Output,
-  number: string,
-  { reason = '' }: { reason?: string },
-): Promise<number> {
+async function invoiceHold(output: Output, number: string, { reason = '' }: { reason?: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => holdDocument(tx, context, { number, reason }));
     const document = await read(context, number);
@@ -40,7 +36,7 @@ export async function invoiceHold(
   });
 }
 
-export async function invoiceRelease(output: Output, number: string, { deliver }: DeliverOption): Promise<number> {
+async function invoiceRelease(output: Output, number: string, { deliver }: DeliverOption): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => releaseDocument(tx, context, number));
     if (deliver) await deliverWithProgress(context, output, [number]);

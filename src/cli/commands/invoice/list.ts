@@ -25,7 +25,7 @@ export interface InvoiceListOptions {
   readonly status?: 'open' | 'paid' | 'void';
 }
 
-export async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
+async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
   return reading(async ({ database }) => {
     const documents = await database.reading((tx) =>
       readDocuments(tx, {

@@ -20,7 +20,7 @@ export interface InvoicePdfOptions {
   readonly voidCopy?: boolean;
 }
 
-export async function invoicePdf(output: Output, number: string, options: InvoicePdfOptions): Promise<number> {
+async function invoicePdf(output: Output, number: string, options: InvoicePdfOptions): Promise<number> {
   if (options.output === '-' && output.json) {
     throw refuse('argument_invalid', {
       argument: '--output',

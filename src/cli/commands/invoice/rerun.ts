@@ -35,7 +35,7 @@ export interface RerunArguments extends DeliverOption {
   readonly newTerms?: boolean;
 }
 
-export async function invoiceRerun(
+async function invoiceRerun(
   output: Output,
   number: string | undefined,
   { month, newTerms = false, deliver }: RerunArguments,

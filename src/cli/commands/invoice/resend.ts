@@ -18,7 +18,7 @@ export const defineResend: Definition = (invoice, act) => {
     .action(act(invoiceResend));
 };
 
-export async function invoiceResend(
+async function invoiceResend(
   output: Output,
   number: string,
   options: { to?: string } & DeliverOption,

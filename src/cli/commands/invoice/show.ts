@@ -17,7 +17,7 @@ export const defineShow: Definition = (invoice, act) => {
     .action(act(invoiceShow));
 };
 
-export async function invoiceShow(output: Output, number: string): Promise<number> {
+async function invoiceShow(output: Output, number: string): Promise<number> {
   return reading(async ({ database }) => {
     const [row, story] = await database.reading(async (tx) => {
       const document = await documentNumbered(tx, number);

@@ -17,7 +17,7 @@ export const defineVoid: Definition = (invoice, act) => {
     .action(act(invoiceVoid));
 };
 
-export async function invoiceVoid(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
+async function invoiceVoid(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => voidDocument(tx, context, { number, reason }));
     failpoint('void.committed');

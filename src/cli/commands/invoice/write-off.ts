@@ -17,7 +17,7 @@ export const defineWriteOff: Definition = (invoice, act) => {
     .action(act(invoiceWriteOff));
 };
 
-export async function invoiceWriteOff(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
+async function invoiceWriteOff(output: Output, number: string, { reason }: { reason: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => writeOffInvoice(tx, context, { number, reason }));
     await followBalance(context, number);

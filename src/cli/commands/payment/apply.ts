@@ -22,7 +22,7 @@ export const defineApply: Definition = (payment, act) => {
     .action(act(paymentUnapply));
 };
 
-export async function paymentApply(
+async function paymentApply(
   output: Output,
   paymentId: number,
   options: { invoice: string; amount?: string },
@@ -35,11 +35,7 @@ export async function paymentApply(
   });
 }
 
-export async function paymentUnapply(
-  output: Output,
-  paymentId: number,
-  options: { invoice?: string },
-): Promise<number> {
+async function paymentUnapply(output: Output, paymentId: number, options: { invoice?: string }): Promise<number> {
   return acting(output, async (context) => {
     await context.database.transaction((tx) => unapplyPayment(tx, context, { paymentId, number: options.invoice }));
     return show(

@@ -19,7 +19,7 @@ export const defineEvents: Definition = (payment, act) => {
 };
 
 /** Feeds the inbox from a file and works it off; without a file, only works off what waits. */
-export async function paymentEvents(output: Output, name: string | undefined): Promise<number> {
+async function paymentEvents(output: Output, name: string | undefined): Promise<number> {
   const text = name === undefined ? undefined : readInput(name).toString('utf8');
   return acting(output, async (context) => {
     const stored =

@@ -19,7 +19,7 @@ export const defineExceptions: Definition = (payment, act) => {
 };
 
 /** What waits for a person; exit 4 while there is something. */
-export async function paymentExceptions(output: Output): Promise<number> {
+async function paymentExceptions(output: Output): Promise<number> {
   return withContext(async ({ database }) => {
     const exceptions = await database.reading((tx) => readExceptions(tx));
     output.print(exceptions, () =>
@@ -41,7 +41,7 @@ function toldException({ kind, exception, partner_id, currency, amount, since, r
   ].join('\n');
 }
 
-export async function paymentCloseException(
+async function paymentCloseException(
   output: Output,
   exception: string,
   { reason }: { reason: string },

@@ -39,7 +39,7 @@ export interface PaymentImportOptions {
   readonly dryRun?: boolean;
 }
 
-export async function paymentImport(output: Output, name: string, options: PaymentImportOptions): Promise<number> {
+async function paymentImport(output: Output, name: string, options: PaymentImportOptions): Promise<number> {
   const bytes = readInput(name);
   const { dryRun = false, format, map } = options;
   return acting(output, async (context) => {

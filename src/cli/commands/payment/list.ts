@@ -24,7 +24,7 @@ export interface PaymentListOptions {
   readonly status?: PaymentStatus;
 }
 
-export async function paymentList(output: Output, options: PaymentListOptions): Promise<number> {
+async function paymentList(output: Output, options: PaymentListOptions): Promise<number> {
   return acting(output, async ({ database }) => {
     const rows = await database.reading((tx) =>
       readPayments(tx, { partnerId: options.partner, status: options.status }),

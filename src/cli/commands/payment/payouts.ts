@@ -30,7 +30,7 @@ const payoutJson = (row: PayoutRow) => {
   return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
 };
 
-export async function paymentPayouts(output: Output): Promise<number> {
+async function paymentPayouts(output: Output): Promise<number> {
   return acting(output, async ({ database }) => {
     const rows = await database.reading((tx) => readPayouts(tx));
     output.print(rows.map(payoutJson), () =>
@@ -57,7 +57,7 @@ export interface PaymentSettleOptions {
   readonly of?: string;
 }
 
-export async function paymentSettle(
+async function paymentSettle(
   output: Output,
   payoutId: number,
   paymentIds: number[],

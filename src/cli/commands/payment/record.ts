@@ -33,7 +33,7 @@ export interface PaymentRecordOptions {
   readonly partner?: string;
 }
 
-export async function paymentRecord(output: Output, options: PaymentRecordOptions): Promise<number> {
+async function paymentRecord(output: Output, options: PaymentRecordOptions): Promise<number> {
   const { invoice, partner, ...request } = options;
   if ((invoice === undefined) === (partner === undefined)) {
     throw refuse('usage', { reason: "'payment record' takes either --invoice or --partner" });

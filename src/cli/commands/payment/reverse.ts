@@ -31,11 +31,7 @@ export interface PaymentReverseOptions {
   readonly duplicateOf?: number;
 }
 
-export async function paymentReverse(
-  output: Output,
-  paymentId: number,
-  options: PaymentReverseOptions,
-): Promise<number> {
+async function paymentReverse(output: Output, paymentId: number, options: PaymentReverseOptions): Promise<number> {
   const { as: kind, ...request } = options;
   return acting(output, async (context) => {
     const { amount, reopened } = await context.database.transaction((tx) =>

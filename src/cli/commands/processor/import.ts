@@ -22,7 +22,7 @@ export interface ProcessorImportOptions {
   readonly account?: string;
 }
 
-export async function processorImport(output: Output, name: string, options: ProcessorImportOptions): Promise<number> {
+async function processorImport(output: Output, name: string, options: ProcessorImportOptions): Promise<number> {
   const { partner, account } = options;
   if ((partner === undefined) === (account === undefined)) {
     const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";

@@ -49,7 +49,7 @@ export interface MatchOptions {
   readonly reason: string;
 }
 
-export async function processorMatch(
+async function processorMatch(
   output: Output,
   balance_transaction: string,
   { quote, partner, account, amount, reason }: MatchOptions,

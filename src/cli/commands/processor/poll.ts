@@ -16,7 +16,7 @@ export const definePoll: Definition = (processor, act) => {
     .action(act(processorPoll));
 };
 
-export async function processorPoll(output: Output, { account }: { account?: string }): Promise<number> {
+async function processorPoll(output: Output, { account }: { account?: string }): Promise<number> {
   return withContext(
     async (context) => {
       const { database, environment } = context;

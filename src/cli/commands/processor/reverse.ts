@@ -16,7 +16,7 @@ export const defineReverse: Definition = (processor, act) => {
     .action(act(processorReverse));
 };
 
-export async function processorReverse(
+async function processorReverse(
   output: Output,
   balance_transaction: string,
   { account, spotPrice }: { account?: string; spotPrice: string },

@@ -28,7 +28,7 @@ const HEADINGS = {
   over_90: 'over 90',
 };
 
-export async function reportAging(output: Output, options: ReportOptions): Promise<number> {
+async function reportAging(output: Output, options: ReportOptions): Promise<number> {
   return reading(async (context) => {
     const aging = await context.database.reading((tx) =>
       readAging(tx, { asOf: options.asOf, today: todayOf(context) }),

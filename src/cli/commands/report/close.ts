@@ -18,7 +18,7 @@ export const defineClose: Definition = (report, act) => {
     .action(act(reportClose));
 };
 
-export async function reportClose(output: Output, month: Month | undefined, options: ReportOptions): Promise<number> {
+async function reportClose(output: Output, month: Month | undefined, options: ReportOptions): Promise<number> {
   return reading(async ({ database }) => {
     const report = await database.reading((tx) => readCloseReport(tx, month));
     const columns = ['partner_id', 'currency', 'documents', 'invoice_amount', 'last_month', 'change'];

@@ -21,7 +21,7 @@ export const defineCoverage: Definition = (report, act) => {
 /** People see the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
-export async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
+async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
   return reading(async ({ database }) => {
     const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
     present(

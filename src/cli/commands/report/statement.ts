@@ -59,7 +59,7 @@ const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
 export const activityText = (line: ActivityLine): string =>
   [MOVEMENTS[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
-export async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
+async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
   return reading(async (context) => {
     const statement = await context.database.reading((tx) =>
       readAccountStatement(tx, {

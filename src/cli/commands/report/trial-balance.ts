@@ -20,10 +20,7 @@ export const defineTrialBalance: Definition = (report, act) => {
     .action(act(reportTrialBalance));
 };
 
-export async function reportTrialBalance(
-  output: Output,
-  options: ReportOptions & { detail?: boolean },
-): Promise<number> {
+async function reportTrialBalance(output: Output, options: ReportOptions & { detail?: boolean }): Promise<number> {
   return reading(async (context) => {
     const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
     const trial = await context.database.reading((tx) => readTrialBalance(tx, question));
