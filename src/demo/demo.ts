@@ -1,6 +1,6 @@
 /**
- * The demonstration: a sandbox from nothing, three months of believable partners and rows, each month imported, closed
- * and delivered with the clock of its time. Everything is done by the real program, as cron and finance would do it.
+ * `npm run demo`: creates a sandbox with three months of realistic partners and rows, and imports, closes and delivers
+ * each month with a clock set to that time. Every step runs the real program.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ const DATA = join(packageRoot, 'src', 'demo', 'data');
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 
-/** Each month's file arrives, and its close runs, on the morning after the month has ended in Los Angeles. */
+/** Each month is imported and closed on the morning after it has ended in Los Angeles. */
 const MONTHS = [
   { month: '2026-07', file: '2026-07.csv', settled: '2026-07-settlement.csv', now: '2026-08-01T10:07:00Z' },
   { month: '2026-08', file: '2026-08.ndjson', settled: '2026-08-settlement.csv', now: '2026-09-01T10:07:00Z' },
@@ -23,13 +23,13 @@ const MONTHS = [
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
 
-/** Its shares are routed by the processor, and its settlement files tell of them. */
+/** A partner with a connected account, whose transfers are reported by settlement files. */
 const ROUTED = 'p-copperleaf';
 
 function reckoner(args: readonly string[], now: string): string {
   const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now };
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
-  // 4: done, and something needs a person, as it should in a story.
+  // 4: done, but something needs attention, as the demo intends.
   if (status !== 0 && status !== 4) {
     process.stderr.write(`${stdout}${stderr}`);
     process.exit(status ?? 1);
@@ -42,10 +42,10 @@ function say(command: string, answer: string): void {
 }
 
 if (existsSync(HOME)) {
-  // Only what an earlier demonstration made is removed: a home of any other name is never touched.
+  // The folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });
 }
-// Held throughout, so that not every command starts and stops the server.
+// Held until the end, so that the commands share one server.
 const server = await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));

@@ -1,6 +1,6 @@
 /**
- * The demonstration, served: the sandbox of `npm run demo`, or a new one, with credentials for one of its partners, so that
- * docs/partners.md can be followed with curl at once.
+ * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of one of its partners
+ * for the curl commands in docs/partners.md.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -34,7 +34,7 @@ process.stdout.write(
     `export CLIENT_ID=${client_id} CLIENT_SECRET=${client_secret}\n`,
 );
 const serving = spawn(process.execPath, [PROGRAM, 'serve', ...process.argv.slice(2)], { env, stdio: 'inherit' });
-// Ctrl-C reaches it as well, and it stops by itself.
+// Ctrl-C also reaches the server, which stops by itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => serving.kill('SIGTERM'));
 serving.on('exit', (code) => process.exit(code ?? 1));

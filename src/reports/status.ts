@@ -171,7 +171,7 @@ function attentionOf(
   return needed;
 }
 
-/** A processor that is away for less than this needs nobody. */
+/** An outage of the processor that is shorter than this needs no attention. */
 const LINK_LATE_SECONDS = 3600;
 
 function attentionToLinks(links: readonly LinkTrouble[]): string[] {
@@ -197,7 +197,7 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
   }
   if (refused.length > 0) {
     needed.push(
-      `${named(refused)}: no payment link, for the processor refused it (${why(refused)}). It is asked again in a day.`,
+      `${named(refused)}: the processor refused the payment link (${why(refused)}). The next attempt is in a day.`,
     );
   }
   if (late.length > 0) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Checks a pack that Reckoner exported, without Reckoner: plain Node (20 or later), nothing else. README.txt says the same
- * in words, with sha256sum and a spreadsheet.
+ * Checks a pack exported by Reckoner. It needs Node 20 or later and nothing else. README.txt describes the same checks with
+ * sha256sum and a spreadsheet.
  *
  *   node verify.mjs [PACK]                    every check of the pack in that folder (default: this file's folder)
  *     --previous PACK                         … and that it continues an earlier pack

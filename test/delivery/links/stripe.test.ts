@@ -307,7 +307,7 @@ describe('when Stripe fails', () => {
     expect(await delivered()).toMatchObject({ status: 'sent', link: expect.stringContaining('at least') });
     expect(await world.deliver()).toEqual([]);
     expect(await versions()).toMatchObject([{ version: 1, closed: 'refused', provider_id: null }]);
-    expect(await attention()).toContainEqual(expect.stringContaining('no payment link, for the processor refused it'));
+    expect(await attention()).toContainEqual(expect.stringContaining('the processor refused the payment link'));
     await world.sql(`UPDATE payment_link_waits SET noted_at = now() - interval '2 days'`);
     await delivered();
     expect(await versions()).toMatchObject([{ closed: 'refused' }, { version: 2, closed: 'refused' }]);
