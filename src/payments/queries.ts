@@ -51,13 +51,13 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
 
 /** The payment that a payment duplicates, where part of it was reversed as a duplicate. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
-  const [reversal] = await query<{ duplicate_of: number }>(
+  const [reversal] = await query<{ duplicate_of: number | null }>(
     tx,
     `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
      WHERE r.payment_id = :paymentId AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
     { paymentId },
   );
-  return reversal?.duplicate_of;
+  return reversal?.duplicate_of ?? undefined;
 }
 
 /** The applications that a reversal undid, the earliest first. */
