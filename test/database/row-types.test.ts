@@ -20,7 +20,7 @@ const NEVER_NULL: Readonly<Record<string, string>> = {
   'src/documents/emails.ts reason': 'the statement sets it',
   'src/payments/remind.ts due_on': 'an invoice has one',
   'src/payments/remind.ts partner_id': 'a reminder has one',
-  'src/payments/reverse.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
+  'src/payments/queries.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
 };
 
 const isExcepted = ({ place, source }: { place: string; source: string }): boolean => {
