@@ -18,7 +18,7 @@ import { openWorld, partner, quote, requote, reversal, type World } from '../sup
 import { csv, ndjson, type Row, size } from './ledger.ts';
 
 /** One in twenty is imported too. */
-const INPUTS = times({ few: 1_000, short: 3_000, long: 30_000 }, 'RECKONER_INPUTS');
+const INPUTS = times({ few: 3_000, short: 3_000, long: 30_000 }, 'RECKONER_INPUTS');
 const IMPORTS = Math.ceil(INPUTS / 20);
 const { seed } = seeded();
 let { random } = seeded(seed);
