@@ -1,4 +1,7 @@
-/** Running a close: each month in a transaction of its own, oldest first; a preview in one that is rolled back. */
+/**
+ * Running a close: each month in a transaction of its own, oldest first; a preview in one that is rolled back. What follows
+ * a close (deliver, tell finance and the auditor) is `src/reports/month-end.ts`.
+ */
 import type { Database } from '../database/database.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';

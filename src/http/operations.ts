@@ -1,6 +1,6 @@
 /**
  * The calls of the API: each operation once, with the schemas that check what comes in and describe what goes out. The
- * OpenAPI description and the reference page are made from these.
+ * OpenAPI description and the reference page are made from these. `api.ts` has their handlers.
  */
 import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';

@@ -1,7 +1,8 @@
 /**
  * One attempt to send an e-mail: claim it, hand it to the mail server, record how that ended. An attempt whose end nobody
  * saw is repeated once with the same Message-ID and bytes; after a second one the e-mail is uncertain, and only somebody
- * who asks the recipient can tell whether it arrived.
+ * who asks the recipient can tell whether it arrived. `transport.ts` tells a refusal from a delay; when a delayed e-mail is
+ * tried again is decided by `src/delivery/worker-pool.ts` for documents and by `outbox.ts` for the rest.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';

@@ -1,7 +1,7 @@
 /**
  * Sends the e-mails that carry no document: reminders, close reports, seals, the status. Each is queued before it is
  * sent and composed when it is sent. Any number of processes may run this at once; what a mail server defers waits for the
- * next run.
+ * next run. The log of all attempts is the table `email_attempts` (`queries.ts`).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';

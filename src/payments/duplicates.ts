@@ -1,6 +1,6 @@
 /**
  * Duplicate detection: whether a reported payment is known already. The bank, the processor and finance may all report
- * the same money; `identify` compares a report with the payments it may be, by the table of rules below. Pure.
+ * the same money; `identify` compares a report with the payments it may be, by the table of rules below. Which invoice it pays is `match.ts`. Pure.
  */
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';

@@ -1,7 +1,7 @@
 /**
  * Matching a payment to open items, with evidence. A payment is applied by itself only on a certain document number
  * together with a plausible payer, or on an exact amount that only one open document of a known account has. Everything
- * else is suggested, by the five rules at the end. Pure.
+ * else is suggested, by the five rules at the end. Whether a payment is known already is `duplicates.ts`. Pure.
  */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';

@@ -1,5 +1,5 @@
 /**
- * Ageing: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside it and are
+ * Aging: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside it and are
  * never netted. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
  */
 import { query, type Transaction } from '../database/transaction.ts';

@@ -1,4 +1,7 @@
-/** Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. */
+/**
+ * Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. The order
+ * of the parts is `render.ts`, sizes and labels are `templates/document.json`; a change of the bytes needs `version.ts`.
+ */
 import type { Locale } from '../locale.ts';
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Tag } from './canvas.ts';
 import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
