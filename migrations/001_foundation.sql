@@ -57,7 +57,7 @@ $$;
 CREATE SEQUENCE fact_numbers;
 CALL grant_to_app('SELECT, UPDATE', 'fact_numbers');
 
--- A close holds the ledger's lock exclusively (src/ledger/lock.ts). Recording a fact holds it shared until the commit, so
+-- A close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until the commit, so
 -- that no fact with a lower number can appear after the close has read the last number.
 CREATE FUNCTION wait_for_seal() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -112,7 +112,7 @@ DECLARE
   last_closed text;
   earliest text := (SELECT min(posted_month) FROM added);
 BEGIN
-  -- The ledger's lock (src/ledger/lock.ts): waits for a close in progress and sees its result.
+  -- The ledger's lock (src/database/ledger-lock.ts): waits for a close in progress and sees its result.
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
   SELECT max(month) INTO last_closed FROM closed_months;
   IF earliest <= last_closed THEN

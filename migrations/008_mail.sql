@@ -39,8 +39,10 @@ CREATE TABLE emails (
   CONSTRAINT email_partner_and_day_named CHECK (
     (kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal')) = (month IS NOT NULL)),
-  CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR asked_for = 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR kind IN ('seal', 'status') OR asked_for = 'close'),
+  CONSTRAINT email_address_for_a_resend CHECK (
+    addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
+  CONSTRAINT email_event_named CHECK (
+    event_id IS NOT NULL OR kind IN ('seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),

@@ -408,7 +408,7 @@ DECLARE
   last_closed text;
   earliest text := (SELECT min(posted_month) FROM added);
 BEGIN
-  -- The ledger's lock (src/ledger/lock.ts): waits for a close in progress and sees its result.
+  -- The ledger's lock (src/database/ledger-lock.ts): waits for a close in progress and sees its result.
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
   SELECT max(month) INTO last_closed FROM closed_months;
   IF earliest <= last_closed THEN
@@ -961,8 +961,8 @@ CREATE TABLE emails (
   CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL) AND (document_id IS NOT NULL) = (asked_for IS NOT NULL)),
   CONSTRAINT email_partner_and_day_named CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
-  CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR asked_for = 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['seal', 'status'])) OR asked_for = 'close'),
+  CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),

@@ -137,8 +137,7 @@ export function openAcceptances<Answer>(
 }
 
 /**
- * Where one of many may be at fault, each is done by itself, beside what goes on: one that waits keeps nobody. What befell
- * the server, or one alone, is told to whom it befell.
+ * If a batch fails because of one item, retry the items one by one, concurrently. Report server failures to every caller.
  */
 function blame<Item, Answer>(
   error: unknown,

@@ -118,7 +118,7 @@ export function insertSettlementLines(
  */
 export function insertSettlementTransactions(
   tx: Transaction,
-  file: { fileId: number; partnerId: string; account: string },
+  file: { partnerId: string; account: string },
   recording: Recording,
 ): Promise<number> {
   return execute(
@@ -144,7 +144,11 @@ export function insertSettlementTransactions(
          WHERE p.partner_id = l.partner_id AND p.connected_account_id IS NOT NULL
            AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
-       WHERE l.settlement_file_id = :fileId AND l.partner_id = :partnerId
+       WHERE l.partner_id = :partnerId
+         -- Of earlier files too: the account's source may have been the processor when they were imported.
+         AND NOT EXISTS (
+           SELECT FROM balance_transactions b
+           WHERE b.reported_by = 'settlement_file' AND b.id = 'line:' || l.settlement_line_id)
      )
      INSERT INTO balance_transactions (
        account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id,

@@ -141,9 +141,7 @@ export async function importSettlement(
   const sha256 = createHash('sha256').update(file.text).digest('hex');
   const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, recording);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
-  if (fileId !== undefined) {
-    await insertSettlementTransactions(tx, { fileId, partnerId, account: partner.account }, recording);
-  }
+  await insertSettlementTransactions(tx, { partnerId, account: partner.account }, recording);
   failpoint('processor.recorded');
   return {
     read: lines.length,

@@ -127,6 +127,17 @@ describe('the source of balance transactions', () => {
       matched: 3,
     });
   });
+
+  test('lines of files imported while the processor was the source are recorded once the files are the source', async () => {
+    const { quoteId } = await begin('unread', 'processor');
+    const line = `${quoteId},tr_unread,py_unread,7.00`;
+    expect(await settle('unread', line)).toMatchObject({ recorded: 1, matched: 0 });
+    expect(await found(quoteId)).toMatchObject({ status: 'missing' });
+    expect(await sourceIs('unread', 'settlement_file')).toMatchObject({ updated: 1 });
+    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 1 });
+    expect(await settle('unread', line)).toMatchObject({ recorded: 0, duplicates: 1, matched: 0 });
+    expect(await found(quoteId)).toBeUndefined();
+  });
 });
 
 describe('another connected account', () => {

@@ -4,7 +4,16 @@ import { SEALED_TABLES } from '../../seals/canonical.ts';
 /** Not read from the catalog: an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
-  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'reminders'],
+  ...[
+    'installation',
+    'ledger_rows',
+    'closed_months',
+    'seals',
+    'logos',
+    'processor_events',
+    'reminders',
+    'email_attempts',
+  ],
   ...[
     'payment_links',
     'payment_link_intents',
