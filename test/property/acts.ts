@@ -101,6 +101,8 @@ const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3,
 const paymentActs: readonly Act[] = Object.entries(PAYMENT_ACTS).map(([name, act]) => ({
   name: `payments: ${name}`,
   weight: PAYMENT_WEIGHTS[name] ?? 1,
+  // It needs two payments of one amount.
+  ...(name === 'reverse a duplicate' && { rare: true as const }),
   run: ({ world, random, now }) => act(booksOf(world), random, now.toISOString().slice(0, 10)),
 }));
 

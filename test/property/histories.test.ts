@@ -151,8 +151,9 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     try {
       for (let step = 0; step < LENGTH || [...toDo].some(({ rare }) => !rare); ) {
         const act = chooseAct(random, acts, [...toDo]);
+        // What one history finds no occasion for, another of the run must have done: see the end of this test.
+        if (acts.length === MOST_TRIES) break;
         acts.push(act.name);
-        if (acts.length > MOST_TRIES) throw new Error(`never done: ${[...toDo].map(({ name }) => name).join(', ')}`);
         const before = act.refusals === undefined ? undefined : await recorded();
         const outcome = await act.run(history).catch((error: unknown) => {
           if (error instanceof Refusal && act.refusals?.includes(error.code)) return error.code;
