@@ -27,6 +27,7 @@ const ORDER = [
   'payments',
   'splits',
   'reports',
+  'month-end',
   'audit',
   'http',
   'cli',

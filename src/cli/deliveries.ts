@@ -1,7 +1,7 @@
 /** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
 import type { Delivery } from '../delivery/document.ts';
 import type { EmailResult } from '../mail/outbox.ts';
-import { deliverNumbers, type Reporter } from '../reports/month-end.ts';
+import { deliverNumbers, type Reporter } from '../month-end/month-end.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 

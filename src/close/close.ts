@@ -1,6 +1,6 @@
 /**
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
- * same transaction, rolled back. `run.ts` runs it; `src/reports/month-end.ts` does what follows.
+ * same transaction, rolled back. `run.ts` runs it; `src/month-end/month-end.ts` does what follows.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
  * settings_incomplete.
  */

@@ -1,6 +1,6 @@
 /**
  * Running a close: each month in a transaction of its own, oldest first; a preview in one that is rolled back. What follows
- * a close (deliver, tell finance and the auditor) is `src/reports/month-end.ts`.
+ * a close (deliver, tell finance and the auditor) is `src/month-end/month-end.ts`.
  */
 import type { Database } from '../database/database.ts';
 import type { IssueContext } from '../documents/issue/context.ts';

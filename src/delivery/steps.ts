@@ -7,7 +7,8 @@ import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
-import { type AttemptOutcome, type Claim, claimEmails, recordOutcomes } from '../mail/queries.ts';
+import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
+import { type Claim, claimEmails } from '../mail/queries.ts';
 import {
   type DocumentEmail,
   type InstructionUse,

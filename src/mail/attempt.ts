@@ -7,8 +7,9 @@
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
 import type { EmailContent, EmailContext, EmailState } from './email.ts';
+import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
-import type { AttemptOutcome, Claim } from './queries.ts';
+import type { Claim } from './queries.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 

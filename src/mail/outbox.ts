@@ -1,7 +1,7 @@
 /**
  * Sends the e-mails that carry no document: reminders, close reports, seals, the status. Each is queued before it is
  * sent and composed when it is sent. Any number of processes may run this at once; what a mail server defers waits for the
- * next run. The log of all attempts is the table `email_attempts` (`queries.ts`).
+ * next run. The log of all attempts is in `log.ts`.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -16,7 +16,8 @@ import {
   whyUnsendable,
 } from './attempt.ts';
 import type { EmailComposer, EmailContext, EmailState, EmailSubject, Mailer } from './email.ts';
-import { claimEmail, readEmailState, readUnfinishedEmails, recordOutcome, setAside } from './queries.ts';
+import { recordOutcome } from './log.ts';
+import { claimEmail, readEmailState, readUnfinishedEmails, setAside } from './queries.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 import { leaseWorkers } from './workers.ts';

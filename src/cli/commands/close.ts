@@ -78,7 +78,7 @@ const closeAlone = (context: Context, output: Output, request: Request): Promise
 async function closeAndDeliver(context: Context, output: Output, request: Request): Promise<Month[]> {
   // What renders and mails takes a quarter of a second to load, and a close without delivery needs none of it.
   const { withProgress } = await import('../deliveries.ts');
-  const { runMonthEnd } = await import('../../reports/month-end.ts');
+  const { runMonthEnd } = await import('../../month-end/month-end.ts');
   return withProgress(output, (reporter) => runMonthEnd(context, request, reporter));
 }
 

@@ -1,7 +1,7 @@
 /** `reckoner deliver`. */
 import { EXIT, reasonOf } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
-import { deliverAll, deliverAllForever, type Reporter } from '../../reports/month-end.ts';
+import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/month-end.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { describeEmail, withProgress } from '../deliveries.ts';

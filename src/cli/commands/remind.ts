@@ -2,8 +2,8 @@
 
 import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
+import { sendEmails } from '../../month-end/month-end.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
-import { sendEmails } from '../../reports/month-end.ts';
 import { plural } from '../../text.ts';
 import { acting } from '../context.ts';
 import type { Definition } from '../define.ts';

@@ -4,8 +4,8 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
-import { readStatus } from '../status.ts';
-import { describeStatus } from '../status-text.ts';
+import { readStatus } from '../../reports/status.ts';
+import { describeStatus } from '../../reports/status-text.ts';
 
 export const statusEmail: EmailComposer = {
   kind: 'status',

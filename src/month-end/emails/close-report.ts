@@ -7,8 +7,8 @@ import { queueEmails } from '../../mail/queries.ts';
 import { groupThousands } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import { recordEvent } from '../../people/audit-events.ts';
-import { type CloseReport, readCloseReport } from '../close.ts';
-import { describeClose } from '../close-text.ts';
+import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { describeClose } from '../../reports/close-text.ts';
 
 /** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
 const NEWS_FOR_DAYS = 7;

@@ -6,7 +6,7 @@ import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
 import { WORKER_LOCKS } from '../../src/mail/workers.ts';
-import { sealEmail } from '../../src/reports/emails/seal.ts';
+import { sealEmail } from '../../src/month-end/emails/seal.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
