@@ -89,13 +89,12 @@ CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LAN
              CASE WHEN a.from_month <= account_source.month COLLATE "C" THEN a.from_month END DESC, a.from_month) AS own
 $$;
 
--- Whether an account has balance transactions in this month or later: its source cannot change then.
-CREATE FUNCTION has_balance_transactions(account text, from_month text) RETURNS boolean STABLE LANGUAGE sql AS $$
-  SELECT EXISTS (
-    SELECT FROM balance_transactions t
-    WHERE t.account = has_balance_transactions.account
-      AND to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM') COLLATE "C" >= has_balance_transactions.from_month)
-$$;
+-- The source of every account in each month that has balance transactions. It never changes afterwards.
+CREATE VIEW account_sources AS
+SELECT account, month, account_source(account, month) AS source
+FROM (SELECT DISTINCT account, to_char(moved_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
+      FROM balance_transactions) AS used;
+CALL grant_to_app('SELECT', 'account_sources');
 
 -- The partners that have, or had, an account on their platform.
 CREATE VIEW account_partners AS

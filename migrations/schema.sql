@@ -2229,16 +2229,12 @@ AS $function$
              CASE WHEN a.from_month <= account_source.month COLLATE "C" THEN a.from_month END DESC, a.from_month) AS own
 $function$;
 
-CREATE FUNCTION has_balance_transactions(account text, from_month text)
- RETURNS boolean
- LANGUAGE sql
- STABLE
-AS $function$
-  SELECT EXISTS (
-    SELECT FROM balance_transactions t
-    WHERE t.account = has_balance_transactions.account
-      AND to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM') COLLATE "C" >= has_balance_transactions.from_month)
-$function$;
+CREATE VIEW account_sources AS
+ SELECT account, month, account_source(account, month) AS source
+   FROM ( SELECT DISTINCT balance_transactions.account,
+            to_char((balance_transactions.moved_at AT TIME ZONE 'UTC'), 'YYYY-MM') AS month
+           FROM balance_transactions) used;
+GRANT SELECT ON account_sources TO reckoner_app;
 
 CREATE VIEW account_partners AS
  SELECT DISTINCT connected_account_id AS account, partner_id

@@ -1,6 +1,7 @@
 /**
- * Importing partners: new ones are added, known ones brought up to date, none deleted. A change of arrangement, or of a
- * connected account that was used, needs a month that has no rows yet. Refusals: partners_invalid, arrangement_change.
+ * Imports partners: adds new ones, updates known ones and deletes none. A new arrangement, or another account after one
+ * that was used, needs a month without ledger rows. No import may change the source of an account in a month that has
+ * balance transactions. Refusals: partners_invalid, arrangement_change.
  */
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -11,9 +12,9 @@ import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
 import {
   type Arrangement,
-  findUsedAccounts,
   latestArrangements,
   latestMonthsWithRows,
+  readAccountSources,
   readUseOfAccounts,
   recordArrangements,
   upsertPartners,
@@ -50,41 +51,48 @@ export async function importPartners(
   };
 }
 
-/** Records what differs from the arrangements there are, and names the partners that it changed. */
+/** Records the arrangements that differ from the present ones, and returns the partners that it changed. */
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
   const ids = partners.map((partner) => partner.partner_id);
   const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
   const wanted = partners.map((partner) => wantedArrangement(partner, present.get(partner.partner_id)));
   const different = wanted.filter((each) => !sameArrangement(each, present.get(each.partner_id)));
+  if (different.length === 0) return [];
 
-  const changing = different.filter((each) => {
-    const before = present.get(each.partner_id);
-    if (before === undefined || (hasOtherSource(each, before) && !hasOtherAccount(each, before))) return false;
-    return before.arrangement !== each.arrangement || before.from_month !== each.from_month;
-  });
-  const replacing = different.filter((each) => {
-    const before = present.get(each.partner_id);
-    return before?.from_month === each.from_month && hasOtherAccount(each, before);
-  });
-  const rerouted = different.filter((each) => hasOtherSource(each, present.get(each.partner_id)));
+  const accounts = different.flatMap((each) => accountsChangedBy(each, present.get(each.partner_id)));
   // A row's arrangement is decided when it is recorded: no row or balance transaction may be recorded meanwhile.
-  if (changing.length > 0 || replacing.length > 0 || rerouted.length > 0) await lockLedgerWhole(tx);
-  if (changing.length > 0) {
-    const latest = await latestMonthsWithRows(
-      tx,
-      changing.map((each) => each.partner_id),
+  if (accounts.length > 0) await lockLedgerWhole(tx);
+  await refuseMonthsWithRows(tx, different, present);
+  await refuseReplacedAccounts(tx, different, present);
+  const sources = await readAccountSources(tx, accounts);
+  await recordArrangements(tx, different);
+  for (const [index, after] of (await readAccountSources(tx, accounts)).entries()) {
+    const before = sources[index];
+    if (before === undefined || before.source === after.source) continue;
+    const changedBy = different.find((each) =>
+      accountsChangedBy(each, present.get(each.partner_id)).includes(after.account),
     );
-    const latestByPartner = new Map(latest.map((row) => [row.partner_id, row.month]));
-    for (const each of changing) refuseChangeOver(each, latestByPartner.get(each.partner_id));
+    throw refuse('arrangement_change', {
+      partner_id: changedBy?.partner_id ?? '',
+      reason:
+        `${after.account} has balance transactions of ${after.month} by ${before.source} already, and a month has one ` +
+        'source. Change balance_transactions_from with a month without balance transactions, by "arrangement_from", ' +
+        'and for every partner with that account',
+    });
   }
-  if (replacing.length > 0) {
-    const before = replacing.flatMap(({ partner_id }) => present.get(partner_id) ?? []);
-    const used = new Map((await readUseOfAccounts(tx, before)).map((each) => [each.partner_id, each]));
-    for (const each of replacing) refuseReplaced(each, present.get(each.partner_id), used.get(each.partner_id));
-  }
-  for (const { partner_id } of await findUsedAccounts(tx, rerouted)) refuseOtherSource(partner_id);
-  if (different.length > 0) await recordArrangements(tx, different);
   return different.map((each) => each.partner_id);
+}
+
+/** The accounts whose source in some month may differ with this arrangement. */
+function accountsChangedBy(wanted: Arrangement, before: Arrangement | undefined): string[] {
+  if (
+    wanted.from_month === before?.from_month &&
+    wanted.connected_account_id === before.connected_account_id &&
+    wanted.balance_transactions_from === before.balance_transactions_from
+  ) {
+    return [];
+  }
+  return [wanted.connected_account_id, before?.connected_account_id].filter((each) => typeof each === 'string');
 }
 
 function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefined): Arrangement {
@@ -138,14 +146,57 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   };
 }
 
-function refuseChangeOver(wanted: Arrangement, latestWithRows: Month | undefined): void {
-  if (latestWithRows === undefined || wanted.from_month > latestWithRows) return;
-  throw refuse('arrangement_change', {
-    partner_id: wanted.partner_id,
-    reason:
-      `arrangement_from ${wanted.from_month} is not after ${latestWithRows}, which has ledger rows already; ` +
-      'rows keep the arrangement of their month',
+/** A new arrangement begins with a month without rows. A change of the source alone does not concern the rows. */
+async function refuseMonthsWithRows(
+  tx: Transaction,
+  different: readonly Arrangement[],
+  present: ReadonlyMap<string, Arrangement>,
+): Promise<void> {
+  const changing = different.filter((each) => {
+    const before = present.get(each.partner_id);
+    if (before === undefined || (hasOtherSource(each, before) && !hasOtherAccount(each, before))) return false;
+    return before.arrangement !== each.arrangement || before.from_month !== each.from_month;
   });
+  const ids = changing.map((each) => each.partner_id);
+  const latest = new Map((await latestMonthsWithRows(tx, ids)).map((row) => [row.partner_id, row.month]));
+  for (const { partner_id, from_month } of changing) {
+    const latestMonth = latest.get(partner_id);
+    if (latestMonth === undefined || from_month > latestMonth) continue;
+    throw refuse('arrangement_change', {
+      partner_id,
+      reason:
+        `arrangement_from ${from_month} is not after ${latestMonth}, which has ledger rows already; ` +
+        'rows keep the arrangement of their month',
+    });
+  }
+}
+
+/** An account that was used stays the account of its months: its money is for their quotes, and more may come. */
+async function refuseReplacedAccounts(
+  tx: Transaction,
+  different: readonly Arrangement[],
+  present: ReadonlyMap<string, Arrangement>,
+): Promise<void> {
+  const replaced = different.flatMap((wanted) => {
+    const before = present.get(wanted.partner_id);
+    return before?.from_month === wanted.from_month && hasOtherAccount(wanted, before) ? [{ wanted, before }] : [];
+  });
+  const use = await readUseOfAccounts(
+    tx,
+    replaced.map(({ before }) => before),
+  );
+  const used = new Map(use.map((each) => [each.partner_id, each]));
+  for (const { wanted, before } of replaced) {
+    const { month = null, moved = false } = used.get(wanted.partner_id) ?? {};
+    if (month === null && !moved) continue;
+    throw refuse('arrangement_change', {
+      partner_id: wanted.partner_id,
+      reason:
+        `${wanted.connected_account_id} cannot replace ${before.connected_account_id}, for ` +
+        `${month === null ? 'money moved on it already' : `it has ledger rows up to ${month}`}. ` +
+        'Begin the new account with a later month that has no rows yet, by "arrangement_from"',
+    });
+  }
 }
 
 /** Connected as before, but by another account. */
@@ -171,42 +222,6 @@ function hasOtherSource(one: AccountSource, before: Arrangement | undefined): bo
   );
 }
 
-/** A month of an account has one source, so that nothing counts twice. */
-function refuseOtherSource(partner_id: string): never {
-  throw refuse('arrangement_change', {
-    partner_id,
-    reason:
-      'its account has balance transactions already, and a month has one source. ' +
-      'Change balance_transactions_from with a month without balance transactions, by "arrangement_from"',
-  });
-}
-
-/** An account that was used stays that of its months: what came to it is of their quotes, and more may come. */
-function refuseReplaced(
-  wanted: Arrangement,
-  before: Arrangement | undefined,
-  used: { readonly month: Month | null; readonly moved: boolean } | undefined,
-): void {
-  if (used === undefined || (used.month === null && !used.moved)) return;
-  const use = used.month === null ? 'money moved on it already' : `it has ledger rows up to ${used.month}`;
-  throw refuse('arrangement_change', {
-    partner_id: wanted.partner_id,
-    reason:
-      `${wanted.connected_account_id} cannot replace ${before?.connected_account_id}, for ${use}. ` +
-      'Begin the new account with a later month that has no rows yet, by "arrangement_from"',
-  });
-}
-
 function sameArrangement(one: Arrangement, other: Arrangement | undefined): boolean {
-  return (
-    other !== undefined &&
-    one.from_month === other.from_month &&
-    one.arrangement === other.arrangement &&
-    one.connected_account_id === other.connected_account_id &&
-    one.merchant_of_record === other.merchant_of_record &&
-    one.split === other.split &&
-    one.connected_account_type === other.connected_account_type &&
-    one.connected_account_state === other.connected_account_state &&
-    one.balance_transactions_from === other.balance_transactions_from
-  );
+  return (Object.keys(one) as (keyof Arrangement)[]).every((field) => one[field] === other?.[field]);
 }

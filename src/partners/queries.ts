@@ -100,9 +100,7 @@ export async function upsertPolicies(
 export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
   return query(
     tx,
-    `SELECT DISTINCT ON (partner_id) partner_id, from_month, arrangement, connected_account_id, merchant_of_record,
-            split,
-            connected_account_type, connected_account_state, balance_transactions_from
+    `SELECT DISTINCT ON (partner_id) *
      FROM partner_arrangements
      WHERE partner_id = ANY (:ids::text[])
      ORDER BY partner_id, from_month DESC`,
@@ -122,7 +120,7 @@ export function latestMonthsWithRows(
   );
 }
 
-/** How the accounts of these arrangements were used: the latest month with rows, and whether there are balance transactions. */
+/** How the accounts of these arrangements were used: the latest month with rows, and whether money moved. */
 export function readUseOfAccounts(
   tx: Transaction,
   arrangements: readonly Arrangement[],
@@ -131,40 +129,32 @@ export function readUseOfAccounts(
     tx,
     `SELECT a.partner_id,
             (SELECT max(e.month) FROM ledger_rows e
-             WHERE e.partner_id = a.partner_id COLLATE "C" AND e.arrangement = 'connected_account'
+             WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                AND e.month >= a.from_month COLLATE "C") AS month,
-            has_balance_transactions(a.connected_account_id, '0001-01') AS moved
-     FROM json_to_recordset(:arrangements::json) AS a (
-       partner_id text, from_month text, connected_account_id text)`,
+            EXISTS (SELECT FROM account_sources s WHERE s.account = a.connected_account_id) AS moved
+     FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a`,
     { arrangements: JSON.stringify(arrangements) },
   );
 }
 
-/** Of these arrangements, those whose account has balance transactions in their first month or later. */
-export function findUsedAccounts(
+/** The source of the balance transactions of these accounts, for every month that has any. */
+export function readAccountSources(
   tx: Transaction,
-  arrangements: readonly Arrangement[],
-): Promise<{ partner_id: string }[]> {
+  accounts: readonly string[],
+): Promise<{ account: string; month: Month; source: string }[]> {
   return query(
     tx,
-    `SELECT a.partner_id
-     FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a
-     WHERE has_balance_transactions(a.connected_account_id, a.from_month)
-     ORDER BY a.partner_id`,
-    { arrangements: JSON.stringify(arrangements) },
+    `SELECT account, month, source FROM account_sources
+     WHERE account = ANY (:accounts::text[]) ORDER BY account, month`,
+    { accounts },
   );
 }
 
 export async function recordArrangements(tx: Transaction, arrangements: readonly Arrangement[]): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO partner_arrangements (
-       partner_id, from_month, arrangement, connected_account_id, merchant_of_record, split, connected_account_type,
-       connected_account_state, balance_transactions_from)
-     SELECT * FROM json_to_recordset(:arrangements::json) AS a (
-       partner_id text, from_month text, arrangement text, connected_account_id text, merchant_of_record text,
-       split text,
-       connected_account_type text, connected_account_state text, balance_transactions_from text)
+    `INSERT INTO partner_arrangements
+     SELECT * FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json)
      ON CONFLICT (partner_id, from_month) DO UPDATE SET
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
        merchant_of_record = excluded.merchant_of_record, split = excluded.split,

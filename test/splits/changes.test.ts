@@ -107,6 +107,93 @@ describe('the source of balance transactions', () => {
     expect([await found(quoteId), await found('q-later-2'), await differences()]).toEqual([undefined, undefined, []]);
   });
 
+  describe('stays what it was in months with balance transactions', () => {
+    const files = { balance_transactions_from: 'settlement_file' };
+    const onAccount = (id: string, account: string, more: object = {}) =>
+      partner({
+        ...{ partner_id: id, arrangement: 'connected_account', connected_account_id: account },
+        ...{ merchant_of_record: 'third_party', split: 'sequential', connected_account_type: 'custom', ...more },
+      });
+    const sources = (account: string) =>
+      world
+        .sql<{ month: string; source: string }>(
+          `SELECT month, account_source($1, month) AS source FROM unnest(ARRAY['2026-06', '2026-07', '2026-08']) AS month`,
+          [account],
+        )
+        .then((rows) => rows.map((row) => row.source));
+    const refusal = (account: string) => ({
+      code: 'arrangement_change',
+      facts: { reason: expect.stringMatching(`${account} .* 2026-0[78] .*a month has one source`) },
+    });
+    const AUGUST = '2026-08-01T12:00:00Z';
+    /** A share of 7.00 in July that the partner's settlement file names, under this account. */
+    async function begin(id: string, account: string) {
+      await world.partners([onAccount(id, account, files)]);
+      await world.rows([quote({ partner_id: id, quote_id: `q-${id}` })]);
+      expect(await settle(id, `q-${id},tr_${id},,7.00`)).toMatchObject({ matched: 1 });
+      expect(await sources(account)).toEqual(['settlement_file', 'settlement_file', 'settlement_file']);
+    }
+
+    test('when a second partner joins its account', async () => {
+      await begin('shared-1', 'acct_shared');
+      await expect(world.partners([onAccount('shared-2', 'acct_shared')])).rejects.toMatchObject(
+        refusal('acct_shared'),
+      );
+      expect(await world.sql(`SELECT FROM partners WHERE partner_id = 'shared-2'`)).toEqual([]);
+      // Before its first arrangement with the account, a partner counts as having had that one.
+      await world.partners([partner({ partner_id: 'shared-2' })]);
+      const joining = onAccount('shared-2', 'acct_shared', { arrangement_from: '2026-08' });
+      await expect(world.partners([joining])).rejects.toMatchObject(refusal('acct_shared'));
+      expect(await world.partners([{ ...joining, ...files }])).toMatchObject({ updated: 1 });
+      // From a month without balance transactions, the two partners change together or one after the other.
+      const next = { balance_transactions_from: 'processor', arrangement_from: '2026-08' };
+      expect(await world.partners([onAccount('shared-1', 'acct_shared', next)])).toMatchObject({ updated: 1 });
+      expect(await sources('acct_shared')).toEqual(['settlement_file', 'settlement_file', 'processor']);
+      expect([await found('q-shared-1'), await differences()]).toEqual([undefined, []]);
+    });
+
+    test('when two partners on an account change in one file', async () => {
+      await begin('pair-1', 'acct_pair');
+      await world.partners([onAccount('pair-2', 'acct_pair', files)]);
+      const both = (more: object) => ['pair-1', 'pair-2'].map((id) => onAccount(id, 'acct_pair', more));
+      await expect(world.partners(both({}))).rejects.toMatchObject(refusal('acct_pair'));
+      await expect(world.partners(both({ arrangement_from: '2026-07' }))).rejects.toMatchObject(refusal('acct_pair'));
+      expect(await world.partners(both({ arrangement_from: '2026-08' }))).toMatchObject({ updated: 2 });
+    });
+
+    test('when a partner goes back to an account that it had before', async () => {
+      await begin('back', 'acct_back_a');
+      await world.partners([onAccount('back', 'acct_back_b', { arrangement_from: '2026-08' })]);
+      expect(await settle('back', 'q-back,tr_back_2,,1.00')).toMatchObject({ matched: 1 });
+      const text = `${HEADER}\nq-back,tr_back_3,,1.00,${AUGUST}\n`;
+      await world.database.transaction((tx) => importSettlement(tx, world, { name: 'late.csv', text }, 'back'));
+      const again = onAccount('back', 'acct_back_a', { arrangement_from: '2026-08' });
+      await expect(world.partners([again])).rejects.toMatchObject(refusal('acct_back_a'));
+      expect(await sources('acct_back_a')).toEqual(['settlement_file', 'settlement_file', 'settlement_file']);
+      expect(await world.partners([{ ...again, arrangement_from: '2026-09' }])).toMatchObject({ updated: 1 });
+      expect(await sources('acct_back_a')).toEqual(['settlement_file', 'settlement_file', 'settlement_file']);
+    });
+
+    test('when a partner goes over to invoicing and back', async () => {
+      await begin('break', 'acct_break');
+      await world.partners([partner({ partner_id: 'break', arrangement_from: '2026-08' })]);
+      const text = `${HEADER}\nq-break,tr_break_2,,1.00,${AUGUST}\n`;
+      await world.database.transaction((tx) => importSettlement(tx, world, { name: 'late.csv', text }, 'break'));
+      const again = onAccount('break', 'acct_break', { arrangement_from: '2026-08' });
+      await expect(world.partners([again])).rejects.toMatchObject(refusal('acct_break'));
+      expect(await world.partners([{ ...again, ...files }])).toMatchObject({ updated: 1 });
+      expect(await sources('acct_break')).toEqual(['settlement_file', 'settlement_file', 'settlement_file']);
+    });
+
+    test('when a planned arrangement is taken back', async () => {
+      await world.partners([partner({ partner_id: 'planned' })]);
+      await world.partners([onAccount('planned', 'acct_planned', { ...files, arrangement_from: '2026-08' })]);
+      await take('acct_planned', share(700, AUGUST));
+      const invoicing = partner({ partner_id: 'planned', arrangement_from: '2026-08' });
+      await expect(world.partners([invoicing])).rejects.toMatchObject(refusal('acct_planned'));
+    });
+  });
+
   test('a line that was recorded with another amount is refused', async () => {
     const { quoteId } = await begin('changed', 'settlement_file');
     await settle('changed', `${quoteId},tr_changed,py_changed,7.00`);
