@@ -6,8 +6,6 @@
 import { firstSettings } from '../config/first-settings.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
 import type { EmailTemplates } from '../mail/templates.ts';
@@ -15,51 +13,47 @@ import type { Month } from '../month.ts';
 
 const MONTH = '2026-01' as Month;
 
-const line = {
-  policy_id: 'specimen',
-  policy_name: 'Specimen',
-  kind: 'quote_accepted',
-  month: MONTH,
-  count: 1,
-  spot_price: '10.00',
-  partner_cut: '3.00',
-  invoice_amount: '7.00',
-} as const;
+const sums = { spotPrice: '10.00', partnerCut: '3.00', invoiceAmount: '7.00' };
+const address = {
+  line1: '1 Specimen Street',
+  line2: '',
+  city: 'Springfield',
+  region: '',
+  postal_code: '',
+  country: 'US',
+};
 
 /** A document over 7.00 USD to nobody, by the present issuer. */
 function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapshot {
   const isInvoice = document === 'invoice';
-  const row = {
-    document_id: 0,
-    number: 'SPECIMEN',
+  return {
     document,
     purpose: 'month',
-    partner_id: 'specimen',
+    number: 'SPECIMEN',
     month: MONTH,
     currency: 'USD',
     issued_on: '2026-02-01',
     due_on: isInvoice ? '2026-03-03' : null,
     terms_days: isInvoice ? 30 : null,
-    enrollments: 1,
-    spot_price: line.spot_price,
-    partner_cut: line.partner_cut,
-    invoice_amount: line.invoice_amount,
-    credit_applied: '0.00',
-    amount_due: line.invoice_amount,
-    partner_name: 'Specimen',
-    ...{ address_line1: '1 Specimen Street', address_line2: '', address_city: 'Springfield', address_region: '' },
-    ...{ address_postal_code: '', address_country: 'US', tax_id: '', purchase_order: '', legal_note: '' },
-    issuer,
     sandbox: true,
-    lines: [line],
-    ...{ replaces: null, replaced_by: null, credits: null, reason: '', void_reason: null, voided_on: null },
-  } as unknown as DocumentRow;
-  return documentSnapshot(row, {
-    paymentLink: isInvoice ? 'https://billing.example/pay/specimen' : null,
+    issuer: { ...issuer, logo: null },
+    partner: { partner_id: 'specimen', name: 'Specimen', address, tax_id: '', purchase_order: '', legal_note: '' },
+    lines: [
+      { policy_id: 'specimen', policy_name: 'Specimen', kind: 'quote_accepted', month: MONTH, count: 1, ...sums },
+    ],
+    enrollments: 1,
+    ...sums,
+    credit_applied: '0.00',
+    amount_due: sums.invoiceAmount,
+    replaces: null,
+    credits: null,
+    reason: null,
+    seal: null,
+    payment_link: isInvoice ? 'https://billing.example/pay/specimen' : null,
     // Complete ones: missing settings are reported apart from faulty templates.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
-    instructionsChanged: isInvoice,
-  });
+    instructions_changed: isInvoice,
+  };
 }
 
 /** Renders the e-mail of each kind of document; throws for the first that cannot be rendered. */

@@ -3,11 +3,11 @@
  * partners and other documents nothing is on it, but for the document that replaces this one.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
 import { readDocumentRows } from '../delivery/queries.ts';
 import { rowsCsv } from '../delivery/rows.ts';
-import { addressLine, DOCUMENT_TITLES, rowKindName } from '../documents/labels.ts';
-import { localeOf } from '../documents/locale.ts';
+import { documentSnapshot } from '../documents/document.ts';
+import { readTemplate } from '../documents/pdf/template.ts';
+import { addressLine, type Fact, type PaymentFact, present, rowKindName, type Total } from '../documents/present.ts';
 import { readPdf } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
@@ -66,10 +66,8 @@ const download = (reply: FastifyReply, name: string, type: string, how: 'inline'
 
 // --- What the template sees -------------------------------------------------------------------------------------------
 
-interface Fact {
-  readonly label: string;
-  readonly value: string;
-  /** A number that people copy: one click selects all of it. */
+interface PageFact extends Fact {
+  /** A number that payers copy: one click selects all of it. */
   readonly copy: boolean;
 }
 
@@ -95,8 +93,8 @@ interface PaymentView {
   readonly totals: readonly { label: string; amount: string }[];
   readonly processorUrl: string;
   readonly reference: string;
-  readonly ach: readonly Fact[] | null;
-  readonly wire: readonly Fact[] | null;
+  readonly ach: readonly PageFact[] | null;
+  readonly wire: readonly PageFact[] | null;
   readonly pdf: string;
   readonly rows: string;
 }
@@ -104,30 +102,27 @@ interface PaymentView {
 function viewOf(found: PaymentPage, token: string): PaymentView & { title: string; sandbox: boolean } {
   const { document, instructions } = found;
   const { currency, issuer } = document;
-  const locale = localeOf(document.address_country);
-  const money = (text: string) => locale.amount(Amount.of(text, currency));
+  const additions = { paymentLink: found.processor_url, instructions, instructionsChanged: false };
+  const { locale, title: heading, ...presented } = present(documentSnapshot(document, additions));
+  const labels = readTemplate().labels.payment_page;
   const isVoid = document.status === 'void';
   const isDue = document.document === 'invoice' && document.status === 'open';
   const isPaid = document.document === 'invoice' && document.status === 'paid';
-  const heading = DOCUMENT_TITLES[document.document];
-  const paid = Amount.of(document.amount_due, currency).minus(Amount.of(document.balance, currency));
+  const balance = Amount.of(document.balance, currency);
+  const paid = Amount.of(document.amount_due, currency).minus(balance);
   const partlyPaid = isDue && paid.isPositive();
-  const totals = [
-    { label: 'Total', amount: money(document.invoice_amount) },
-    ...credit('Credit applied', document.credit_applied),
-    ...(partlyPaid ? [{ label: 'Paid or credited', amount: locale.amount(paid.negated()) }] : []),
-    ...(document.document === 'invoice' && !isVoid ? [{ label: 'Still due', amount: money(document.balance) }] : []),
+  const totals: Total[] = [
+    presented.total,
+    ...(presented.credit === null ? [] : [presented.credit]),
+    ...(partlyPaid ? [{ label: labels.paid, amount: paid.negated() }] : []),
+    ...(document.document === 'invoice' && !isVoid ? [{ label: labels.balance, amount: balance }] : []),
   ];
-  function credit(label: string, text: string): { label: string; amount: string }[] {
-    const amount = Amount.of(text, currency);
-    return amount.isZero() ? [] : [{ label, amount: locale.amount(amount.negated()) }];
-  }
   return {
     title: `${heading} ${document.number}`,
     sandbox: document.sandbox,
     heading,
     number: document.number,
-    month: monthName(document.month),
+    month: presented.month,
     issuer: { name: issuer.legal_name, email: issuer.email, phone: issuer.phone },
     partner: document.partner_name,
     state: isVoid ? 'void' : isDue ? 'due' : isPaid ? 'paid' : 'nothing',
@@ -135,11 +130,11 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     isPaid,
     isVoid,
     isNothing: !isVoid && !isDue && !isPaid,
-    balance: money(document.balance),
-    amountDue: money(document.amount_due),
+    balance: locale.amount(balance),
+    amountDue: presented.amount,
     partlyPaid,
-    dueOn: document.due_on === null ? '' : locale.date(document.due_on),
-    issuedOn: locale.date(document.issued_on),
+    dueOn: presented.dueOn,
+    issuedOn: presented.issuedOn,
     replacement:
       found.replacement_number === null
         ? null
@@ -149,40 +144,24 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
       policy: line.policy_name,
       month: monthName(line.month),
       rows: `${locale.number(String(line.count))} ${rowKindName(line.kind, line.count)}`,
-      amount: money(line.invoice_amount),
+      amount: locale.amount(Amount.of(line.invoice_amount, currency)),
     })),
-    totals,
+    totals: totals.map(({ label, amount }) => ({ label, amount: locale.amount(amount) })),
     processorUrl: isDue ? (found.processor_url ?? '') : '',
     reference: document.number,
-    ach: isDue && instructions?.ach ? achFacts(instructions.ach) : null,
-    wire: isDue && instructions?.wire ? wireFacts(instructions.wire) : null,
+    ach: isDue && presented.ach ? presented.ach.flatMap(pageFacts) : null,
+    wire: isDue && presented.wire ? presented.wire.flatMap(pageFacts) : null,
     pdf: !isVoid && document.pdf_sha256 !== null ? `/pay/${token}/invoice.pdf` : '',
     rows: !isVoid && document.lines.length > 0 ? `/pay/${token}/rows.csv` : '',
   };
 }
 
-const plain = (label: string, value: string | undefined): Fact[] => (value ? [{ label, value, copy: false }] : []);
-const number = (label: string, value: string | undefined): Fact[] => (value ? [{ label, value, copy: true }] : []);
-
-const achFacts = (ach: AchInstructions): Fact[] => [
-  ...plain('Account holder', ach.account_holder),
-  ...plain('Holder’s address', addressLine(ach.account_holder_address)),
-  ...plain('Bank', ach.bank_name),
-  ...plain('Bank’s address', addressLine(ach.bank_address)),
-  ...number('ACH routing number', ach.routing_number),
-  ...number('Account number', ach.account_number),
-  ...plain('Account type', ach.account_type),
-];
-
-const wireFacts = (wire: WireInstructions): Fact[] => [
-  ...plain('Account holder', wire.account_holder),
-  ...plain('Holder’s address', addressLine(wire.account_holder_address)),
-  ...plain('Bank', wire.bank_name),
-  ...plain('Bank’s address', addressLine(wire.bank_address)),
-  ...number('Wire routing number', wire.routing_number),
-  ...number('Account number', wire.account_number),
-  ...number('IBAN', wire.iban),
-  ...number('BIC (SWIFT)', wire.bic),
-  ...plain('Intermediary bank', wire.intermediary?.bank_name),
-  ...number('Intermediary’s BIC', wire.intermediary?.bic),
-];
+/** A row of bank details, and one for its address. */
+function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
+  const labels: Readonly<Record<string, string>> = readTemplate().labels.payment_page;
+  const addressLabel = labels[`${field}_address`];
+  return [
+    { label: labels[field] ?? label, value, copy: kind === 'number' },
+    ...(address && addressLabel ? [{ label: addressLabel, value: addressLine(address), copy: false }] : []),
+  ].filter((fact) => fact.value !== '');
+}

@@ -2,15 +2,13 @@
  * The e-mail that carries a document: what its templates see. Refusals: settings_invalid (a template that cannot be used),
  * file_unreadable.
  */
-import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
-import { localeOf } from '../documents/locale.ts';
+import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
 import type { EmailText } from './email.ts';
 import { issuerView } from './issuer-view.ts';
 import type { EmailTemplates, EmailView } from './templates.ts';
-import { addressLine, oneLine } from './text.ts';
+import { oneLine } from './text.ts';
 
 /** What an e-mail says beyond the data of its document. */
 export interface DocumentEmailFacts {
@@ -21,137 +19,86 @@ export interface DocumentEmailFacts {
   readonly rowsOmitted: boolean;
 }
 
-/**
- * Everything a template may name; `templates/email/README.md` lists the same for those who write their own. Every
- * field is always there and empty where it does not apply, so that a misspelt one is an error and never a silent gap.
- */
-interface DocumentView extends EmailView {
-  readonly number: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly issuedOn: string;
-  readonly contactName: string;
-  /** A credit against an invoice, and not that of a month. */
-  readonly adjustment: boolean;
-  /** The invoice that an adjustment credits, and why; both empty on anything else. */
-  readonly credits: string;
-  readonly reason: string;
-  /** An invoice for what the processor did not route, and not for a month's sales. */
-  readonly missingShares: boolean;
-  /** The void document that this one replaces, or empty. */
-  readonly replaces: string;
-  /** There is something to pay. */
-  readonly due: boolean;
-  readonly dueOn: string;
-  /** What is due on an invoice; what is owed to the partner on a credit note; our routed share on a statement. */
-  readonly amount: string;
-  /** These three are empty on a document that stands for no ledger rows, such as a credit against an invoice. */
-  readonly enrollments: string;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-  /** The credit that was applied; empty where there was none. */
-  readonly creditApplied: string;
-  readonly paymentLink: string;
-  readonly paymentReference: string;
-  readonly instructionsChanged: boolean;
-  readonly ach: AchView | null;
-  readonly wire: WireView | null;
-  readonly attachments: readonly { readonly filename: string; readonly note: string }[];
-  readonly rowsOmitted: boolean;
-  readonly partner: { readonly name: string; readonly purchaseOrder: string };
-}
-
-interface AchView {
-  readonly accountHolder: string;
-  readonly accountHolderAddress: string;
-  readonly bankName: string;
-  readonly bankAddress: string;
-  readonly routingNumber: string;
-  readonly accountNumber: string;
-  readonly accountType: string;
-}
-
-interface WireView {
-  readonly accountHolder: string;
-  readonly accountHolderAddress: string;
-  readonly bankName: string;
-  readonly bankAddress: string;
-  readonly routingNumber: string;
-  readonly accountNumber: string;
-  readonly iban: string;
-  readonly bic: string;
-  readonly intermediary: { readonly bankName: string; readonly bankAddress: string; readonly bic: string } | null;
-}
-
 export const renderDocumentEmail = (
   snapshot: DocumentSnapshot,
   facts: DocumentEmailFacts,
   templates: EmailTemplates,
 ): EmailText => templates.render(snapshot.document, viewOf(snapshot, facts));
 
-function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): DocumentView {
-  const locale = localeOf(snapshot.partner.address.country);
-  const isZero = (text: string) => Amount.of(text, snapshot.currency).isZero();
+/**
+ * Everything a template may name; `templates/email/README.md` explains each. Every field is always there and empty where
+ * it does not apply, so that a misspelt one is an error and never a silent gap.
+ */
+function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
+  const { locale, ...presented } = present(snapshot, oneLine);
   const amount = (text: string) => locale.amount(Amount.of(text, snapshot.currency));
-  const due = snapshot.document === 'invoice' && !isZero(snapshot.amount_due);
+  const due = presented.situation === 'due';
+  const adjustment = snapshot.purpose === 'adjustment';
   const rows = snapshot.lines.length > 0;
   return {
-    number: oneLine(snapshot.number),
-    month: monthName(snapshot.month),
+    number: presented.number,
+    month: presented.month,
     currency: snapshot.currency,
-    issuedOn: locale.date(snapshot.issued_on),
+    issuedOn: presented.issuedOn,
     sandbox: snapshot.sandbox,
     contactName: oneLine(facts.contactName),
-    adjustment: snapshot.purpose === 'adjustment',
-    credits: oneLine(snapshot.credits ?? ''),
-    reason: snapshot.purpose === 'adjustment' ? oneLine(snapshot.reason ?? '') : '',
+    adjustment,
+    credits: presented.credits,
+    reason: adjustment ? presented.reason : '',
     missingShares: snapshot.purpose === 'missing_shares',
-    replaces: oneLine(snapshot.replaces ?? ''),
+    replaces: presented.replaces,
     due,
-    dueOn: due && snapshot.due_on !== null ? locale.date(snapshot.due_on) : '',
-    amount: amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount),
+    dueOn: presented.dueOn,
+    amount: presented.amount,
     enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
     spotPrice: rows ? amount(snapshot.spotPrice) : '',
     partnerCut: rows ? amount(snapshot.partnerCut) : '',
     invoiceAmount: amount(snapshot.invoiceAmount),
-    creditApplied: isZero(snapshot.credit_applied) ? '' : amount(snapshot.credit_applied),
+    creditApplied: presented.credit === null ? '' : amount(snapshot.credit_applied),
     paymentLink: due ? oneLine(snapshot.payment_link ?? '') : '',
-    paymentReference: oneLine(snapshot.number),
+    paymentReference: presented.number,
     instructionsChanged: due && snapshot.instructions_changed,
-    ach: due && snapshot.instructions?.ach ? achView(snapshot.instructions.ach) : null,
-    wire: due && snapshot.instructions?.wire ? wireView(snapshot.instructions.wire) : null,
+    ach: presented.ach && achView(presented.ach),
+    wire: presented.wire && wireView(presented.wire),
     attachments: facts.attachments.map(({ filename, note }) => ({ filename: oneLine(filename), note: oneLine(note) })),
     rowsOmitted: facts.rowsOmitted,
     issuer: issuerView(snapshot.issuer),
-    partner: { name: oneLine(snapshot.partner.name), purchaseOrder: oneLine(snapshot.partner.purchase_order) },
+    partner: presented.partner,
   };
 }
 
-const achView = (ach: AchInstructions): AchView => ({
-  accountHolder: oneLine(ach.account_holder),
-  accountHolderAddress: addressLine(ach.account_holder_address),
-  bankName: oneLine(ach.bank_name),
-  bankAddress: addressLine(ach.bank_address),
-  routingNumber: ach.routing_number,
-  accountNumber: oneLine(ach.account_number),
-  accountType: ach.account_type,
-});
+/** Bank details by field; empty where the settings leave one out. */
+function detailsOf(facts: readonly PaymentFact[]) {
+  const find = (field: PaymentField) => facts.find((fact) => fact.field === field);
+  const value = (field: PaymentField) => find(field)?.value ?? '';
+  const address = (field: PaymentField) => {
+    const found = find(field)?.address;
+    return found ? addressLine(found, oneLine) : '';
+  };
+  const account = {
+    accountHolder: value('account_holder'),
+    accountHolderAddress: address('account_holder'),
+    bankName: value('bank'),
+    bankAddress: address('bank'),
+    accountNumber: value('account_number'),
+  };
+  return { value, address, account };
+}
 
-const wireView = (wire: WireInstructions): WireView => ({
-  accountHolder: oneLine(wire.account_holder),
-  accountHolderAddress: addressLine(wire.account_holder_address),
-  bankName: oneLine(wire.bank_name),
-  bankAddress: addressLine(wire.bank_address),
-  routingNumber: wire.routing_number ?? '',
-  accountNumber: oneLine(wire.account_number ?? ''),
-  iban: oneLine(wire.iban ?? ''),
-  bic: oneLine(wire.bic ?? ''),
-  intermediary: wire.intermediary
-    ? {
-        bankName: oneLine(wire.intermediary.bank_name),
-        bankAddress: wire.intermediary.bank_address ? addressLine(wire.intermediary.bank_address) : '',
-        bic: oneLine(wire.intermediary.bic),
-      }
-    : null,
-});
+function achView(facts: readonly PaymentFact[]) {
+  const { value, account } = detailsOf(facts);
+  return { ...account, routingNumber: value('routing_number_ach'), accountType: value('account_type') };
+}
+
+function wireView(facts: readonly PaymentFact[]) {
+  const { value, address, account } = detailsOf(facts);
+  const bic = value('intermediary_bic');
+  const intermediary = { bankName: value('intermediary'), bankAddress: address('intermediary'), bic };
+  return {
+    ...account,
+    routingNumber: value('routing_number_wire'),
+    iban: value('iban'),
+    bic: value('bic'),
+    intermediary: bic === '' ? null : intermediary,
+  };
+}

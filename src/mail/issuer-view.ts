@@ -1,13 +1,14 @@
 /** The issuer as the templates show it under every e-mail. */
 import type { Settings } from '../config/settings.ts';
+import { addressLine } from '../documents/present.ts';
 import type { EmailView } from './templates.ts';
-import { addressLine, oneLine } from './text.ts';
+import { oneLine } from './text.ts';
 
 export const issuerView = (
   issuer: Pick<Settings['issuer'], 'legal_name' | 'address' | 'email' | 'phone' | 'tax_id'>,
 ): EmailView['issuer'] => ({
   name: oneLine(issuer.legal_name),
-  address: addressLine(issuer.address),
+  address: addressLine(issuer.address, oneLine),
   email: oneLine(issuer.email),
   phone: oneLine(issuer.phone),
   taxId: oneLine(issuer.tax_id),

@@ -1,11 +1,4 @@
 /** Text from partners and settings, made safe for a subject, a header or a line of an e-mail. */
-import type { Address } from '../config/validation.ts';
-
-/** An address on one line: "350 Fifth Avenue, New York, NY 10118, US". */
-export function addressLine({ line1, line2, city, region, postal_code, country }: Address): string {
-  const town = [region, postal_code].filter(Boolean).join(' ');
-  return [line1, line2, city, town, country].filter(Boolean).map(oneLine).join(', ');
-}
 
 /**
  * A text as one line: control characters, line separators and what turns the reading direction become spaces, so that no

@@ -11,7 +11,7 @@ import { PageLayout } from '../documents/pdf/page-layout.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
-import { addressLines } from '../documents/pdf/wording.ts';
+import { addressLines } from '../documents/present.ts';
 import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
 
 export interface StatementToRender {
@@ -66,7 +66,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
   const column = new Column(layout, layout.width);
   column.text(labels.addressee, layout.style('label'));
   column.text(printable(statement.name), layout.style('strong'), { before: 1 });
-  for (const line of addressLines(address, template)) column.text(line, layout.style('body'));
+  for (const line of addressLines(address, template, printable)) column.text(line, layout.style('body'));
   column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, layout.style('small'), {
     before: AFTER_ADDRESS,
   });

@@ -1,12 +1,11 @@
 /** What an adjustment credits: one amount against one invoice, and why. It stands for no ledger rows. */
-import { Amount } from '../../money.ts';
+import type { Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
 import type { PageLayout } from './page-layout.ts';
 import { fill, type Style } from './template.ts';
-import { printable, type Run, shrunk } from './text.ts';
+import { type Run, shrunk } from './text.ts';
 import { Column } from './text-column.ts';
-import type { Wording } from './wording.ts';
 
 const AFTER_REASON = 10;
 const HEADING_SPACE = 5;
@@ -14,13 +13,12 @@ const ROW_PADDING = 4;
 const STRONG_RULE = 0.9;
 const CELL_GAP = 18;
 
-export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, wording: Wording): void {
+export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
   const { adjustment, lines } = layout.labels;
-  const credits = printable(snapshot.credits ?? '');
+  const { credits, reason, total } = presentation;
   const column = new Column(layout, layout.width);
   column.text(fill(adjustment.heading, { credits }), layout.style('heading'), { tag: 'H2' });
   column.text(fill(lines.currency, { currency: snapshot.currency }), layout.style('small'));
-  const reason = printable(snapshot.reason ?? '');
   if (reason !== '') {
     const before = layout.space(HEADING_SPACE);
     column.text(fill(adjustment.reason, { reason }), layout.style('body'), { before });
@@ -28,8 +26,7 @@ export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, w
   column.draw(layout.root, layout.left);
   layout.y += layout.space(AFTER_REASON);
 
-  const amount = Amount.of(snapshot.invoiceAmount, snapshot.currency);
-  const rows = 1 + 1 + wording.steps.length;
+  const rows = 1 + 1 + presentation.steps.length;
   layout.keepTogether(rows * (layout.style('total').leading + 2 * layout.space(ROW_PADDING)));
   const table = layout.open(layout.root, 'Table');
   const row = (parent: Element, label: string, value: string, style: Style, heads: 'Column' | 'Row') =>
@@ -38,10 +35,10 @@ export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, w
   row(layout.open(table, 'THead'), adjustment.what, adjustment.amount, layout.style('column'), 'Column');
   layout.rule(layout.left, layout.y, layout.width);
   const line = fill(adjustment.line, { credits });
-  row(layout.open(table, 'TBody'), line, layout.locale.number(amount.toString()), layout.style('cell'), 'Row');
+  row(layout.open(table, 'TBody'), line, layout.locale.number(total.amount.toString()), layout.style('cell'), 'Row');
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
   const foot = layout.open(table, 'TFoot');
-  for (const step of wording.steps) {
+  for (const step of presentation.steps) {
     row(foot, step.label, layout.locale.amount(step.amount), layout.style('total'), 'Row');
   }
 }

@@ -1,13 +1,12 @@
 /** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
 
 import type { Logo } from '../../config/logo.ts';
-import { monthName } from '../../month.ts';
+import { addressLines, type Headline, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
 import { filledWith, type Template } from './template.ts';
 import { printable, type Run, scaled, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
-import { addressLines, type Headline, situationOf, type Wording } from './wording.ts';
 
 /** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
 const RIGHT_COLUMN = 0.58;
@@ -51,20 +50,20 @@ function halves(layout: PageLayout): Halves {
 export function drawNames(
   layout: PageLayout,
   snapshot: Pick<DocumentSnapshot, 'issuer'>,
-  wording: Pick<Wording, 'title' | 'number'>,
+  { title, number }: Pick<Presentation, 'title' | 'number'>,
   template: Template,
 ): void {
   const { left, right, rightX } = halves(layout);
   const { issuer } = snapshot;
-  right.text(wording.title, layout.style('title'), { tag: 'H1' });
-  right.text(wording.number, layout.style('number'));
+  right.text(title, layout.style('title'), { tag: 'H1' });
+  right.text(number, layout.style('number'));
   const name = printable(issuer.legal_name);
   if (issuer.logo !== null) addLogo(layout, left, issuer.logo, name);
   left.text(name, layout.style('issuer'), { before: AFTER_LOGO });
   const taxId = printable(issuer.tax_id);
   const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
   if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
-  const address = addressLines(issuer.address, template);
+  const address = addressLines(issuer.address, template, printable);
   // One line each for street and town: payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
   for (const line of [street, address.slice(-TOWN_AND_COUNTRY).join(', '), details.join('  ·  ')]) {
@@ -85,10 +84,10 @@ function addLogo(layout: PageLayout, column: Column, { content, width, height }:
 }
 
 /** The amount due in one line, and a sentence that says who owes it to whom. */
-export function drawHeadline(layout: PageLayout, wording: Wording): void {
+export function drawHeadline(layout: PageLayout, { headline, sentence }: Presentation): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
-  column.text(headlineRuns(layout, wording.headline, column.width), layout.style('headline'), { tag: 'H2' });
-  column.text(wording.sentence, layout.style('body'), { before: HEADLINE_SPACE });
+  column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
+  column.text(sentence, layout.style('body'), { before: HEADLINE_SPACE });
   const height = column.height + 2 * layout.space(PANEL_PADDING_Y);
   layout.keepTogether(height);
   if (height <= layout.room) {
@@ -118,7 +117,7 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
 export function drawAddressee(
   layout: PageLayout,
   snapshot: DocumentSnapshot,
-  wording: Wording,
+  presentation: Presentation,
   template: Template,
 ): void {
   const { left, right, rightX } = halves(layout);
@@ -126,27 +125,12 @@ export function drawAddressee(
   const { labels } = layout;
   const body = layout.style('body');
   left.text(labels.addressee[snapshot.document], layout.style('label'));
-  left.text(printable(partner.name), layout.style('strong'), { before: 1 });
-  for (const line of addressLines(partner.address, template)) left.text(line, body);
+  left.text(presentation.partner.name, layout.style('strong'), { before: 1 });
+  for (const line of addressLines(partner.address, template, printable)) left.text(line, body);
   const taxId = printable(partner.tax_id);
   if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });
-
-  const facts: readonly (readonly [label: string, value: string | undefined])[] = [
-    [labels.facts.credits, printable(snapshot.credits ?? '')],
-    [labels.facts.replaces, printable(snapshot.replaces ?? '')],
-    [labels.facts.issued_on, layout.locale.date(snapshot.issued_on)],
-    [labels.facts.due_on, wording.dueOn],
-    [labels.facts.terms, wording.terms],
-    [labels.facts.month, monthName(snapshot.month)],
-    [
-      labels.facts.enrollments,
-      situationOf(snapshot) === 'adjustment' ? undefined : layout.locale.number(String(snapshot.enrollments)),
-    ],
-    [labels.facts.partner_id, printable(partner.partner_id)],
-    [labels.facts.purchase_order, printable(partner.purchase_order)],
-  ];
-  for (const [label, value] of facts) {
-    if (value) right.fact(label, [[{ text: value, style: body }]], { before: layout.space(FACT_SPACE) });
+  for (const { label, value } of presentation.facts) {
+    if (value !== '') right.fact(label, [[{ text: value, style: body }]], { before: layout.space(FACT_SPACE) });
   }
   drawBeside(layout.root, layout, [
     { column: left, x: layout.left },

@@ -1,5 +1,6 @@
 /** The table of lines: what was sold, month by month, and the steps from the total to the amount due. */
 import { monthName } from '../../month.ts';
+import type { Presentation, Total } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
 import {
@@ -16,7 +17,6 @@ import {
 import type { PageLayout } from './page-layout.ts';
 import { fill, type Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
-import type { Total, Wording } from './wording.ts';
 
 const ROW_PADDING = 3.4;
 const HEADER_SPACE = 5;
@@ -47,7 +47,7 @@ interface Table {
   readonly headings: readonly Cell[];
 }
 
-export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wording: Wording): void {
+export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
   const sections = sectionsOf(snapshot);
   const columns = layOutColumns(layout, snapshot, sections);
   const table: Table = {
@@ -61,7 +61,7 @@ export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wordin
   const element = layout.open(layout.root, 'Table');
   drawColumnHeadings(table, layout.open(layout.open(element, 'THead'), 'TR'));
   const subtotal = sections.length > 1 ? rowHeight(layout) : 0;
-  const closing = subtotal + totalsHeight(table, wording);
+  const closing = subtotal + totalsHeight(table, presentation);
   for (const section of sections) {
     const body = layout.open(element, 'TBody');
     const isLast = section === sections.at(-1);
@@ -73,7 +73,7 @@ export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, wordin
     }
     if (sections.length > 1) drawSubtotal(table, body, section);
   }
-  drawTotals(table, layout.open(element, 'TFoot'), wording);
+  drawTotals(table, layout.open(element, 'TFoot'), presentation);
 }
 
 // --- Headings -------------------------------------------------------------------------------------------------------
@@ -273,15 +273,15 @@ function drawSubtotal(table: Table, body: Element, section: Section): void {
   table.layout.rule(table.layout.left, table.layout.y, table.layout.width);
 }
 
-const totalsHeight = ({ layout }: Table, { steps }: Wording): number =>
+const totalsHeight = ({ layout }: Table, { steps }: Presentation): number =>
   2 * rowHeight(layout) + steps.length * (layout.style('total').leading + 2 * layout.space(STEP_SPACE));
 
-function drawTotals(table: Table, foot: Element, wording: Wording): void {
+function drawTotals(table: Table, foot: Element, presentation: Presentation): void {
   const { layout, snapshot } = table;
-  breakBefore(table, totalsHeight(table, wording));
+  breakBefore(table, totalsHeight(table, presentation));
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
-  drawSums(table, foot, layout.labels.totals.total, snapshot);
-  const steps = wording.steps;
+  drawSums(table, foot, presentation.total.label, snapshot);
+  const { steps } = presentation;
   for (const step of steps) drawStep(table, foot, step, step === steps.at(-1));
 }
 

@@ -1,15 +1,13 @@
 /** How to pay, the easiest way first: link, ACH, wire. Each is complete, with a label for every number. */
-import type { AchInstructions, WireInstructions } from '../../config/instructions.ts';
-import type { Address } from '../../config/validation.ts';
+import { addressLines, type PaymentFact, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { Box, Tag } from './canvas.ts';
 import { type Notice, noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page-layout.ts';
 import { type Code, codeOf } from './qr-code.ts';
-import { fill, type Template } from './template.ts';
+import { fill, readTemplate } from './template.ts';
 import { type Line, printable, type Run } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
-import { addressLines, type Wording } from './wording.ts';
 
 const BEFORE_PAYMENT = 17;
 const AFTER_HEADING = 6;
@@ -33,7 +31,6 @@ const REFERENCE_SPACE = 8;
 
 interface Context {
   readonly layout: PageLayout;
-  readonly template: Template;
   readonly code: Code | undefined;
   readonly currency: string;
   readonly reference: string;
@@ -42,15 +39,14 @@ interface Context {
 export function drawPayment(
   layout: PageLayout,
   snapshot: DocumentSnapshot,
-  wording: Wording,
-  template: Template,
+  presentation: Presentation,
   code: Code | undefined,
 ): void {
-  const context = { layout, template, code, currency: snapshot.currency, reference: wording.number };
+  const context = { layout, code, currency: snapshot.currency, reference: presentation.number };
   const { changed_title, changed } = layout.labels.payment;
   const notice: Notice = { title: changed_title, level: 'H3', text: changed };
-  const { payment_link, instructions, instructions_changed } = snapshot;
-  const cards = cardsOf(context, instructions ?? {});
+  const { payment_link, instructions_changed } = snapshot;
+  const cards = cardsOf(context, presentation);
   const parts: Part[] = [
     headingPart(layout),
     // Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them.
@@ -59,8 +55,8 @@ export function drawPayment(
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
   ];
   if (parts.length === 1) {
-    if (wording.reach === '') return;
-    parts.push(nonePart(layout, wording));
+    if (presentation.reach === '') return;
+    parts.push(nonePart(layout, presentation.reach));
   }
   layout.y += layout.space(BEFORE_PAYMENT);
   layout.keepTogether(parts.reduce((total, part) => total + part.height, 0));
@@ -73,8 +69,8 @@ function headingPart(layout: PageLayout): Part {
   return columnPart(layout, column, layout.space(AFTER_HEADING));
 }
 
-function nonePart(layout: PageLayout, wording: Wording): Part {
-  const text = fill(layout.labels.payment.none, { contact: wording.reach });
+function nonePart(layout: PageLayout, contact: string): Part {
+  const text = fill(layout.labels.payment.none, { contact });
   return columnPart(layout, new Column(layout, layout.width).text(text, layout.style('body')), 0);
 }
 
@@ -174,13 +170,12 @@ const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, lin
 /** Fills a column with the facts of one way to pay. */
 type Card = (column: Column) => void;
 
-function cardsOf(
-  context: Context,
-  { ach, wire }: { ach?: AchInstructions | undefined; wire?: WireInstructions | undefined },
-): Card[] {
+function cardsOf(context: Context, { ach, wire }: Pick<Presentation, 'ach' | 'wire'>): Card[] {
+  const { payment } = context.layout.labels;
+  const wireNote = fill(payment.wire_note, { currency: context.currency });
   return [
-    ...(ach === undefined ? [] : [(column: Column) => fillAch(context, ach, column)]),
-    ...(wire === undefined ? [] : [(column: Column) => fillWire(context, wire, column)]),
+    ...(ach === null ? [] : [(column: Column) => fillCard(context, column, ach, payment.ach, payment.ach_note)]),
+    ...(wire === null ? [] : [(column: Column) => fillCard(context, column, wire, payment.wire, wireNote)]),
   ];
 }
 
@@ -210,68 +205,43 @@ function cardsPart(layout: PageLayout, cards: readonly Card[]): Part {
   };
 }
 
-function fillAch(context: Context, ach: AchInstructions, column: Column): void {
-  const { payment } = context.layout.labels;
-  fillTitle(context, column, payment.ach, payment.ach_note);
-  fillParty(context, column, payment.account_holder, ach.account_holder, ach.account_holder_address);
-  fillParty(context, column, payment.bank, ach.bank_name, ach.bank_address);
-  fillNumber(context, column, payment.routing_number_ach, ach.routing_number);
-  fillNumber(context, column, payment.account_number, ach.account_number);
-  fillNumber(context, column, payment.account_type, payment[ach.account_type]);
-  fillReference(context, column);
-}
-
-function fillWire(context: Context, wire: WireInstructions, column: Column): void {
-  const { payment } = context.layout.labels;
-  fillTitle(context, column, payment.wire, fill(payment.wire_note, { currency: context.currency }));
-  fillParty(context, column, payment.account_holder, wire.account_holder, wire.account_holder_address);
-  fillParty(context, column, payment.bank, wire.bank_name, wire.bank_address);
-  fillNumber(context, column, payment.routing_number_wire, wire.routing_number);
-  fillNumber(context, column, payment.account_number, wire.account_number);
-  fillNumber(context, column, payment.iban, wire.iban === undefined ? undefined : inFours(wire.iban));
-  fillNumber(context, column, payment.bic, wire.bic);
-  const { intermediary } = wire;
-  if (intermediary !== undefined) {
-    fillParty(context, column, payment.intermediary, intermediary.bank_name, intermediary.bank_address);
-    fillNumber(context, column, payment.intermediary_bic, intermediary.bic);
-  }
-  fillReference(context, column);
-}
-
-/** An IBAN as ISO 13616 prints it. */
-const inFours = (iban: string): string => iban.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
-
-function fillTitle({ layout }: Context, column: Column, title: string, note: string): void {
-  const runs = [
-    { text: `${title} `, style: layout.style('strong') },
-    { text: note, style: layout.style('small') },
-  ];
-  column.text(runs, layout.style('strong'), { tag: 'H3' });
-}
-
-function fillParty(
-  { layout, template }: Context,
+function fillCard(
+  { layout, reference }: Context,
   column: Column,
-  label: string,
-  name: string,
-  address: Address | undefined,
+  facts: readonly PaymentFact[],
+  title: string,
+  note: string,
 ): void {
-  const lines = address === undefined ? [] : addressLines(address, template);
-  const value = [
-    [{ text: printable(name), style: layout.style('body') }],
-    ...(lines.length === 0 ? [] : [[{ text: lines.join(', '), style: layout.style('small') }]]),
-  ];
-  column.fact(label, value, { before: layout.space(PARTY_SPACE) });
+  const strong = layout.style('strong');
+  const small = layout.style('small');
+  column.text(
+    [
+      { text: `${title} `, style: strong },
+      { text: note, style: small },
+    ],
+    strong,
+    { tag: 'H3' },
+  );
+  for (const fact of facts) {
+    if (fact.kind === 'party') {
+      const address = fact.address === null ? [] : addressLines(fact.address, readTemplate(), printable);
+      const value = [
+        [{ text: fact.value, style: layout.style('body') }],
+        ...(address.length === 0 ? [] : [[{ text: address.join(', '), style: small }]]),
+      ];
+      column.fact(fact.label, value, { before: layout.space(PARTY_SPACE) });
+    } else {
+      const value = [[{ text: shownValue(layout, fact), style: strong }]];
+      column.fact(fact.label, value, { before: layout.space(FACT_SPACE) });
+    }
+  }
+  const value = [[{ text: reference, style: strong }]];
+  const before = layout.space(REFERENCE_SPACE);
+  column.fact(layout.labels.payment.reference, value, { before, emphasized: true });
 }
 
-function fillNumber({ layout }: Context, column: Column, label: string, number: string | undefined): void {
-  if (number === undefined) return;
-  column.fact(label, [[{ text: printable(number), style: layout.style('strong') }]], {
-    before: layout.space(FACT_SPACE),
-  });
-}
-
-function fillReference({ layout, reference }: Context, column: Column): void {
-  const value = [[{ text: reference, style: layout.style('strong') }]];
-  column.fact(layout.labels.payment.reference, value, { before: layout.space(REFERENCE_SPACE), emphasized: true });
+function shownValue(layout: PageLayout, { field, value }: PaymentFact): string {
+  // As ISO 13616 prints it.
+  if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
+  return field === 'account_type' ? layout.labels.payment[value as 'checking' | 'savings'] : value;
 }

@@ -3,7 +3,8 @@
  * the same bytes: the renderer reads no clock, environment, language or time zone.
  */
 import { monthName } from '../../month.ts';
-import { type Locale, localeOf } from '../locale.ts';
+import type { Locale } from '../locale.ts';
+import { type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
@@ -17,7 +18,6 @@ import { fill, readTemplate, type Template } from './template.ts';
 import { printable } from './text.ts';
 import { Column } from './text-column.ts';
 import { RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
-import { situationOf, type Wording, wordingOf } from './wording.ts';
 
 export { unprintable } from './text.ts';
 export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
@@ -39,11 +39,10 @@ export interface RenderOptions {
 /** What a document is rendered from, the same when it is measured and when it is drawn. */
 interface Plan {
   readonly snapshot: DocumentSnapshot;
-  readonly locale: Locale;
   readonly void: VoidMark | undefined;
   /** The QR code of the payment link. */
   readonly code: Code | undefined;
-  readonly wording: Wording;
+  readonly presentation: Presentation;
   readonly template: Template;
   readonly size: readonly [width: number, height: number];
   readonly running: Running;
@@ -55,7 +54,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
   const pdf = new PdfCanvas({
     size,
     title: nameOf(plan),
-    author: printable(snapshot.issuer.legal_name),
+    author: plan.presentation.issuer,
     issuedOn: snapshot.issued_on,
     colors: template.theme.colors,
   });
@@ -67,29 +66,28 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
   return pdf.finish();
 }
 
-function nameOf({ wording: { title, number }, template, void: voided }: Plan): string {
+function nameOf({ presentation: { title, number }, template, void: voided }: Plan): string {
   return voided === undefined ? `${title} ${number}` : fill(template.labels.void.document_title, { title, number });
 }
 
 function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: voided }: RenderOptions): Plan {
   refuseUnknownVersion(version);
-  const locale = localeOf(snapshot.partner.address.country);
   const template = readTemplate();
   const { labels, theme } = template;
-  const wording = wordingOf(snapshot, template, locale);
+  const presentation = present(snapshot, printable);
+  const { title, number, partner, issuer, contact, locale } = presentation;
   const paper = theme.letter_countries.includes(snapshot.issuer.address.country) ? 'letter' : 'a4';
   return {
     snapshot,
-    locale,
     void: voided,
     code: codeOfLink(snapshot.payment_link),
-    wording,
+    presentation,
     template,
     size: theme.paper[paper],
     running: {
-      continued: fill(labels.running.continued, { title: wording.title, number: wording.number }),
-      about: printable(snapshot.partner.name),
-      foot: [printable(snapshot.issuer.legal_name), wording.contact].filter(Boolean).join('  ·  '),
+      continued: fill(labels.running.continued, { title, number }),
+      about: partner.name,
+      foot: [issuer, contact].filter(Boolean).join('  ·  '),
       mark: markOf(snapshot, template, locale, voided),
     },
   };
@@ -123,18 +121,18 @@ function spacingFor(plan: Plan, canvas: MeasuringCanvas): number {
 }
 
 function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
-  const { snapshot, wording, template, size, running, locale } = plan;
+  const { snapshot, presentation, template, size, running } = plan;
+  const { situation, locale } = presentation;
   const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
-  drawNames(layout, snapshot, wording, template);
+  drawNames(layout, snapshot, presentation, template);
   if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
-  drawHeadline(layout, wording);
-  drawAddressee(layout, snapshot, wording, template);
-  if (situationOf(snapshot) === 'adjustment') drawAdjustment(layout, snapshot, wording);
-  else drawLines(layout, snapshot, wording);
+  drawHeadline(layout, presentation);
+  drawAddressee(layout, snapshot, presentation, template);
+  if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
+  else drawLines(layout, snapshot, presentation);
   drawNote(layout, printable(snapshot.partner.legal_note));
   // A void document must not be paid, and its link is closed.
-  if (situationOf(snapshot) === 'due' && plan.void === undefined)
-    drawPayment(layout, snapshot, wording, template, plan.code);
+  if (situation === 'due' && plan.void === undefined) drawPayment(layout, snapshot, presentation, plan.code);
   if (snapshot.seal !== null) {
     const month = monthName(snapshot.seal.month);
     drawNote(layout, fill(template.labels.seal, { month, root: printable(snapshot.seal.root) }));

@@ -86,6 +86,17 @@ const labelsSchema = z.strictObject({
     reference: text,
     none: text,
   }),
+  /** What the payment page says beyond the labels of the document, or shorter than they do. */
+  payment_page: z.strictObject({
+    account_holder_address: text,
+    bank_address: text,
+    routing_number_ach: text,
+    routing_number_wire: text,
+    bic: text,
+    intermediary_bic: text,
+    paid: text,
+    balance: text,
+  }),
   /** Labels of the account statement. */
   account: z.strictObject({
     title: text,

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../database/transaction.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
-import { DOCUMENT_TITLES, rowKindName } from '../../../documents/labels.ts';
+import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
@@ -73,7 +73,7 @@ function described(row: DocumentRow): string {
     amount(line.invoice_amount, row.currency),
   ]);
   return [
-    `${DOCUMENT_TITLES[row.document]} ${row.number}`,
+    `${documentTitle(row.document)} ${row.number}`,
     ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
     '',
     table(['policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),

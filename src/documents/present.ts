@@ -1,0 +1,291 @@
+/**
+ * What an invoice, credit note or statement says: its title, facts, amounts and payment instructions, in the words of
+ * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the command
+ * line take them from here and only lay them out.
+ */
+import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
+import type { Address } from '../config/validation.ts';
+import { Amount } from '../money.ts';
+import { monthName } from '../month.ts';
+import { type Locale, localeOf } from './locale.ts';
+import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
+import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
+
+/** Why a document asks for money, or why not. */
+export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
+
+/** Makes a text from a partner or the settings safe for where it is shown. */
+export type Clean = (text: string) => string;
+
+export interface Fact {
+  readonly label: string;
+  /** Empty if the document has no such fact. */
+  readonly value: string;
+}
+
+export interface Total {
+  readonly label: string;
+  readonly amount: Amount;
+}
+
+export interface Headline {
+  readonly label: string;
+  /** The value of `{amount}`, the only part that is emphasized. */
+  readonly amount: string;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export type PaymentField = Extract<
+  keyof Labels['payment'],
+  | 'account_holder'
+  | 'bank'
+  | 'routing_number_ach'
+  | 'routing_number_wire'
+  | 'account_number'
+  | 'account_type'
+  | 'iban'
+  | 'bic'
+  | 'intermediary'
+  | 'intermediary_bic'
+>;
+
+/** A row of bank details. */
+export interface PaymentFact extends Fact {
+  readonly field: PaymentField;
+  /** An account holder or a bank, a number that payers copy, or a word. */
+  readonly kind: 'party' | 'number' | 'word';
+  /** Null except for a party. */
+  readonly address: Address | null;
+}
+
+export interface Presentation {
+  readonly locale: Locale;
+  readonly situation: Situation;
+  /** `Invoice`, `Credit note` or `Statement`. */
+  readonly title: string;
+  readonly number: string;
+  /** `October 2026`. */
+  readonly month: string;
+  readonly issuedOn: string;
+  /** Empty if nothing is due. */
+  readonly dueOn: string;
+  /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
+  readonly amount: string;
+  /** The total of the lines. */
+  readonly total: Total;
+  /** Null if no credit was applied. */
+  readonly credit: Total | null;
+  /** The steps from the total of the lines to the amount due, the last being the result. */
+  readonly steps: readonly Total[];
+  readonly headline: Headline;
+  readonly sentence: string;
+  /** What stands beside the addressee. */
+  readonly facts: readonly Fact[];
+  readonly replaces: string;
+  readonly credits: string;
+  readonly reason: string;
+  readonly issuer: string;
+  readonly partner: { readonly name: string; readonly purchaseOrder: string };
+  /** The issuer's e-mail and phone; empty if it gave neither. */
+  readonly reach: string;
+  readonly contact: string;
+  /** How to pay by bank, if something is due. */
+  readonly ach: readonly PaymentFact[] | null;
+  readonly wire: readonly PaymentFact[] | null;
+}
+
+export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => text): Presentation {
+  const { labels } = readTemplate();
+  const { currency, issuer, partner, instructions } = snapshot;
+  const locale = localeOf(partner.address.country);
+  const situation = situationOf(snapshot);
+  const amount = (text: string) => Amount.of(text, currency);
+  const isDue = situation === 'due';
+  const values = {
+    amount: locale.amount(amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount)),
+    credit: locale.amount(amount(snapshot.credit_applied)),
+    credits: clean(snapshot.credits ?? ''),
+    currency,
+    due_on: snapshot.due_on === null ? '' : locale.date(snapshot.due_on),
+    issuer: clean(issuer.legal_name),
+    month: monthName(snapshot.month),
+    number: clean(snapshot.number),
+    partner: clean(partner.name),
+    replaces: clean(snapshot.replaces ?? ''),
+  };
+  const issuedOn = locale.date(snapshot.issued_on);
+  const dueOn = isDue ? values.due_on : '';
+  const purchaseOrder = clean(partner.purchase_order);
+  const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
+  const credit = amount(snapshot.credit_applied).negated();
+  const { facts } = labels;
+  return {
+    locale,
+    situation,
+    title: labels.title[snapshot.document],
+    number: values.number,
+    month: values.month,
+    issuedOn,
+    dueOn,
+    amount: values.amount,
+    total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
+    credit: credit.isZero() ? null : { label: labels.totals.credit_applied, amount: credit },
+    steps: stepsOf(snapshot, situation, labels),
+    headline: { label: headlineOf(snapshot, situation, labels), amount: values.amount, values },
+    sentence: sentencesOf(snapshot, situation, labels)
+      .map((sentence) => fill(sentence, values))
+      .join(' '),
+    facts: [
+      { label: facts.credits, value: values.credits },
+      { label: facts.replaces, value: values.replaces },
+      { label: facts.issued_on, value: issuedOn },
+      { label: facts.due_on, value: dueOn },
+      { label: facts.terms, value: isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      { label: facts.month, value: values.month },
+      {
+        label: facts.enrollments,
+        value: situation === 'adjustment' ? '' : locale.number(String(snapshot.enrollments)),
+      },
+      { label: facts.partner_id, value: clean(partner.partner_id) },
+      { label: facts.purchase_order, value: purchaseOrder },
+    ],
+    replaces: values.replaces,
+    credits: values.credits,
+    reason: clean(snapshot.reason ?? ''),
+    issuer: values.issuer,
+    partner: { name: values.partner, purchaseOrder },
+    reach,
+    contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),
+    ach: isDue && instructions?.ach ? achFacts(instructions.ach, labels, clean) : null,
+    wire: isDue && instructions?.wire ? wireFacts(instructions.wire, labels, clean) : null,
+  };
+}
+
+function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situation {
+  const isZero = (text: string) => Amount.of(text, snapshot.currency).isZero();
+  if (document === 'credit_note') return purpose === 'adjustment' ? 'adjustment' : 'credit_note';
+  if (document === 'statement') return 'statement';
+  if (!isZero(snapshot.amount_due)) return 'due';
+  return isZero(snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
+}
+
+function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels): string[] {
+  const missing = situation === 'due' && snapshot.purpose === 'missing_shares';
+  return [
+    labels.sentence[missing ? 'missing_shares' : situation],
+    ...(snapshot.replaces === null ? [] : [labels.replaces]),
+  ];
+}
+
+function headlineOf(snapshot: DocumentSnapshot, situation: Situation, { headline }: Labels): string {
+  switch (situation) {
+    case 'due':
+      return snapshot.due_on === null ? headline.due_undated : headline.due;
+    case 'credit_note':
+      return headline.owed;
+    case 'adjustment':
+      return headline.credited;
+    case 'nothing_due':
+    case 'covered_by_credit':
+    case 'statement':
+      return headline.nothing_due;
+  }
+}
+
+function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: Labels): Total[] {
+  const amount = (text: string) => Amount.of(text, snapshot.currency);
+  const credit = amount(snapshot.credit_applied);
+  switch (situation) {
+    case 'credit_note':
+      return [{ label: totals.owed, amount: amount(snapshot.invoiceAmount) }];
+    case 'adjustment':
+      return [{ label: totals.credited, amount: amount(snapshot.invoiceAmount) }];
+    case 'statement':
+      return [
+        { label: totals.routed, amount: amount(snapshot.invoiceAmount).negated() },
+        { label: totals.amount_due, amount: Amount.zero(snapshot.currency) },
+      ];
+    case 'due':
+    case 'nothing_due':
+    case 'covered_by_credit':
+      return [
+        ...(credit.isZero() ? [] : [{ label: totals.credit_applied, amount: credit.negated() }]),
+        { label: totals.amount_due, amount: amount(snapshot.amount_due) },
+      ];
+  }
+}
+
+function termsOf(days: number | null, { terms }: Labels): string {
+  if (days === null) return '';
+  if (days === 0) return terms.immediately;
+  return days === 1 ? terms.one_day : fill(terms.days, { days: String(days) });
+}
+
+// --- Payment instructions -------------------------------------------------------------------------------------------------
+
+/** Rows of bank details, without those that the settings leave out. */
+function paymentFacts(labels: Labels, clean: Clean) {
+  const row =
+    (kind: PaymentFact['kind']) =>
+    (field: PaymentField, text: string | undefined, address: Address | null = null): PaymentFact[] =>
+      text === undefined ? [] : [{ field, kind, label: labels.payment[field], value: clean(text), address }];
+  return { party: row('party'), number: row('number'), word: row('word') };
+}
+
+function achFacts(ach: AchInstructions, labels: Labels, clean: Clean): PaymentFact[] {
+  const { party, number, word } = paymentFacts(labels, clean);
+  return [
+    ...party('account_holder', ach.account_holder, ach.account_holder_address),
+    ...party('bank', ach.bank_name, ach.bank_address),
+    ...number('routing_number_ach', ach.routing_number),
+    ...number('account_number', ach.account_number),
+    ...word('account_type', ach.account_type),
+  ];
+}
+
+function wireFacts({ intermediary, ...wire }: WireInstructions, labels: Labels, clean: Clean): PaymentFact[] {
+  const { party, number } = paymentFacts(labels, clean);
+  return [
+    ...party('account_holder', wire.account_holder, wire.account_holder_address),
+    ...party('bank', wire.bank_name, wire.bank_address),
+    ...number('routing_number_wire', wire.routing_number),
+    ...number('account_number', wire.account_number),
+    ...number('iban', wire.iban),
+    ...number('bic', wire.bic),
+    ...party('intermediary', intermediary?.bank_name, intermediary?.bank_address ?? null),
+    ...number('intermediary_bic', intermediary?.bic),
+  ];
+}
+
+// --- Names and addresses --------------------------------------------------------------------------------------------------
+
+export const documentTitle = (document: DocumentKind): string => readTemplate().labels.title[document];
+
+const ROW_KINDS: Readonly<Record<RowKind, string>> = {
+  quote_accepted: 'enrollment',
+  requote_accepted: 'requote',
+  reversal: 'reversal',
+};
+
+/** A kind of ledger row, in the plural unless there is just one: `enrollments`. */
+export const rowKindName = (kind: RowKind, count?: number): string => `${ROW_KINDS[kind]}${count === 1 ? '' : 's'}`;
+
+/** An address in one line: `350 Fifth Avenue, New York, NY 10118, US`. */
+export function addressLine(
+  { line1, line2, city, region, postal_code, country }: Address,
+  clean: Clean = (text) => text,
+): string {
+  return listed(...[line1, line2, city, spaced(region, postal_code), country].filter(Boolean).map(clean));
+}
+
+/** An address as the lines of an envelope, the country by its name. */
+export function addressLines(address: Address, { theme, countries }: Template, clean: Clean): string[] {
+  const { line1, line2, city, region, postal_code, country } = address;
+  const town = theme.postal_code_after_town.includes(country)
+    ? spaced(listed(city, region), postal_code)
+    : listed(spaced(postal_code, city), region);
+  return [line1, line2, town, countries[country] ?? country].map(clean).filter(Boolean);
+}
+
+const spaced = (...parts: string[]): string => parts.filter(Boolean).join(' ');
+const listed = (...parts: string[]): string => parts.filter(Boolean).join(', ');
