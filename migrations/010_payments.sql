@@ -374,8 +374,8 @@ CALL make_append_only('processor_events');
 
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
-  -- effect: it changed something; nothing: it was known already or is irrelevant; person: it waits for manual review.
-  outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'person')),
+  -- effect: it changed something; nothing: it was known already or is irrelevant; manual_review: finance decides.
+  outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'manual_review')),
   payment_id bigint REFERENCES payments,
   reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
@@ -564,7 +564,7 @@ UNION ALL
 SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,
        e.created::date, format('%s: %s', e.type, coalesce(o.reason, 'waits for another event'))
 FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
-WHERE (o.processor_event_id IS NULL OR o.outcome = 'person')
+WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
@@ -642,11 +642,11 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applicati
 -- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
-  step integer NOT NULL,
+  dunning_level integer NOT NULL,
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  PRIMARY KEY (document_id, step),
+  PRIMARY KEY (document_id, dunning_level),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)

@@ -1763,7 +1763,7 @@ CREATE TABLE processor_event_outcomes (
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT processor_event_outcomes_pkey PRIMARY KEY (processor_event_id),
-  CONSTRAINT processor_event_outcome_known CHECK (outcome = ANY (ARRAY['effect', 'nothing', 'person'])),
+  CONSTRAINT processor_event_outcome_known CHECK (outcome = ANY (ARRAY['effect', 'nothing', 'manual_review'])),
   CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
   CONSTRAINT processor_event_outcomes_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_events(processor_event_id),
   CONSTRAINT processor_event_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
@@ -2040,7 +2040,7 @@ UNION ALL
     format('%s: %s', e.type, COALESCE(o.reason, 'waits for another event')) AS reason
    FROM processor_events e
      LEFT JOIN processor_event_outcomes o USING (processor_event_id)
-  WHERE (o.processor_event_id IS NULL OR o.outcome = 'person') AND NOT (EXISTS ( SELECT
+  WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review') AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.processor_event_id = e.processor_event_id));
 GRANT SELECT ON payment_exceptions TO reckoner_app;
@@ -2101,11 +2101,11 @@ $function$;
 
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
-  step integer NOT NULL,
+  dunning_level integer NOT NULL,
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  CONSTRAINT reminders_pkey PRIMARY KEY (document_id, step),
+  CONSTRAINT reminders_pkey PRIMARY KEY (document_id, dunning_level),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails(email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );

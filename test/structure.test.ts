@@ -74,7 +74,6 @@ const WIDE_SQL: Exceptions = {
   'audit/export-queries.ts': TO_REMOVE,
   'database/backup.ts': TO_REMOVE,
   'database/restore.ts': TO_REMOVE,
-  'payments/remind.ts': TO_REMOVE,
   'seals/canonical.ts': TO_REMOVE,
 };
 

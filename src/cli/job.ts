@@ -59,14 +59,14 @@ function logFailure(log: pino.Logger, thrown: unknown): void {
   else log.error({ code: 'internal' }, reasonOf(error));
 }
 
-/** Once a day: reminds partners of what they owe, by the steps of the settings. */
+/** Once a day: reminds partners of what they owe, by the dunning levels of the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
-    // Who has paid is not reminded.
-    await workOffEvents(job);
+    // Whoever has paid is not reminded.
+    await processPendingEvents(job);
     const plan = await job.database.transaction((tx) => recordReminders(tx, job));
-    for (const { partner_id, step, documents } of plan.reminders) {
-      job.log.info({ partner_id, step, documents: documents.map((each) => each.number) }, 'to be reminded');
+    for (const { partner_id, dunning_level, documents } of plan.reminders) {
+      job.log.info({ partner_id, dunning_level, documents: documents.map((each) => each.number) }, 'reminder due');
     }
     await sendEmails(job, logOf(job));
     return needsAttention(await job.database.reading(countOtherEmails)) ? EXIT.attention : EXIT.done;
@@ -106,13 +106,13 @@ export function runMonthClose(): Promise<number> {
 /** Every ten minutes: delivers what is issued and not delivered. */
 export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
-    await workOffEvents(job);
+    await processPendingEvents(job);
     await deliverAll(job, logOf(job));
     return (await anyUnsent(job)) ? EXIT.attention : EXIT.done;
   });
 }
 
-/** Once a day: mails the status to operations when it needs a person. */
+/** Once a day: mails the status to operations when something needs attention. */
 export function runWatch(): Promise<number> {
   return runJob('watch', async (job) => {
     const { environment, database, log } = job;
@@ -170,11 +170,11 @@ export function runReconcile(): Promise<number> {
   });
 }
 
-/** What the processor told, and no `serve` worked off: it was killed after its answer, or the payments were locked. */
-async function workOffEvents({ database, log, ...job }: Job): Promise<void> {
-  const { effects, waiting, for_person } = await database.transaction((tx) => processEvents(tx, job));
-  if (effects + waiting.length + for_person.length === 0) return;
-  log.info({ effects, waiting: waiting.length, for_person: for_person.length }, 'events of the processor');
+/** Processes the events that `serve` stored and did not process: it was killed, or the payments were locked. */
+async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
+  const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
+  if (effects + waiting.length + manual_review.length === 0) return;
+  log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
 const logOf = ({ log }: Job): Reporter => ({

@@ -32,7 +32,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     subject: String(request.paymentId),
     details: { number: request.number, amount: amount.toString() },
   });
-  const evidence: Evidence = suggested ?? { rule: 'person', why: 'applied by hand' };
+  const evidence: Evidence = suggested ?? { rule: 'by_hand', why: 'applied by hand' };
   const whole = request.amount === undefined;
   await applyTo(context, caller.settings, state, document, { amount, whole, evidence, appliedOn: context.today });
   await enqueueDeliveries(context, [document.document_id]);
@@ -43,7 +43,7 @@ async function suggestionOf(tx: Transaction, { paymentId, number }: ApplyRequest
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   const found = payment?.suggestions.find((each) => each.number === number);
   if (found === undefined) return undefined;
-  return { ...(found.evidence as Evidence), rule: 'person', why: `confirmed: ${found.evidence.why}` };
+  return { ...(found.evidence as Evidence), rule: 'by_hand', why: `confirmed: ${found.evidence.why}` };
 }
 
 export interface Application {

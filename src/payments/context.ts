@@ -1,5 +1,5 @@
 /**
- * The context of everything that is recorded about payments: one act at a time, under one audit event.
+ * The context in which payments are recorded: one act at a time, under one audit event.
  *
  * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
  * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
@@ -9,9 +9,10 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { enqueueDeliveries as enqueueDocuments } from '../documents/emails.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
 
 /** Who acts, with which settings and in which environment. */
 export interface Caller {
@@ -20,7 +21,7 @@ export interface Caller {
   readonly actor: Actor;
 }
 
-/** What all facts of one act have in common. */
+/** What everything that one act records has in common. */
 export interface PaymentContext {
   readonly tx: Transaction;
   /** ISO instant. */
@@ -33,11 +34,9 @@ export interface PaymentContext {
   readonly earliest: string | null;
 }
 
-const PAYMENTS = '7310::integer, 51::integer';
-
 export async function lockPayments(tx: Transaction): Promise<void> {
   await lockLedgerShared(tx);
-  await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
+  await takePaymentsLock(tx);
 }
 
 /** Records the audit event of an act. The caller holds the lock on payments, so that what it has read stays true. */
@@ -48,11 +47,7 @@ export async function openPaymentContext(
 ): Promise<PaymentContext> {
   const now = caller.environment.now().toISO();
   const eventId = await recordEvent(tx, caller.actor, { ...event, now });
-  const { earliest } = await queryOne<{ earliest: string | null }>(
-    tx,
-    `SELECT (month_after(max(month)) || '-01')::date AS earliest FROM closed_months`,
-  );
-  return { tx, now, today: todayOf(caller), eventId, earliest };
+  return { tx, now, today: todayOf(caller), eventId, earliest: await readEarliestPostableDate(tx) };
 }
 
 /** Asks delivery to open or close the payment links of documents whose balance changed. */

@@ -21,7 +21,7 @@ export interface Receipt {
 
 /** Why: what was found where, who paid and how that is known, how the amounts compare. */
 export interface Evidence {
-  readonly rule: 'reference_and_payer' | 'amount_and_account' | 'person' | 'processor' | 'suggestion' | 'given_back';
+  readonly rule: 'reference_and_payer' | 'amount_and_account' | 'by_hand' | 'processor' | 'suggestion' | 'reapplied';
   readonly reference?: {
     readonly number: string;
     readonly field: string;

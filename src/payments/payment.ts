@@ -36,7 +36,7 @@ export function paymentJson(row: PaymentRow) {
     })),
     reversals: row.reversals.map((each) => ({ ...each, amount: text(each.amount) })),
     disputes: row.disputes.map((each) => ({ ...each, amount: text(each.amount) })),
-    seen: row.seen,
+    sources: row.sources,
     suggestions: row.suggestions.map(({ evidence, ...each }) => ({
       ...each,
       amount: text(each.amount),

@@ -1,7 +1,29 @@
 /** SQL that reads payments: their balances, their applications, and everything about them. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
+
+const PAYMENTS = '7310::integer, 51::integer';
+
+export async function takePaymentsLock(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
+}
+
+/** The first day of the earliest open month; null before the first close. */
+export async function readEarliestPostableDate(tx: Transaction): Promise<string | null> {
+  const sql = `SELECT earliest_postable_date() AS day`;
+  return (await queryOne<{ day: string | null }>(tx, sql)).day;
+}
+
+/** How many payments have this identity, with or without a counter behind it. */
+export async function countIdentity(tx: Transaction, identity: string): Promise<number> {
+  const { used } = await queryOne<{ used: number }>(
+    tx,
+    `SELECT count(*) AS used FROM payments WHERE identity = :identity OR identity LIKE :pattern ESCAPE '!'`,
+    { identity, pattern: `${identity.replace(/[!%_]/g, '!$&')}|#%` },
+  );
+  return used;
+}
 
 export interface PaymentState {
   readonly payment_id: number;
@@ -113,7 +135,7 @@ export interface PaymentRow {
     readonly reinstated_on: string | null;
     readonly duplicate_of: number | null;
   }[];
-  readonly seen: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
+  readonly sources: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
   readonly suggestions: readonly {
     readonly number: string | null;
     readonly same_as: number | null;
@@ -164,7 +186,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             coalesce((
               SELECT json_agg(json_build_object('source', s.source, 'reference', s.reference,
                        'recorded_at', s.recorded_at) ORDER BY s.recorded_at, s.identity)
-              FROM payment_sources s WHERE s.payment_id = p.payment_id), '[]') AS seen,
+              FROM payment_sources s WHERE s.payment_id = p.payment_id), '[]') AS sources,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'amount', s.amount::text,
                        'confidence', s.confidence::text, 'evidence', s.evidence)

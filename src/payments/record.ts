@@ -5,7 +5,7 @@
  */
 
 import { todayOf } from '../config/today.ts';
-import { queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
@@ -20,7 +20,7 @@ import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
 import { CONFIDENCE } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { readStates } from './queries.ts';
+import { countIdentity, readStates } from './queries.ts';
 
 export interface RecordRequest {
   readonly amount: string;
@@ -175,11 +175,7 @@ async function recordNew(context: PaymentContext, caller: Caller, entry: HandEnt
 
 /** After a payment was reversed, the same may be recorded again: a counter makes it another payment. */
 async function unusedIdentity(tx: Transaction, identity: string): Promise<string> {
-  const { used } = await queryOne<{ used: number }>(
-    tx,
-    `SELECT count(*) AS used FROM payments WHERE identity = :identity OR identity LIKE :pattern ESCAPE '!'`,
-    { identity, pattern: `${identity.replace(/[!%_]/g, '!$&')}|#%` },
-  );
+  const used = await countIdentity(tx, identity);
   return used === 0 ? identity : `${identity}|#${used + 1}`;
 }
 
@@ -219,7 +215,7 @@ async function applyByHand(
   const unapplied = money(state.unapplied, state);
   const balance = money(document.balance, state);
   const amount = unapplied.minus(balance).isPositive() ? balance : unapplied;
-  const evidence = { rule: 'person' as const, why: 'recorded by hand for this document' };
+  const evidence = { rule: 'by_hand' as const, why: 'recorded by hand for this document' };
   await applyTo(context, caller.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
   await enqueueDeliveries(context, [document.document_id]);
 }

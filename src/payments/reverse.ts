@@ -187,7 +187,7 @@ export async function reverseAll(
               applied_on: reversal.reversed_on,
               confidence: '1',
               evidence: {
-                rule: 'given_back' as const,
+                rule: 'reapplied' as const,
                 why: `the rest of the payment after ${reversal.amount} was ${reversal.kind}`,
               },
               small_difference: null,
@@ -275,7 +275,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
         amount: part.toString(),
         applied_on: on,
         confidence: '1',
-        evidence: { rule: 'given_back', why: 'the reversal was reinstated' },
+        evidence: { rule: 'reapplied', why: 'the reversal was reinstated' },
         small_difference: null,
       },
     ]);

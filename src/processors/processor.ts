@@ -114,7 +114,7 @@ export type EventReading =
   /** It changes nothing in the books, and why. */
   | { readonly nothing: string }
   /** It should report a payment and could not be read: finance must look. */
-  | { readonly person: string };
+  | { readonly manual_review: string };
 
 // --- Balance transactions ---------------------------------------------------------------------------------------------
 

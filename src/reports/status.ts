@@ -7,7 +7,7 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
 import type { Month } from '../month.ts';
-import { countExceptions, type ExceptionKind } from '../payments/exceptions.ts';
+import { countExceptions, type ExceptionKind } from '../payments/exceptions.sql.ts';
 import { type AccountHealth, readAccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 

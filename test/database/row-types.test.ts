@@ -18,8 +18,8 @@ const NOT_EVALUATED: Readonly<Record<string, string>> = {
 /** Columns that a table allows to be null, and that never are in these rows. */
 const NEVER_NULL: Readonly<Record<string, string>> = {
   'src/documents/emails.ts reason': 'the statement sets it',
-  'src/payments/remind.ts due_on': 'an invoice has one',
-  'src/payments/remind.ts partner_id': 'a reminder has one',
+  'src/payments/remind.sql.ts due_on': 'an invoice has one',
+  'src/payments/remind.sql.ts partner_id': 'a reminder has one',
   'src/payments/queries.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
 };
 

@@ -34,7 +34,7 @@ describe('a hand entry and a bank line', () => {
     expect(report.new_lines).toMatchObject([
       { outcome: 'payment', same_as: [], applied: [{ number: inv(1), amount: '300.00' }] },
     ]);
-    expect((await books.payment(paymentId)).seen).toHaveLength(1);
+    expect((await books.payment(paymentId)).sources).toHaveLength(1);
   });
 
   test('the same words in August and October do not make one payment', async () => {

@@ -1,6 +1,7 @@
 /** Payment exceptions: each is listed with what resolves it, `status` counts it, and only that resolves it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closeException, readExceptions } from '../../src/payments/exceptions.ts';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
+import { closeException } from '../../src/payments/exceptions.ts';
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
@@ -55,13 +56,13 @@ test('a return of an unknown payment is closed with a reason, which is recorded 
 
 test('an unreadable event is closed with a reason, and is not reported again', async () => {
   const unreadable = event('charge.refunded', { id: 'py_1', object: 'charge', amount: 'many' });
-  expect((await books.events([unreadable])).for_person).toHaveLength(1);
+  expect((await books.events([unreadable])).manual_review).toHaveLength(1);
   expect(await kinds()).toEqual(['event']);
   await close((await exceptions())[0]?.exception ?? '');
-  const { for_person, waiting } = await books.database.transaction((tx) =>
+  const { manual_review, waiting } = await books.database.transaction((tx) =>
     processEvents(tx, { ...books.acting, actor: thisProcess('command') }),
   );
-  expect([for_person, waiting, await exceptions()]).toEqual([[], [], []]);
+  expect([manual_review, waiting, await exceptions()]).toEqual([[], [], []]);
 });
 
 test('a dispute of an unknown payment waits for the payment', async () => {

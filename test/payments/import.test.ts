@@ -153,7 +153,7 @@ describe('CSV', () => {
       status: 'applied',
       partner_id: 'p-4',
       applications: [
-        { confidence: '1', evidence: { rule: 'person', reference: { guess: 'zeros before the number are missing' } } },
+        { confidence: '1', evidence: { rule: 'by_hand', reference: { guess: 'zeros before the number are missing' } } },
       ],
     });
   });

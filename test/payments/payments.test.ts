@@ -381,7 +381,7 @@ describe('one payment, reported by webhook, bank file and hand', () => {
     await Promise.all([byHand(), own.bankText('wire.csv', CSV + wire), byHand()]);
     const payments = await own.payments();
     expect(payments).toMatchObject([{ amount: '1250.00', applied: '1250.00', status: 'applied' }]);
-    expect(new Set(payments[0]?.seen.map((each) => each.source))).toEqual(new Set(['hand', 'bank']));
+    expect(new Set(payments[0]?.sources.map((each) => each.source))).toEqual(new Set(['hand', 'bank']));
     await own.verified();
     await own.end();
   });

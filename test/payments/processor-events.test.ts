@@ -83,7 +83,10 @@ test('unreadable events need a review; events of others change nothing', async (
     stripePayment({ amount: 500, key: 'NOINV' }).intentSucceeded(),
     stripePayment({ invoice: 'INV-1999-000001', amount: 600, key: 'NODOC' }).intentSucceeded(),
   ]);
-  expect(report.for_person.map((each) => each.type)).toEqual(['charge.dispute.escalated', 'payment_intent.succeeded']);
+  expect(report.manual_review.map((each) => each.type)).toEqual([
+    'charge.dispute.escalated',
+    'payment_intent.succeeded',
+  ]);
   const unknown = (await books.payments()).filter((each) => each.partner_id === null);
   expect(unknown.map((each) => each.amount)).toEqual(['5.00', '6.00']);
 });

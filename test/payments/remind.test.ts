@@ -45,14 +45,15 @@ async function send(): Promise<EmailResult[]> {
   return results;
 }
 
-/** A day of the job: what it sent, as «partner step number,number». */
+/** A day of the job: what it sent, as "partner level number,number". */
 async function remind(date: string): Promise<string[]> {
   day(date);
   const { reminders } = await record();
   const outcomes = await send();
   expect(outcomes.map((each) => each.status)).toEqual(reminders.map(() => 'sent'));
   return reminders.map(
-    ({ partner_id, step, documents }) => `${partner_id} ${step} ${documents.map((each) => each.number).join(',')}`,
+    ({ partner_id, dunning_level, documents }) =>
+      `${partner_id} ${dunning_level} ${documents.map((each) => each.number).join(',')}`,
   );
 }
 
@@ -66,18 +67,18 @@ async function mails(): Promise<ParsedMail[]> {
 
 const INV_1 = 'INV-2026-000001';
 
-test('each step is said once, on its day: a week before, on the day, 7, 21 and 45 days after', async () => {
+test('each dunning level is sent once, on its day: a week before, on the day, 7, 21 and 45 days after', async () => {
   await invoiceJuly('p-1');
-  const said: [string, string[]][] = [];
-  // Each step's day with the days around it.
-  for (const step of ['2026-08-24', '2026-08-31', '2026-09-07', '2026-09-21', '2026-10-15']) {
+  const sentOn: [string, string[]][] = [];
+  // The day of each level with the days around it.
+  for (const date of ['2026-08-24', '2026-08-31', '2026-09-07', '2026-09-21', '2026-10-15']) {
     for (const shift of [-1, 0, 1]) {
-      const today = DateTime.fromISO(step).plus({ days: shift }).toISODate() as string;
+      const today = DateTime.fromISO(date).plus({ days: shift }).toISODate() as string;
       const sent = await remind(today);
-      if (sent.length > 0) said.push([today, sent]);
+      if (sent.length > 0) sentOn.push([today, sent]);
     }
   }
-  expect(said).toEqual([
+  expect(sentOn).toEqual([
     ['2026-08-24', [`p-1 -7 ${INV_1}`]],
     ['2026-08-31', [`p-1 0 ${INV_1}`]],
     ['2026-09-07', [`p-1 7 ${INV_1}`]],
@@ -104,7 +105,7 @@ test('running twice on a day, or at once, sends one e-mail', async () => {
   expect(await mails()).toHaveLength(2);
 });
 
-test('a cron that missed weeks says the latest step, and none of those before it', async () => {
+test('after weeks without a run, only the latest level is sent', async () => {
   await invoiceJuly('p-1');
   expect(await remind('2026-09-25')).toEqual([`p-1 21 ${INV_1}`]);
   expect(await remind('2026-09-26')).toEqual([]);
@@ -143,7 +144,7 @@ test('one e-mail lists all that the partner owes, by currency, and what stands t
   expect(mail?.html).toContain('overdue by 7 days');
 });
 
-test('nobody is reminded of what is paid, void or on hold; after the release the next step is said', async () => {
+test('paid, void and held documents are skipped; after the release the next level is sent', async () => {
   await invoiceJuly('p-1', 'p-2', 'p-3', 'p-4');
   const numbered = (sequence: number) => `INV-2026-00000${sequence}`;
   day('2026-09-01');
@@ -157,7 +158,7 @@ test('nobody is reminded of what is paid, void or on hold; after the release the
   await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: numbered(1) }));
   await world.database.transaction((tx) => voidDocument(tx, world, { number: numbered(2), reason: 'wrong' }));
   await world.database.transaction((tx) => holdDocument(tx, world, { number: numbered(3), reason: 'they ask why' }));
-  expect((await plan()).silent).toEqual([{ number: numbered(3), partner_id: 'p-3', because: 'on_hold' }]);
+  expect((await plan()).skipped).toEqual([{ number: numbered(3), partner_id: 'p-3', reason: 'on_hold' }]);
   expect(await remind('2026-09-07')).toEqual([`p-4 7 ${numbered(4)}`]);
   day('2026-09-08');
   await world.database.transaction((tx) => releaseDocument(tx, world, numbered(3)));
@@ -195,7 +196,7 @@ test('a dispute that is not decided, or a payment to be confirmed, keeps silence
        '{"why": "the amount"}', ${event} FROM documents WHERE number = 'INV-2026-000002' ON CONFLICT DO NOTHING`,
   );
   expect(await remind('2026-09-07')).toEqual([]);
-  expect((await plan()).silent.map(({ number, because }) => `${number} ${because}`)).toEqual([
+  expect((await plan()).skipped.map(({ number, reason }) => `${number} ${reason}`)).toEqual([
     `${INV_1} disputed`,
     'INV-2026-000002 payment_to_confirm',
   ]);
@@ -211,10 +212,10 @@ test('an invoice that was never sent is not reminded of', async () => {
   await world.close();
   await world.deliver();
   expect(await remind('2026-09-07')).toEqual([]);
-  expect((await plan()).silent).toEqual([{ number: INV_1, partner_id: 'p-1', because: 'not_sent' }]);
+  expect((await plan()).skipped).toEqual([{ number: INV_1, partner_id: 'p-1', reason: 'not_sent' }]);
 });
 
-test('a replacement with the old due date is not reminded of what was said before it, and then of the next step', async () => {
+test('a replacement with the old due date does not repeat the levels of the document it replaces', async () => {
   await invoiceJuly('p-1');
   expect(await remind('2026-09-07')).toHaveLength(1);
   day('2026-09-10');
@@ -256,7 +257,7 @@ test('without an address it is held, says why, and goes out once there is one', 
   expect([(await mails())[0]?.to].flat()[0]?.text).toContain('new@partner.example');
 });
 
-test('no steps in the settings: nobody is ever reminded', async () => {
+test('without dunning levels in the settings, no partner is reminded', async () => {
   await invoiceJuly('p-1');
   world.settings = { ...world.settings, reminders: [] };
   expect(await remind('2026-12-31')).toEqual([]);

@@ -1,7 +1,7 @@
 /** From the share to the bank: what a connected account paid out, which line of the bank it is, and what is missing. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
-import { readExceptions } from '../../src/payments/exceptions.ts';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { readPayouts } from '../../src/payments/payouts.sql.ts';
 import { settlePayout } from '../../src/payments/settle.ts';
 import { readStatus } from '../../src/reports/status.ts';

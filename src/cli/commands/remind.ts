@@ -43,22 +43,22 @@ export async function remind(output: Output, { dryRun = false }: { dryRun?: bool
   });
 }
 
-const SILENT = {
-  on_hold: 'it is on hold',
-  disputed: 'a dispute about its payment is not decided',
-  payment_to_confirm: 'a payment that may be for it waits to be confirmed',
-  not_sent: 'its own e-mail was never sent',
+const SKIPPED = {
+  on_hold: 'on hold',
+  disputed: 'a dispute about its payment is undecided',
+  payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
+  not_sent: 'it has not been e-mailed',
 } as const;
 
-function describePlan({ reminders, silent }: ReminderPlan): string {
+function describePlan({ reminders, skipped }: ReminderPlan): string {
   const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
-      ['partner', 'step', 'document', 'due', '>open', ''],
-      reminders.flatMap(({ partner_id, step, documents }) =>
+      ['partner', 'level', 'document', 'due', '>open', ''],
+      reminders.flatMap(({ partner_id, dunning_level, documents }) =>
         documents.map((each, index) => [
           index === 0 ? short(partner_id, 20) : '',
-          index === 0 ? stepName(step) : '',
+          index === 0 ? levelName(dunning_level) : '',
           each.number,
           each.due_on,
           groupThousands(each.balance),
@@ -67,15 +67,15 @@ function describePlan({ reminders, silent }: ReminderPlan): string {
       ),
     );
   }
-  if (silent.length > 0) {
+  if (skipped.length > 0) {
     parts.push(
-      ['Overdue, but not reminded:', ...silent.map((each) => `  ${each.number}: ${SILENT[each.because]}`)].join('\n'),
+      ['Overdue, but not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'),
     );
   }
   return parts.join('\n\n');
 }
 
-function stepName(step: number): string {
-  if (step === 0) return 'due day';
-  return step < 0 ? `${-step} d before` : `${step} d after`;
+function levelName(days: number): string {
+  if (days === 0) return 'due day';
+  return days < 0 ? `${-days} d before` : `${days} d after`;
 }

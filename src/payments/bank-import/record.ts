@@ -115,7 +115,7 @@ function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, p
       return {
         sources: [bankSource(each, payment_id)],
         outcomes: [newOutcome(each, 'payment', why, { payment_id })],
-        report: plainReport(each, 'seen_again', why, { payment_id }),
+        report: plainReport(each, 'duplicate', why, { payment_id }),
       };
     }
     case 'ignored': {

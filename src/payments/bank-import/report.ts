@@ -12,8 +12,8 @@ export interface LineReport {
   readonly currency: string;
   readonly payer: string | null;
   readonly bank_reference: string | null;
-  /** `seen_again`: a payment that is recorded already. */
-  readonly outcome: 'payment' | 'seen_again' | 'payout' | 'return' | 'ignored';
+  /** `duplicate`: a payment that is recorded already. */
+  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly {
     number: string;
@@ -84,7 +84,7 @@ export function paymentReport(
 }
 
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {
-  const outcomes = { payment: 0, seen_again: 0, payout: 0, return: 0, ignored: 0 };
+  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, ignored: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
   return outcomes;
 }

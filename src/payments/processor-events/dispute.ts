@@ -19,7 +19,7 @@ export async function recordDispute(context: EventContext, fact: Dispute): Promi
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
   if (fact.amount.currency !== payment.currency) {
     const reason = `the dispute is in ${fact.amount.currency}, the payment in ${payment.currency}`;
-    return { outcome: 'person', payment_id, reason };
+    return { outcome: 'manual_review', payment_id, reason };
   }
   const identity = processorIdentity(account, fact.dispute);
   const before = await readDispute(context.tx, identity);

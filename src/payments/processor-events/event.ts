@@ -26,9 +26,9 @@ export interface WaitingEvent {
   readonly payload: string;
 }
 
-/** `person`: it needs a manual review. */
+/** `manual_review`: finance decides. */
 export interface EventOutcome {
-  readonly outcome: 'effect' | 'nothing' | 'person';
+  readonly outcome: 'effect' | 'nothing' | 'manual_review';
   readonly payment_id: number | null;
   readonly reason: string;
 }

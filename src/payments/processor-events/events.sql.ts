@@ -34,7 +34,7 @@ export function readEventsForReview(tx: Transaction): Promise<{ id: string; type
   return query(
     tx,
     `SELECT e.id, e.type, o.reason FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
-     WHERE o.outcome = 'person'
+     WHERE o.outcome = 'manual_review'
        AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
      ORDER BY e.processor_event_id`,
   );

@@ -18,7 +18,7 @@ export interface EventsReport {
   readonly effects: number;
   readonly without_effect: number;
   readonly waiting: readonly { id: string; type: string; reason: string }[];
-  readonly for_person: readonly { id: string; type: string; reason: string }[];
+  readonly manual_review: readonly { id: string; type: string; reason: string }[];
 }
 
 /** Processes the waiting events, in rounds, until no event makes another one possible. */
@@ -26,7 +26,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
   await lockPayments(tx);
   let waiting: readonly WaitingEvent[] = await readWaitingEvents(tx);
   const counts = { effects: 0, without_effect: 0 };
-  if (waiting.length === 0) return { ...counts, waiting: [], for_person: await readEventsForReview(tx) };
+  if (waiting.length === 0) return { ...counts, waiting: [], manual_review: await readEventsForReview(tx) };
   const details = { waiting: waiting.length };
   let opened: Promise<PaymentContext> | undefined;
   const open = () => {
@@ -55,7 +55,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
   return {
     ...counts,
     waiting: waiting.map((event) => ({ id: event.id, type: event.type, reason: reasons.get(event) as string })),
-    for_person: await readEventsForReview(tx),
+    manual_review: await readEventsForReview(tx),
   };
 }
 
@@ -70,7 +70,7 @@ async function processEvent(
   const payload = parseExactJson(event.payload) as { data: { object: unknown } };
   const reading = PROCESSOR.events.read(event.type, payload.data.object);
   if ('nothing' in reading) return nothing(reading.nothing);
-  if ('person' in reading) return { outcome: 'person', payment_id: null, reason: reading.person };
+  if ('manual_review' in reading) return { outcome: 'manual_review', payment_id: null, reason: reading.manual_review };
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
   const context: EventContext = { ...shared, account: event.account, on };
   let changed: EventOutcome | undefined;

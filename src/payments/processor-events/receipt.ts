@@ -23,7 +23,7 @@ export async function recordReceipt(context: EventContext, receipt: Receipt): Pr
   ) {
     const recorded = money(known.amount, known).forPeople();
     const reason = `${receipt.ids[0]} is payment ${known.payment_id} of ${recorded}, but the event says ${receipt.amount.forPeople()}`;
-    return { outcome: 'person', payment_id: known.payment_id, reason };
+    return { outcome: 'manual_review', payment_id: known.payment_id, reason };
   }
   const document = receipt.invoice === undefined ? undefined : await readPayable(tx, receipt.invoice);
   const paymentId =

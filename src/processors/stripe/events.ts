@@ -102,54 +102,54 @@ export function readEvent(type: string, object: unknown): EventReading {
   if (type === 'charge.succeeded' || type === 'charge.refunded') return charge(object);
   if (/^charge\.dispute\.(created|updated|closed|funds_withdrawn|funds_reinstated)$/.test(type)) return dispute(object);
   if (/^(checkout\.session|payment_intent|charge)\./.test(type))
-    return { person: `events of type ${type} are not known` };
+    return { manual_review: `events of type ${type} are not known` };
   return { nothing: `events of type ${type} are not used` };
 }
 
 function session(object: unknown): EventReading {
   const parsed = sessionSchema.safeParse(object);
-  if (!parsed.success) return { person: UNREADABLE };
+  if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
   // ACH debit: completed means ordered, and paid is told days later.
   if (data.payment_status !== 'paid') return { nothing: `the session is ${data.payment_status}, not paid` };
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
-  if (amount === undefined || !amount.isPositive()) return { person: 'it says paid, and names no amount' };
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says paid, and names no amount' };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, data.metadata, data.customer_details?.name)] };
 }
 
 function intent(object: unknown): EventReading {
   const parsed = intentSchema.safeParse(object);
-  if (!parsed.success || parsed.data.status !== 'succeeded') return { person: UNREADABLE };
+  if (!parsed.success || parsed.data.status !== 'succeeded') return { manual_review: UNREADABLE };
   const { data } = parsed;
   const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
-  if (amount === undefined || !amount.isPositive()) return { person: 'it says succeeded, and names no amount' };
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says succeeded, and names no amount' };
   const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, data.metadata, undefined)] };
 }
 
 function charge(object: unknown): EventReading {
   const parsed = chargeSchema.safeParse(object);
-  if (!parsed.success) return { person: UNREADABLE };
+  if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
   if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
   const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
   const total = amountOfUnits(data.amount_refunded, data.currency);
-  if (amount === undefined || total === undefined || !amount.isPositive()) return { person: UNREADABLE };
+  if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
   const paid = received(ids, amount, data.metadata, data.billing_details?.name);
   return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
 }
 
 function dispute(object: unknown): EventReading {
   const parsed = disputeSchema.safeParse(object);
-  if (!parsed.success) return { person: UNREADABLE };
+  if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
   const state = DISPUTE_STATES[data.status];
   const amount = amountOfUnits(data.amount, data.currency);
   const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
-  if (state === undefined) return { person: `a dispute that is ${data.status} is not known` };
-  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { person: UNREADABLE };
+  if (state === undefined) return { manual_review: `a dispute that is ${data.status} is not known` };
+  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
   return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };
 }
 

@@ -30,7 +30,7 @@ async function paymentEvents(output: Output, name: string | undefined): Promise<
     const report = await context.database.transaction((tx) => processEvents(tx, context));
     failpoint('inbox.processed');
     output.print({ ...stored, ...report }, () => describeInbox(stored, report));
-    return report.for_person.length + report.waiting.length > 0 ? EXIT.attention : EXIT.done;
+    return report.manual_review.length + report.waiting.length > 0 ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -41,7 +41,7 @@ function describeInbox(stored: { stored: number; known: number }, report: Events
   ];
   for (const each of report.waiting)
     lines.push(...wrapped(`waiting: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
-  for (const each of report.for_person)
+  for (const each of report.manual_review)
     lines.push(...wrapped(`needs review: ${each.id} (${each.type}): ${printable(each.reason)}`, 80, '  '));
   return lines.join('\n');
 }

@@ -1,7 +1,8 @@
 /** `reckoner payment exceptions` and `reckoner payment close-exception`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../../money.ts';
-import { closeException, ENDS, type PaymentException, readExceptions } from '../../../payments/exceptions.ts';
+import { type PaymentException, readExceptions } from '../../../payments/exceptions.sql.ts';
+import { closeException, ENDS } from '../../../payments/exceptions.ts';
 import { acting, withContext } from '../../context.ts';
 import { type Definition, REASON } from '../../define.ts';
 import { type Output, printable, wrapped } from '../../output.ts';

@@ -68,7 +68,7 @@ function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
 
 const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => string])[] = [
   ['payment', (count) => plural(count, 'payment')],
-  ['seen_again', (count) => `${count} already recorded`],
+  ['duplicate', (count) => `${count} already recorded`],
   ['payout', (count) => plural(count, 'payout')],
   ['return', (count) => plural(count, 'return')],
   ['ignored', (count) => `${count} ignored`],
@@ -86,7 +86,7 @@ function describeImport(report: BankImport, dryRun: boolean): string {
       `${line.direction === 'debit' ? '-' : ''}${groupThousands(line.amount)}`,
       line.currency,
       short(line.payer ?? '', 18),
-      line.outcome === 'seen_again' ? 'known' : line.outcome,
+      line.outcome === 'duplicate' ? 'known' : line.outcome,
       short(whatFor(line), 24),
     ]);
     text.push(table(['booked', '>amount', '', 'payer', 'is', 'for'], rows), '');

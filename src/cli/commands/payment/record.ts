@@ -45,7 +45,7 @@ async function paymentRecord(output: Output, options: PaymentRecordOptions): Pro
     const payment = await onePayment(context, paymentId);
     // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
     const untold = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
-    output.print({ ...payment, duplicate, alike: possibleDuplicates, kept: kept ?? null }, () =>
+    output.print({ ...payment, duplicate, possible_duplicates: possibleDuplicates, kept: kept ?? null }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is already recorded: nothing was added.`

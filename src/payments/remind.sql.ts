@@ -1,0 +1,119 @@
+/** SQL over what partners owe, and the reminders that they got. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+const REMINDERS = '7310::integer, 61::integer';
+
+/** One run at a time, so that each sees what the previous one recorded. */
+export async function lockReminders(tx: Transaction): Promise<void> {
+  await execute(tx, `SELECT pg_advisory_xact_lock(${REMINDERS})`);
+}
+
+export type SkipReason = 'on_hold' | 'disputed' | 'payment_to_confirm' | 'not_sent';
+
+export interface OwedRow {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly due_on: string;
+  readonly balance: string;
+  readonly payment_link: string | null;
+  /** The latest level reached, in days after the due date; null if the partner was already reminded of it. */
+  readonly dunning_level: number | null;
+  /** Null: the partner is reminded of it. */
+  readonly skip_reason: SkipReason | null;
+}
+
+/**
+ * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
+ * due date does not repeat the levels of the document that it replaces.
+ */
+export function readOwed(
+  tx: Transaction,
+  filter: { day: string; levels: readonly number[]; partnerId: string | null },
+): Promise<OwedRow[]> {
+  return query(
+    tx,
+    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
+            (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
+            CASE WHEN NOT EXISTS (
+                   SELECT FROM reminders r
+                   WHERE r.document_id = d.document_id AND r.dunning_level >= reached.dunning_level)
+                 THEN reached.dunning_level END AS dunning_level,
+            CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
+                 WHEN EXISTS (
+                   SELECT FROM payment_applications a JOIN disputes t ON t.payment_id = a.payment_id
+                   WHERE a.document_id = d.document_id
+                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = t.dispute_id)) THEN 'disputed'
+                 WHEN EXISTS (
+                   SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
+                   WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
+                 WHEN NOT EXISTS (
+                   SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
+            END AS skip_reason
+     FROM documents d JOIN document_balances b USING (document_id)
+     CROSS JOIN LATERAL (
+       SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
+       WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached
+     WHERE d.document = 'invoice' AND b.status = 'open'
+       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+     ORDER BY d.series, d.sequence`,
+    { ...filter },
+  );
+}
+
+/** Partners that have a reminder of that day. */
+export async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
+  const rows = await query<{ partner_id: string }>(
+    tx,
+    `SELECT partner_id FROM emails WHERE kind = 'reminder' AND day = :day::date`,
+    { day },
+  );
+  return rows.map((row) => row.partner_id);
+}
+
+/** Records which documents the reminders of these e-mails are for. */
+export async function insertReminders(
+  tx: Transaction,
+  levels: readonly { number: string; dunning_level: number }[],
+  emailIds: readonly number[],
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency)
+     SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency
+     FROM json_to_recordset(:levels::json) AS r (number text, dunning_level integer)
+     JOIN documents d USING (number)
+     JOIN emails e ON e.partner_id = d.partner_id AND e.email_id = ANY (:emailIds::bigint[])`,
+    { levels: JSON.stringify(levels), emailIds },
+  );
+}
+
+/** The documents that an e-mail was recorded for. */
+export async function readReminded(tx: Transaction, emailId: number): Promise<Set<number>> {
+  const rows = await query<{ document_id: number }>(tx, `SELECT document_id FROM reminders WHERE email_id = :emailId`, {
+    emailId,
+  });
+  return new Set(rows.map((row) => row.document_id));
+}
+
+export interface OpenCredit {
+  readonly currency: string;
+  /** The credit note; null for unapplied cash. */
+  readonly number: string | null;
+  readonly amount: string;
+}
+
+/** Open credit notes and unapplied cash: shown beside what is owed, and not deducted from it. */
+export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
+  return query(
+    tx,
+    `SELECT currency, number, balance AS amount FROM open_credit WHERE partner_id = :partnerId
+     UNION ALL
+     SELECT currency, NULL, sum(unapplied) FROM payment_balances
+     WHERE partner_id = :partnerId AND unapplied > 0 GROUP BY currency
+     ORDER BY currency, number NULLS LAST`,
+    { partnerId },
+  );
+}
