@@ -44,6 +44,28 @@ CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment) WHERE pay
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer) WHERE transfer IS NOT NULL;
 CALL make_fact('settlement_lines');
 
+-- Whether two lines agree in all that they name, and one of them names the transfer or the payment only.
+CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines) RETURNS boolean IMMUTABLE LANGUAGE sql
+RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
+    = (other.partner_id, other.quote_id, other.kind, other.currency, other.amount)
+  AND one.requote_id IS NOT DISTINCT FROM other.requote_id
+  AND coalesce(one.transfer = other.transfer, true) AND coalesce(one.payment = other.payment, true)
+  AND num_nonnulls(one.transfer, one.payment) + num_nonnulls(other.transfer, other.payment) = 3;
+
+-- The earlier line that a line repeats: of the same quote, kind and amount, where one of the two names only the transfer,
+-- or only the payment, and the other names both. NULL: none. A line that names both repeats no line that an earlier line
+-- repeats already: one transfer may have several reversals.
+CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint) RETURNS bigint STABLE LANGUAGE sql AS $$
+  SELECT min(e.settlement_line_id)
+  FROM settlement_lines l JOIN settlement_lines e ON e.settlement_line_id < l.settlement_line_id
+    AND is_same_settlement(e, l) AND (e.transfer = l.transfer OR e.payment = l.payment)
+  WHERE l.settlement_line_id = repeated_settlement_line.settlement_line_id
+    AND NOT (num_nonnulls(l.transfer, l.payment) = 2 AND EXISTS (
+      SELECT FROM settlement_lines o
+      WHERE o.settlement_line_id < l.settlement_line_id
+        AND is_same_settlement(e, o) AND (e.transfer = o.transfer OR e.payment = o.payment)))
+$$;
+
 CREATE TABLE balance_transactions (
   balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,

@@ -2176,6 +2176,27 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH ST
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON settlement_lines TO reckoner_app;
 
+CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((((one).partner_id = (other).partner_id) AND ((one).quote_id = (other).quote_id) AND ((one).kind = (other).kind) AND ((one).currency = (other).currency) AND ((one).amount = (other).amount)) AND (NOT ((one).requote_id IS DISTINCT FROM (other).requote_id)) AND COALESCE(((one).transfer = (other).transfer), true) AND COALESCE(((one).payment = (other).payment), true) AND ((num_nonnulls((one).transfer, (one).payment) + num_nonnulls((other).transfer, (other).payment)) = 3));
+
+CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT min(e.settlement_line_id)
+  FROM settlement_lines l JOIN settlement_lines e ON e.settlement_line_id < l.settlement_line_id
+    AND is_same_settlement(e, l) AND (e.transfer = l.transfer OR e.payment = l.payment)
+  WHERE l.settlement_line_id = repeated_settlement_line.settlement_line_id
+    AND NOT (num_nonnulls(l.transfer, l.payment) = 2 AND EXISTS (
+      SELECT FROM settlement_lines o
+      WHERE o.settlement_line_id < l.settlement_line_id
+        AND is_same_settlement(e, o) AND (e.transfer = o.transfer OR e.payment = o.payment)))
+$function$;
+
 CREATE TABLE balance_transactions (
   balance_transaction_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   account text COLLATE "C" NOT NULL,

@@ -66,7 +66,10 @@ const LINES = `json_to_recordset(:lines::json) AS n (
        line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
        currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
 
-/** Lines whose transfer, payment and quote are recorded, or stand above, with another amount, kind or currency. */
+/**
+ * Lines whose transfer, payment and quote are recorded, or stand above, with another amount, kind or currency. Of a share,
+ * one of the two lines may name only the transfer or only the payment: a transfer makes one payment.
+ */
 export function findConflictingLines(
   tx: Transaction,
   partnerId: string,
@@ -81,8 +84,10 @@ export function findConflictingLines(
            WHERE partner_id = :partnerId
            UNION ALL
            SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given) AS l
-       ON l.line < n.line AND l.quote_id = n.quote_id
-          AND (l.requote_id, l.payment, l.transfer) IS NOT DISTINCT FROM (n.requote_id, n.payment, n.transfer)
+       ON l.line < n.line AND l.quote_id = n.quote_id AND l.requote_id IS NOT DISTINCT FROM n.requote_id
+          AND ((l.payment, l.transfer) IS NOT DISTINCT FROM (n.payment, n.transfer)
+            OR (l.kind = 'share' AND n.kind = 'share' AND (l.transfer = n.transfer OR l.payment = n.payment)
+              AND num_nonnulls(l.transfer, l.payment) + num_nonnulls(n.transfer, n.payment) = 3))
      WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
      ORDER BY n.line, l.line`,
     { partnerId, lines: JSON.stringify(lines) },
@@ -112,7 +117,7 @@ export function insertSettlementLines(
 
 /**
  * Records the lines of a file as balance transactions where the settlement files are the source of their account in the
- * month of the money; a line without a time is dated now. The account is the one under which the quote of the line was
+ * month of the money, each thing once, however many lines name it; a line without a time is dated now. The account is the one under which the quote of the line was
  * accepted (its requote, else the last acceptance before the money moved), even if the partner has another now; for an
  * unknown quote, the account of its own month.
  */
@@ -123,7 +128,7 @@ export function insertSettlementTransactions(
 ): Promise<number> {
   return execute(
     tx,
-    `WITH lines AS (
+    `WITH lines AS MATERIALIZED (
        SELECT l.*, moved.at, coalesce(a.connected_account_id, :account) AS account
        FROM settlement_lines l
        CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, :now::timestamptz) AS at) AS moved
@@ -159,6 +164,7 @@ export function insertSettlementTransactions(
             :now::timestamptz, :eventId::bigint
      FROM lines l
      WHERE account_source(l.account, to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file'
+       AND repeated_settlement_line(l.settlement_line_id) IS NULL
      ORDER BY l.settlement_line_id`,
     { ...file, ...recording },
   );

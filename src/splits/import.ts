@@ -134,7 +134,7 @@ export async function importSettlement(
     throw refuseFile(
       changed.map(({ line, known }) => ({
         path: `line ${line}`,
-        reason: `names a transfer, payment and quote that were recorded with ${known}: add a line for the correction`,
+        reason: `names a transfer or payment of a quote that was recorded with ${known}: add a line for the correction`,
       })),
     );
   }

@@ -83,11 +83,11 @@ const BY_SETTLEMENT_LINES = `
     FROM pg_temp.unattributed u
     JOIN account_partners p ON p.account = u.account
     JOIN LATERAL (
-      SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
-      FROM settlement_lines WHERE payment = u.payment
-      UNION
-      SELECT settlement_line_id, partner_id, quote_id, requote_id, currency, amount
-      FROM settlement_lines WHERE transfer = u.transfer
+      -- Lines of the same quote and amount that name the same balance transaction, by its transfer or payment, are one.
+      SELECT DISTINCT ON (partner_id, quote_id, requote_id, currency, amount)
+             settlement_line_id, partner_id, quote_id, requote_id, currency, amount
+      FROM settlement_lines WHERE payment = u.payment OR transfer = u.transfer
+      ORDER BY partner_id, quote_id, requote_id, currency, amount, settlement_line_id
     ) AS l ON l.partner_id = p.partner_id AND l.currency = u.currency AND sign(l.amount) = sign(u.net)
     WHERE u.reported_by = 'processor'
       AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = u.balance_transaction_id)

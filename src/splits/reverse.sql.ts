@@ -88,7 +88,9 @@ export function readReversedTransfers(
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.payment = m.payment)
           OR (s.partner_id = r.partner_id AND s.quote_id = r.quote_id AND s.transfer = m.transfer
             AND s.amount = r.amount)
-       ORDER BY s.settlement_line_id LIMIT 1) AS s ON true
+       ORDER BY coalesce(repeated_settlement_line(s.settlement_line_id), s.settlement_line_id) = r.settlement_line_id
+                  DESC NULLS LAST,
+                s.payment = m.payment DESC NULLS LAST, s.refunded IS NULL, s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is taken back whole: what was said before that is nothing.

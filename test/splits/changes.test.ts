@@ -5,6 +5,7 @@ import type { Month } from '../../src/month.ts';
 import { readConnectedAccounts } from '../../src/splits/accounts.sql.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
+import { recordReversals } from '../../src/splits/reverse.ts';
 import { openWorld, partner, quote, requote, type World } from '../support/world.ts';
 import { ndjson, share, type Told } from './balance-transactions.ts';
 
@@ -212,6 +213,78 @@ describe('the source of balance transactions', () => {
     expect(await settle('parts', ...lines.map((line) => `${quoteId},${line}`))).toMatchObject({
       recorded: 3,
       matched: 3,
+    });
+  });
+
+  describe('a line that names only the transfer or the payment, and one that names both, count once', () => {
+    const reversed = async (quoteId: string) => {
+      const { exceptions } = await world.database.reading((tx) =>
+        reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, '2026-07' as Month),
+      );
+      return exceptions.find(({ quote_id }) => quote_id === quoteId)?.transfers_reversed;
+    };
+    const FORMS = { transfer: 'tr_$,,7.00', payment: ',py_$,7.00', both: 'tr_$,py_$,7.00' };
+
+    test.each([
+      ['transfer', 'both'],
+      ['both', 'transfer'],
+      ['payment', 'both'],
+      ['both', 'payment'],
+    ] as const)('first the %s, then the %s', async (first, second) => {
+      const id = `form-${first}-${second}`;
+      const { quoteId } = await begin(id, 'settlement_file');
+      const line = (form: keyof typeof FORMS) => `${quoteId},${FORMS[form].replaceAll('$', id)}`;
+      expect(await settle(id, line(first))).toMatchObject({ recorded: 1, matched: 1 });
+      expect(await settle(id, line(second))).toMatchObject({ recorded: 1, matched: 0 });
+      expect(await settle(id, line(first), line(second))).toMatchObject({ recorded: 0, duplicates: 2 });
+      expect([await found(quoteId), await differences()]).toEqual([undefined, []]);
+    });
+
+    test('in one file', async () => {
+      const { quoteId } = await begin('form-one', 'settlement_file');
+      const report = await settle('form-one', `${quoteId},tr_form_one,,7.00`, `${quoteId},tr_form_one,py_1,7.00`);
+      expect(report).toMatchObject({ recorded: 2, matched: 1 });
+      expect(await found(quoteId)).toBeUndefined();
+    });
+
+    test('in an account that the processor reports', async () => {
+      const { quoteId, account } = await begin('form-read', 'processor');
+      const moved = share(700, AT);
+      const { transfer, payment } = idsOf(moved);
+      await settle('form-read', `${quoteId},${transfer},,7.00`, `${quoteId},${transfer},${payment},7.00`);
+      expect(await take(account, moved)).toMatchObject({ matched: 1 });
+      expect(await found(quoteId)).toBeUndefined();
+    });
+
+    test('and with another amount the file is refused', async () => {
+      const { quoteId } = await begin('form-amount', 'settlement_file');
+      await settle('form-amount', `${quoteId},tr_form_amount,,7.00`);
+      await expect(settle('form-amount', `${quoteId},tr_form_amount,py_amount,3.00`)).rejects.toMatchObject({
+        code: 'settlement_invalid',
+        facts: { problems: [{ path: 'line 2', reason: expect.stringMatching(/USD 7/) }] },
+      });
+      expect(await found(quoteId)).toBeUndefined();
+    });
+
+    test('but of two equal reversals of one transfer, both count', async () => {
+      const { quoteId } = await begin('form-back', 'settlement_file');
+      await settle('form-back', `${quoteId},tr_fb,py_fb,7.00`, `${quoteId},trr_fb,,-2.00`);
+      expect(await reversed(quoteId)).toBe('2.00');
+      expect(await settle('form-back', `${quoteId},trr_fb,pyr_fb1,-2.00`)).toMatchObject({ matched: 0 });
+      expect(await reversed(quoteId)).toBe('2.00');
+      expect(await settle('form-back', `${quoteId},trr_fb,pyr_fb2,-2.00`)).toMatchObject({ matched: 1 });
+      expect([await reversed(quoteId), await differences()]).toEqual(['4.00', []]);
+    });
+
+    test('and the refunded price counts from either', async () => {
+      const { quoteId } = await begin('form-price', 'settlement_file');
+      await settle('form-price', `${quoteId},tr_fp,py_fp,7.00`, `${quoteId},trr_fp,,-2.00`);
+      const text = `quote_id,transfer,payment,amount,refunded\n${quoteId},trr_fp,pyr_fp,-2.00,3.00\n`;
+      await world.database.transaction((tx) => importSettlement(tx, world, { name: 'price.csv', text }, 'form-price'));
+      const { recorded } = await world.database.transaction((tx) => recordReversals(tx, world, '2026-07' as Month));
+      expect(recorded.filter((each) => each.quote_id === quoteId)).toMatchObject([
+        { spotPrice: '-3.00', partnerCut: '-1.00', invoiceAmount: '-2.00' },
+      ]);
     });
   });
 
