@@ -33,7 +33,7 @@ import {
 import { copyJournalCsv, copyJournalJson, readOpeningBalances, writeJournalText } from './journal.ts';
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { LEDGER_HEADER, ledgerRows } from './ledger-rows.ts';
-import { type FileInPack, openPack, type Pack, type PackedFile, type Totals } from './pack.ts';
+import { type FileInPack, Pack, type PackedFile, type Totals } from './pack.ts';
 
 const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
@@ -68,7 +68,7 @@ export async function exportPack(
   const { kind, from, to, format, out } = request;
   await prepareForCopy(tx);
   const months = await readBilledMonths(tx, from, to);
-  const pack = await openPack(out);
+  const pack = await Pack.open(out);
   try {
     const writing: Writing = { tx, pack, months, request, onProgress };
     await WRITERS[kind](writing);

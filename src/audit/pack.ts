@@ -4,12 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf, draftOf, isSystemError, linkTo } from '../files.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf, type Draft, draftOf, isSystemError, linkTo } from '../files.ts';
 import { packageRoot } from '../package.ts';
 
 /** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */
@@ -24,132 +24,148 @@ export interface PackedFile {
   readonly totals?: Totals;
 }
 
-export interface FileInPack {
-  readonly write: (content: Buffer | string) => Promise<void>;
-  /** `rows` does not count the header. */
-  readonly end: (facts: { rows: number; totals?: Totals }) => Promise<void>;
-}
-
-export interface Pack {
-  readonly files: readonly PackedFile[];
-  readonly file: (name: string) => Promise<FileInPack>;
-  /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
-  readonly publish: (manifest: object) => Promise<string>;
-  readonly discard: () => Promise<void>;
-}
-
 /** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;
 
 /** Files that every pack contains beside its data. They do not depend on this program. */
 const TOOLS = ['README.txt', 'verify.mjs'];
 
-export async function openPack(out: string): Promise<Pack> {
-  const place = resolve(out);
-  const zip = /\.zip$/i.test(place);
-  const unwritable = (error: unknown) =>
-    error instanceof Refusal ? error : refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
-  refuseTaken(out, place);
-  const draft = draftOf(place);
-  await mkdir(draft.path, { recursive: true }).catch(async (error: unknown) => {
-    await draft.discard();
-    throw unwritable(error);
+/** The user can fix a full or read-only disk. Other errors, such as those of the database, pass through. */
+async function guarded<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
+  return work().catch((error: unknown) => {
+    if (!isSystemError(error)) throw error;
+    throw refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
   });
-
-  const files: PackedFile[] = [];
-  // Files are synced while the next ones are written.
-  const syncing: Promise<void>[] = [];
-  const unfinished = new Set<() => Promise<void>>();
-  const file = async (name: string): Promise<FileInPack> => {
-    const path = join(draft.path, name);
-    await mkdir(dirname(path), { recursive: true });
-    const handle = await open(path, 'wx');
-    const hash = createHash('sha256');
-    let bytes = 0;
-    let pieces: Buffer[] = [];
-    let gathered = 0;
-    // One write is pending while the next piece is made.
-    let written: Promise<void> = Promise.resolve();
-    const abandon = async () => {
-      await written.catch(() => {});
-      await handle.close();
-    };
-    unfinished.add(abandon);
-    const flush = async () => {
-      const content = Buffer.concat(pieces);
-      pieces = [];
-      gathered = 0;
-      hash.update(content);
-      bytes += content.length;
-      await written;
-      written = handle.writeFile(content); // Appends.
-      written.catch(() => {}); // The next flush or end reports it.
-    };
-    return {
-      async write(content) {
-        const piece = typeof content === 'string' ? Buffer.from(content) : content;
-        pieces.push(piece);
-        gathered += piece.length;
-        if (gathered >= PIECE) await flush();
-      },
-      async end({ rows, totals }) {
-        await flush();
-        await written;
-        unfinished.delete(abandon);
-        files.push({ name, bytes, sha256: hash.digest('hex'), rows, ...(totals && { totals }) });
-        const synced = handle.sync().finally(() => handle.close());
-        synced.catch(() => {}); // publish reports it.
-        syncing.push(synced);
-      },
-    };
-  };
-  const guarded = async <Result>(work: () => Promise<Result>): Promise<Result> =>
-    work().catch((error: unknown) => {
-      // The user can fix a full or read-only disk. Errors of the database pass through.
-      throw isSystemError(error) ? unwritable(error) : error;
-    });
-  return {
-    files,
-    file: (name) =>
-      guarded(async () => {
-        const made = await file(name);
-        return {
-          write: (content) => guarded(() => made.write(content)),
-          end: (facts) => guarded(() => made.end(facts)),
-        };
-      }),
-    publish: (manifest) =>
-      guarded(async () => {
-        for (const name of TOOLS) {
-          const tool = await file(name);
-          await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
-          await tool.end({ rows: 0 });
-        }
-        await Promise.all(syncing);
-        const text = `${JSON.stringify({ ...manifest, files }, null, 2)}\n`;
-        const last = await open(join(draft.path, 'manifest.json'), 'wx');
-        await last.writeFile(text);
-        await last.sync();
-        await last.close();
-        refuseTaken(out, place);
-        if (zip) {
-          await publishZip(draft.path, place, [...files.map(({ name }) => name), 'manifest.json']);
-          await draft.discard();
-        } else await draft.publish();
-        return createHash('sha256').update(text).digest('hex');
-      }),
-    async discard() {
-      await Promise.allSettled([...syncing, ...[...unfinished].map((abandon) => abandon())]);
-      await draft.discard().catch(() => {});
-    },
-  };
 }
 
+export class Pack {
+  readonly files: PackedFile[] = [];
+  private readonly out: string;
+  private readonly place: string;
+  private readonly draft: Draft;
+  /** Files are synced while the next ones are written. */
+  private readonly syncing: Promise<void>[] = [];
+  private readonly unfinished = new Set<FileInPack>();
+
+  private constructor(out: string) {
+    this.out = out;
+    this.place = resolve(out);
+    this.draft = draftOf(this.place);
+  }
+
+  static async open(out: string): Promise<Pack> {
+    refuseTaken(out);
+    const pack = new Pack(out);
+    return guarded(out, async () => {
+      await mkdir(pack.draft.path, { recursive: true });
+      return pack;
+    }).catch(async (error: unknown) => {
+      await pack.draft.discard();
+      throw error;
+    });
+  }
+
+  file(name: string): Promise<FileInPack> {
+    return guarded(this.out, async () => {
+      const path = join(this.draft.path, name);
+      await mkdir(dirname(path), { recursive: true });
+      const file = new FileInPack(this.out, await open(path, 'wx'), (facts, synced) => {
+        this.unfinished.delete(file);
+        this.files.push({ name, ...facts });
+        this.syncing.push(synced);
+      });
+      this.unfinished.add(file);
+      return file;
+    });
+  }
+
+  /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
+  publish(manifest: object): Promise<string> {
+    return guarded(this.out, async () => {
+      for (const name of TOOLS) {
+        const tool = await this.file(name);
+        await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
+        await tool.end({ rows: 0 });
+      }
+      await Promise.all(this.syncing);
+      const text = `${JSON.stringify({ ...manifest, files: this.files }, null, 2)}\n`;
+      await writeFile(join(this.draft.path, 'manifest.json'), text, { flag: 'wx', flush: true });
+      refuseTaken(this.out);
+      if (isZip(this.out)) {
+        await publishZip(this.draft.path, this.place, [...this.files.map(({ name }) => name), 'manifest.json']);
+        await this.draft.discard();
+      } else await this.draft.publish();
+      return createHash('sha256').update(text).digest('hex');
+    });
+  }
+
+  async discard(): Promise<void> {
+    await Promise.allSettled([...this.syncing, ...[...this.unfinished].map((file) => file.abandon())]);
+    await this.draft.discard().catch(() => {});
+  }
+}
+
+type Ended = (facts: Omit<PackedFile, 'name'>, synced: Promise<void>) => void;
+
+export class FileInPack {
+  private readonly out: string;
+  private readonly handle: FileHandle;
+  private readonly ended: Ended;
+  private readonly hash = createHash('sha256');
+  private bytes = 0;
+  private pieces: Buffer[] = [];
+  private gathered = 0;
+  /** One write is pending while the next piece is made. */
+  private written: Promise<void> = Promise.resolve();
+
+  constructor(out: string, handle: FileHandle, ended: Ended) {
+    this.out = out;
+    this.handle = handle;
+    this.ended = ended;
+  }
+
+  async write(content: Buffer | string): Promise<void> {
+    const piece = typeof content === 'string' ? Buffer.from(content) : content;
+    this.pieces.push(piece);
+    this.gathered += piece.length;
+    if (this.gathered >= PIECE) await guarded(this.out, () => this.flush());
+  }
+
+  /** `rows` does not count the header. */
+  async end(facts: { rows: number; totals?: Totals }): Promise<void> {
+    await guarded(this.out, async () => {
+      await this.flush();
+      await this.written;
+    });
+    const synced = this.handle.sync().finally(() => this.handle.close());
+    synced.catch(() => {}); // publish reports it.
+    this.ended({ bytes: this.bytes, sha256: this.hash.digest('hex'), ...facts }, synced);
+  }
+
+  async abandon(): Promise<void> {
+    await this.written.catch(() => {});
+    await this.handle.close();
+  }
+
+  private async flush(): Promise<void> {
+    const content = Buffer.concat(this.pieces);
+    this.pieces = [];
+    this.gathered = 0;
+    this.hash.update(content);
+    this.bytes += content.length;
+    await this.written;
+    this.written = this.handle.writeFile(content); // Appends.
+    this.written.catch(() => {}); // The next flush or end reports it.
+  }
+}
+
+const isZip = (out: string): boolean => /\.zip$/i.test(out);
+
 /** Refuses a destination that exists, unless it is an empty folder. */
-function refuseTaken(out: string, place: string): void {
-  if (!existsSync(place)) return;
+function refuseTaken(out: string): void {
+  if (!existsSync(out)) return;
   try {
-    if (!/\.zip$/i.test(place) && readdirSync(place).length === 0) return;
+    if (!isZip(out) && readdirSync(out).length === 0) return;
   } catch {
     // A file, or an unreadable folder.
   }

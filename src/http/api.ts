@@ -170,7 +170,7 @@ function serveAcceptances<Params extends z.ZodType>(
     };
     const answer =
       key === undefined
-        ? answerWith(await acceptances(wanted))
+        ? answerWith(await acceptances.accept(wanted))
         : await insideTransaction(shared, operation, (tx) => onceByKey(tx, { ...call, ...key }, () => alone(tx)));
     metrics.acceptances.inc({ kind: wanted.kind });
     return answer;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
-import { openAcceptances } from '../quotes/acceptances.ts';
+import { Acceptances } from '../quotes/acceptances.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { addHealth } from './health.ts';
@@ -54,7 +54,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     tokens: new TokenIssuer(keys, { issuer, environment: environment.name, now: environment.now }),
     limits: openLimits(settings.http.requests_per_minute),
     metrics,
-    acceptances: openAcceptances(database, readRouted),
+    acceptances: new Acceptances(database, readRouted),
   };
   const findMethods = collectRoutes(app);
   addParsers(app);

@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
-import type { Wanted } from '../quotes/accept.ts';
+import type { Acceptances } from '../quotes/acceptances.ts';
 import type { RoutedAcceptance } from '../splits/accepted.ts';
 import type { KeyStore } from './keys.ts';
 import type { Limits } from './limits.ts';
@@ -29,7 +29,7 @@ export interface Shared extends Service {
   readonly limits: Limits;
   readonly metrics: Metrics;
   /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
-  readonly acceptances: (wanted: Wanted) => Promise<RoutedAcceptance>;
+  readonly acceptances: Acceptances<RoutedAcceptance>;
 }
 
 /** The public URL of this service, which is the issuer of its tokens. */

@@ -1,23 +1,23 @@
 /**
- * Acceptances as a server takes them: those that arrive while others are under way are judged together and recorded
- * together, so that a commit, the ledger's lock and the round trips are paid once for all of them. Each has its own
- * answer, and none fails or waits because of another: what is wrong with one is found by doing each by itself.
+ * Acceptances as a server takes them. Those that arrive while others are in progress are judged together and recorded
+ * together, so that they share one commit, one ledger lock and one round trip. Each has its own answer, and none fails or
+ * waits because of another: if a batch fails because of one, they are retried one by one.
  *
- * Judging and recording go on beside each other: a repeated acceptance and a refused one are answered while a close
- * holds the ledger and new ones wait for it.
+ * Judging and recording run side by side: while a close holds the ledger, repeated and refused acceptances are answered
+ * and new ones wait.
  *
- * An acceptance by itself took 7 round trips, each statement planned anew, and a commit of its own: on 16 connections 134
- * a second where bare inserts reached 1,298. Now any number of them take 2, one to be judged and one to be recorded.
+ * An acceptance alone takes 7 round trips and a commit: 134 a second on 16 connections, where bare inserts reach 1,298.
+ * Together, any number of them take 2 round trips, one to judge and one to record.
  */
 import type { Database } from '../database/database.ts';
-import { type Gathering, gather } from '../database/gather.ts';
+import { gather } from '../database/gather.ts';
 import { lockLedgerFor } from '../database/ledger-lock.ts';
 import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
 import { isOvertaken } from './queries.ts';
 
-/** Turns what is accepted into answers; what they need beside it is read once for all of them. */
+/** Makes answers of acceptances; reads what the answers need once for all of them. */
 export type Answering<Answer> = (
   accepted: readonly Accepted[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -25,7 +25,7 @@ export type Answering<Answer> = (
 
 interface Request<Answer> {
   readonly wanted: Wanted;
-  /** On this process' own clock, in milliseconds. */
+  /** By the clock of this process, in milliseconds. */
   readonly arrivedAt: number;
   looks: number;
   readonly answer: (answer: Answer) => void;
@@ -38,103 +38,122 @@ interface DueRequest<Answer> {
 }
 
 /**
- * Together with others, one waits so long for a row that somebody else is about to record, an import of the same quote
- * say. By itself it waits for as long as it would have.
+ * How long a batch waits for a row that another transaction is about to record, such as an import of the same quote, in
+ * milliseconds. An acceptance alone waits for as long as its lock patience allows.
  */
 const ROW_PATIENCE = 100;
 
-/** Gives the function that accepts: its promise has the answer, or rejects with the refusal or what failed. */
-export function openAcceptances<Answer>(
-  database: Database,
-  answering: Answering<Answer>,
-): (wanted: Wanted) => Promise<Answer> {
-  const judging = gather<Request<Answer>>(judgeTogether);
-  const recording: Gathering<DueRequest<Answer>> = gather(recordTogether);
+export class Acceptances<Answer> {
+  private readonly database: Database;
+  private readonly answering: Answering<Answer>;
+  private readonly judging = gather<Request<Answer>>((requests) => this.judgeTogether(requests));
+  private readonly recording = gather<DueRequest<Answer>>((dues) => this.recordTogether(dues));
 
-  async function judgeTogether(requests: readonly Request<Answer>[]): Promise<void> {
+  constructor(database: Database, answering: Answering<Answer>) {
+    this.database = database;
+    this.answering = answering;
+  }
+
+  /** Resolves with the answer, or rejects with the refusal or the failure. */
+  accept(wanted: Wanted): Promise<Answer> {
+    return new Promise((answer, refuse) => {
+      this.judging.add({ wanted, arrivedAt: performance.now(), looks: 0, answer, refuse });
+    });
+  }
+
+  private async judgeTogether(requests: readonly Request<Answer>[]): Promise<void> {
     try {
       const wanted = requests.map((request) => request.wanted);
-      const verdicts = await database.inOneTrip((tx) => judge(tx, wanted), { readOnly: true });
-      const answers = await answersTo(verdicts.flatMap((verdict) => ('accepted' in verdict ? [verdict.accepted] : [])));
-      const known = answers.values();
+      const verdicts = await this.database.inOneTrip((tx) => judge(tx, wanted), { readOnly: true });
+      const accepted = verdicts.flatMap((verdict) => ('accepted' in verdict ? [verdict.accepted] : []));
+      const answers = (await this.answersTo(accepted)).values();
       for (const [index, request] of requests.entries()) {
         const verdict = verdicts[index];
         if (verdict === undefined) request.refuse(unsettled(request.wanted));
         else if ('refusal' in verdict) request.refuse(verdict.refusal);
-        else if ('due' in verdict) recording.add({ request, due: verdict.due });
-        else request.answer(known.next().value as Answer);
+        else if ('due' in verdict) this.recording.add({ request, due: verdict.due });
+        else request.answer(answers.next().value as Answer);
       }
     } catch (error) {
-      blame(error, requests, judgeTogether, (request) => request);
+      const retry = (request: Request<Answer>) => this.judgeTogether([request]);
+      blame(error, requests, retry, (request) => request);
     }
   }
 
-  async function recordTogether(all: readonly DueRequest<Answer>[]): Promise<void> {
+  private async recordTogether(all: readonly DueRequest<Answer>[]): Promise<void> {
     const { firsts, others } = oncePerQuote(all);
-    let locked = false;
+    const lock = { held: false };
     try {
       failpoint('accept.judged');
-      const recorded = await database.inOneTrip(async (tx) => {
-        locked = false;
-        const locking = lockLedgerFor(tx, patienceOf(firsts)).then(() => {
-          locked = true;
-        });
-        const dues = firsts.map(({ due }) => due);
-        const [recorded] = await Promise.all([record(tx, dues), locking, failpoint('accept.sent')]);
-        return recorded;
-      });
+      const recorded = await this.database.inOneTrip((tx) => this.record(tx, firsts, lock));
       failpoint('accept.committed');
-      const answers = await answersTo(recorded.filter((each) => each !== undefined));
-      const given = answers.values();
+      const answers = (await this.answersTo(recorded.filter((each) => each !== undefined))).values();
       for (const [index, { request }] of firsts.entries()) {
-        if (recorded[index] === undefined) lookAgain(request);
-        else request.answer(given.next().value as Answer);
+        if (recorded[index] === undefined) this.lookAgain(request);
+        else request.answer(answers.next().value as Answer);
       }
     } catch (error) {
-      notRecorded(error, firsts, locked);
+      this.notRecorded(error, firsts, lock.held);
     }
-    // The same quote again, or another requote of it: what became of the first decides, and it is in the ledger now.
-    for (const { request } of others) judging.add(request);
+    // The same quote again, or another requote of it: the first decides, and the ledger has it now.
+    for (const { request } of others) this.judging.add(request);
   }
 
-  function notRecorded(error: unknown, dues: readonly DueRequest<Answer>[], locked: boolean): void {
+  /** Sends the lock and the statement that records together: one round trip. */
+  private async record(
+    tx: Transaction,
+    dues: readonly DueRequest<Answer>[],
+    lock: { held: boolean },
+  ): Promise<(Accepted | undefined)[]> {
+    lock.held = false;
+    const locking = lockLedgerFor(tx, this.patienceOf(dues)).then(() => {
+      lock.held = true;
+    });
+    const recording = record(
+      tx,
+      dues.map(({ due }) => due),
+    );
+    const [recorded] = await Promise.all([recording, locking, failpoint('accept.sent')]);
+    return recorded;
+  }
+
+  private notRecorded(error: unknown, dues: readonly DueRequest<Answer>[], locked: boolean): void {
     const [only] = dues;
     if (dues.length === 1 && only !== undefined && isOvertaken(error)) {
-      lookAgain(only.request);
+      this.lookAgain(only.request);
     } else if (sqlstate(error) === LOCK_TIMEOUT && !locked) {
-      // A close holds the ledger. Whose time is up is told so; the others go on waiting for what is left of theirs.
-      const oldest = Math.min(...dues.map(({ request }) => request.arrivedAt));
-      const upTo = Math.max(oldest, performance.now() - database.lockPatience);
+      // A close holds the ledger. Refuse those whose time is up; the others wait for what is left of theirs.
+      const upTo = Math.max(oldestOf(dues), performance.now() - this.database.lockPatience);
       for (const { request } of dues) if (request.arrivedAt <= upTo) request.refuse(error);
-      recording.putBack(dues.filter(({ request }) => request.arrivedAt > upTo));
+      this.recording.putBack(dues.filter(({ request }) => request.arrivedAt > upTo));
     } else {
-      blame(error, dues, recordTogether, ({ request }) => request);
+      const retry = (due: DueRequest<Answer>) => this.recordTogether([due]);
+      blame(error, dues, retry, ({ request }) => request);
     }
   }
 
-  const answersTo = async (accepted: readonly Accepted[]): Promise<readonly Answer[]> =>
-    accepted.length === 0 ? [] : answering(accepted, (work) => database.inOneTrip(work, { readOnly: true }));
+  private async answersTo(accepted: readonly Accepted[]): Promise<readonly Answer[]> {
+    if (accepted.length === 0) return [];
+    return this.answering(accepted, (work) => this.database.inOneTrip(work, { readOnly: true }));
+  }
 
-  function lookAgain(request: Request<Answer>): void {
+  private lookAgain(request: Request<Answer>): void {
     request.looks += 1;
-    if (request.looks < LOOKS) judging.add(request);
+    if (request.looks < LOOKS) this.judging.add(request);
     else request.refuse(unsettled(request.wanted));
   }
 
-  /** What is left of the time for which the one that came first waits for the ledger. */
-  function patienceOf(dues: readonly DueRequest<Answer>[]): { ledger: number; rows: number } {
-    const { lockPatience } = database;
+  /** What is left of the time that the oldest request waits for the ledger. */
+  private patienceOf(dues: readonly DueRequest<Answer>[]): { ledger: number; rows: number } {
+    const { lockPatience } = this.database;
     if (lockPatience === 0) return { ledger: 0, rows: dues.length > 1 ? ROW_PATIENCE : 0 };
-    const oldest = Math.min(...dues.map(({ request }) => request.arrivedAt));
-    const left = Math.max(1, Math.ceil(oldest + lockPatience - performance.now()));
+    const left = Math.max(1, Math.ceil(oldestOf(dues) + lockPatience - performance.now()));
     return { ledger: left, rows: dues.length > 1 ? Math.min(left, ROW_PATIENCE) : left };
   }
-
-  return (wanted) =>
-    new Promise((resolve, reject) => {
-      judging.add({ wanted, arrivedAt: performance.now(), looks: 0, answer: resolve, refuse: reject });
-    });
 }
+
+const oldestOf = <Answer>(dues: readonly DueRequest<Answer>[]): number =>
+  Math.min(...dues.map(({ request }) => request.arrivedAt));
 
 /**
  * If a batch fails because of one item, retry the items one by one, concurrently. Report server failures to every caller.
@@ -142,17 +161,17 @@ export function openAcceptances<Answer>(
 function blame<Item, Answer>(
   error: unknown,
   items: readonly Item[],
-  work: (items: readonly Item[]) => Promise<void>,
+  retry: (item: Item) => Promise<void>,
   requestOf: (item: Item) => Request<Answer>,
 ): void {
   const together = items.length > 1 && isFaultOfOne(error);
   for (const item of items) {
-    if (together) void work([item]);
+    if (together) void retry(item);
     else requestOf(item).refuse(error);
   }
 }
 
-/** Rows of one quote decide about each other: the first of each is recorded, and the others are judged after it. */
+/** Rows of one quote depend on each other: the first of each is recorded, and the others are judged after it. */
 function oncePerQuote<Answer>(all: readonly DueRequest<Answer>[]): {
   firsts: DueRequest<Answer>[];
   others: DueRequest<Answer>[];
