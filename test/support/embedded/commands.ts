@@ -1,5 +1,5 @@
 /** Commands for the tests of the embedded server: processes of their own, in homes of their own, cleaned up at the end. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { acquireEmbeddedServer } from '../../../src/database/embedded.ts';
-import { commandLineOf } from '../../../src/database/programs.ts';
 
 const ROOT = resolve(import.meta.dirname, '..', '..', '..');
 
@@ -57,7 +56,13 @@ export async function serverOf(directory: string): Promise<number | undefined> {
   return Number.isNaN(pid) || !(await isAlive(pid)) ? undefined : pid;
 }
 
-export const isAlive = async (pid: number): Promise<boolean> => ((await commandLineOf(pid)) ?? '').includes('postgres');
+/** Whether a process of PostgreSQL has this number; a dead one that its parent did not collect yet has no arguments. */
+export const isAlive = (pid: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    execFile('ps', ['-ww', '-o', 'args=', '-p', String(pid)], (error, stdout) =>
+      resolve(error === null && stdout.includes('postgres') && !stdout.includes('<defunct>')),
+    );
+  });
 
 export async function until(condition: () => Promise<boolean>, milliseconds = 10_000): Promise<void> {
   const since = performance.now();
