@@ -10,7 +10,7 @@ import { retried, type Transaction } from './transaction.ts';
 
 /**
  * Does work in one transaction and one round trip, again where the server undid it. All statements are sent before the
- * first is awaited: where one fails, those after it fail too, and nothing is recorded. The connections of this pool are
+ * first is awaited: where one fails, those after it fail too, and nothing is recorded; nor if the work itself fails. The connections of this pool are
  * made with `pipeline: true`.
  */
 export function inOneTrip<Result>(
@@ -43,10 +43,16 @@ async function sendAll<Result>(
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<{ result: PromiseSettledResult<Result>; commit: PromiseSettledResult<pg.QueryResult> }> {
   let complete = false;
+  let refused: { readonly reason: unknown } | undefined;
+  let failed = false;
   const tx: Transaction = {
     ask(statement) {
       if (complete) throw new Error(`${statement.text} was not sent before the first answer was awaited`);
-      return client.query(statement);
+      const answer = client.query(statement);
+      answer.catch((reason: unknown) => {
+        refused ??= { reason };
+      });
+      return answer;
     },
     get knex(): never {
       throw new Error('a transaction in one round trip has no transaction of knex');
@@ -56,11 +62,19 @@ async function sendAll<Result>(
   const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
   stream.cork();
   const begun = client.query(begin);
-  const working = work(tx);
+  const working = new Promise<Result>((resolve) => resolve(work(tx)));
   complete = true;
-  const committed = client.query('COMMIT');
+  working.catch(() => {
+    failed = true;
+  });
+  // Work can also fail by itself, for example for a missing binding. It has done so when all that it can do without an
+  // answer is done; COMMIT would record the statements before that.
+  await new Promise(setImmediate);
+  const ended = client.query(failed ? 'ROLLBACK' : 'COMMIT');
   stream.uncork();
-  const [began, result, commit] = await Promise.allSettled([begun, working, committed]);
+  const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
   // Without its BEGIN nothing of it was one transaction.
-  return { result: began.status === 'rejected' ? began : result, commit };
+  if (began.status === 'rejected') return { result: began, commit };
+  // After the first error the server refuses every statement with 25P02, and such an answer may reach the caller first.
+  return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };
 }

@@ -12,6 +12,7 @@ import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import {
   attempt,
+  ELSEWHERE,
   messageOf,
   messageToRepeat,
   type OutgoingEmail,
@@ -107,9 +108,10 @@ async function sendOrHold(
     }
     // A template that cannot be used holds the e-mail like an address that is missing: somebody has to correct it.
     if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
-    const { email_id: emailId } = email;
-    await database.transaction((tx) => setAside(tx, { emailId, status: 'held', reason: error.message }));
-    return { status: 'held', detail: error.message };
+    const { email_id: emailId, attempts } = email;
+    const held = { emailId, attempts, status: 'held', reason: error.message } as const;
+    const done = await database.transaction((tx) => setAside(tx, held));
+    return done ? { status: 'held', detail: error.message } : ELSEWHERE;
   }
 }
 

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import type { LinkFacts } from '../processors/links/provider.ts';
+import type { LinkFacts, ProviderUrl } from '../processors/links/provider.ts';
 import { openProvider, printsOwnPage } from '../processors/links/providers.ts';
 import type { PaymentLinks } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
@@ -19,18 +19,11 @@ export interface PaymentLink {
   readonly url: string;
 }
 
-/** What a document prints: a URL at once, the URL of the link that the processor makes, nothing, or not yet for a reason. */
-export type PrintedUrl =
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'made' }
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'missing'; readonly what: string };
-
 export interface LinkProvider {
   /** `page`, or the provider whose URL is printed. */
   readonly printedBy: string;
   /** What a document would print under the present settings; the token names its page. */
-  readonly printed: (token: string, facts: LinkFacts) => PrintedUrl;
+  readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
   /** Whether a printed link would be printed alike today: if not, it takes a new document to change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
   /** The URL behind our page's button that needs no call to make; undefined where there is none. */

@@ -38,7 +38,7 @@ export interface OutgoingEmail {
   readonly envelope: Envelope;
 }
 
-const ELSEWHERE: SendResult = { status: 'elsewhere', detail: 'another worker is sending it' };
+export const ELSEWHERE: SendResult = { status: 'elsewhere', detail: 'another worker is sending it' };
 const CLAIMED_ELSEWHERE: SendResult = {
   status: 'elsewhere',
   detail: 'another worker is sending it, or it was voided or put on hold just now',

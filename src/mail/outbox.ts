@@ -7,6 +7,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import {
   attempt,
+  ELSEWHERE,
   messageOf,
   messageToRepeat,
   type OutgoingEmail,
@@ -91,11 +92,11 @@ async function sendOne(
   if (state.status !== 'queued' && state.status !== 'held') {
     return { status: 'elsewhere', detail: 'another worker has sent it' };
   }
-  const { message_id: messageId } = state;
+  const { email_id: emailId, message_id: messageId, attempts } = state;
   const message = messageToRepeat(state) ?? (await database.reading((tx) => compose(tx, email, messageId)));
   if ('raw' in message) return attempt(sender, state, message);
-  await database.transaction((tx) => setAside(tx, { emailId: email.email_id, ...message }));
-  return { status: message.status, detail: message.reason };
+  const done = await database.transaction((tx) => setAside(tx, { emailId, attempts, ...message }));
+  return done ? { status: message.status, detail: message.reason } : ELSEWHERE;
 }
 
 function composing(options: OutboxOptions): Compose {

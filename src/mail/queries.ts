@@ -165,15 +165,21 @@ export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId:
 export const claimEmail = async (tx: Transaction, claim: Claim): Promise<boolean> =>
   (await claimEmails(tx, [claim]))[0] === true;
 
-/** Holds or withdraws an e-mail that no worker has in hand. */
+/** Holds or withdraws an e-mail that no worker has in hand; false where another attempt was made since it was read. */
 export async function setAside(
   tx: Transaction,
-  email: { readonly emailId: number; readonly status: 'held' | 'withdrawn'; readonly reason: string },
-): Promise<void> {
-  await execute(
+  email: {
+    readonly emailId: number;
+    readonly attempts: number;
+    readonly status: 'held' | 'withdrawn';
+    readonly reason: string;
+  },
+): Promise<boolean> {
+  const changed = await execute(
     tx,
     `UPDATE emails SET status = :status, reason = :reason, message = CASE WHEN :status = 'held' THEN message END
-     WHERE email_id = :emailId AND status IN ('queued', 'held')`,
+     WHERE email_id = :emailId AND attempts = :attempts AND status IN ('queued', 'held')`,
     email,
   );
+  return changed === 1;
 }

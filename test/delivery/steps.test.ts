@@ -1,0 +1,93 @@
+/** Deliveries that ask the database together: each gets its own answer, and its own error. */
+import { beforeEach, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { newToken } from '../../src/delivery/link.ts';
+import { DeliverySteps, type Preparation } from '../../src/delivery/steps.ts';
+import { leaseWorkers } from '../../src/mail/workers.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+freshMailWorld((opened) => {
+  ({ world } = opened);
+});
+
+const INVOICES = 6;
+let ids: number[];
+let transactions: number;
+let steps: DeliverySteps;
+
+beforeEach(async () => {
+  const partners = Array.from({ length: INVOICES }, (_, index) => `p-${index + 1}`);
+  await world.partners(partners.map((partner_id) => partner({ partner_id })));
+  await world.rows(partners.map((partner_id) => quote({ partner_id })));
+  await world.close();
+  const rows = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents ORDER BY 1');
+  ids = rows.map(({ id }) => Number(id));
+  transactions = 0;
+  const counted: Database = {
+    ...world.database,
+    inOneTrip: (work, options) => {
+      transactions += 1;
+      return world.database.inOneTrip(work, options);
+    },
+  };
+  steps = new DeliverySteps(counted);
+});
+
+const preparation = (documentId: number): Preparation => ({
+  documentId,
+  link: {
+    ...{ documentId, url: `https://pay.example/${documentId}`, provider: 'page' },
+    ...{ token: newToken(), now: '2026-08-01T10:00:00Z' },
+  },
+  pdf: false,
+  rows: 1,
+});
+
+test('steps that are asked for at once share a transaction, and each gets its own answer', async () => {
+  const found = await Promise.all(ids.map((id) => steps.find(id)));
+  const prepared = await Promise.all(ids.map((id) => steps.prepare(preparation(id))));
+  expect(found.map(({ document }) => document?.document_id)).toEqual(ids);
+  expect(prepared.map(({ paymentLink }) => paymentLink)).toEqual(ids.map((id) => `https://pay.example/${id}`));
+  expect(prepared.map(({ rows }) => rows.map(({ partner_id }) => partner_id))).toEqual(
+    ids.map((_, index) => [`p-${index + 1}`]),
+  );
+  expect(transactions).toBe(2);
+});
+
+test('if one of a batch is refused, the others are done and it alone fails', async () => {
+  const settled = await Promise.allSettled(ids.map((id, index) => steps.prepare(preparation(index === 2 ? -1 : id))));
+  expect(settled.map(({ status }) => status)).toEqual(ids.map((_, index) => (index === 2 ? 'rejected' : 'fulfilled')));
+  expect(settled[2]).toMatchObject({ reason: { code: '23503', table: 'payment_links' } });
+  expect(await world.sql('SELECT FROM payment_links')).toHaveLength(INVOICES - 1);
+});
+
+test('of several workers that claim one e-mail in one transaction, one gets it', async () => {
+  const lease = await leaseWorkers(world.database.connection, INVOICES, () => {});
+  try {
+    const [email] = await world.sql<{ id: string }>('SELECT min(email_id) AS id FROM emails');
+    const claimed = await Promise.all(
+      lease.numbers.map((worker, index) =>
+        steps.keep({
+          pdf: undefined,
+          claim: {
+            ...{ emailId: Number(email?.id), attempts: 0, worker, recipients: ['ap@partner.example'] },
+            ...{ envelopeFrom: 'billing@protection.example', message: Buffer.from(`message ${index}`) },
+            ...{ sha256: String(index), now: '2026-08-01T10:00:00Z' },
+          },
+        }),
+      ),
+    );
+    expect(transactions).toBe(1);
+    expect(claimed.filter(Boolean)).toHaveLength(1);
+    const winner = claimed.indexOf(true);
+    expect(
+      await world.sql(
+        `SELECT worker, convert_from(message, 'UTF8') AS message, attempts FROM emails WHERE status = 'sending'`,
+      ),
+    ).toEqual([{ worker: String(lease.numbers[winner]), message: `message ${winner}`, attempts: 1 }]);
+  } finally {
+    await lease.end();
+  }
+});
