@@ -24,13 +24,25 @@ export async function withContext<Result>(
   return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
 }
 
-/** For a command that only reads. It reads from the replica if there is one. */
-export const reading = <Result>(work: (context: Context) => Promise<Result>): Promise<Result> =>
-  withContext(work, { readOnly: true });
+/** What a command works with: the open context, and where to print. */
+export interface CommandContext extends Context {
+  readonly output: Output;
+}
 
-/** For a command that changes something. Its events name the value of `--by`. */
-export const acting = <Result>({ by }: Output, work: (context: Context) => Promise<Result>): Promise<Result> =>
-  withContext(work, { by });
+/** The exit status; none means done. */
+export type Done = Promise<number> | Promise<void>;
+
+/** A command that only reads. It reads from the replica if there is one. */
+export const reading =
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
+  (output: Output, ...given: Given): Done =>
+    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
+
+/** A command that changes something. Its events name the value of `--by`. */
+export const acting =
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
+  (output: Output, ...given: Given): Done =>
+    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { by: output.by });
 
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and

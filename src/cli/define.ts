@@ -1,11 +1,14 @@
 /** What the definitions of commands share. */
 import type { Command } from 'commander';
 import { choiceArgument, dateArgument, reasonArgument } from './arguments.ts';
+import type { Done } from './context.ts';
 import type { Output } from './output.ts';
 
-/** Makes a commander action of a function that gets the output, the arguments and the options, and gives the exit status. */
+export { acting, type CommandContext, type Done, reading } from './context.ts';
+
+/** Makes a commander action of a function that gets the output, the arguments and the options, and may give the exit status. */
 export type Act = <Arguments extends unknown[]>(
-  work: (output: Output, ...given: Arguments) => Promise<number>,
+  work: (output: Output, ...given: Arguments) => Done,
 ) => (...given: unknown[]) => Promise<void>;
 
 /** Gives a command its arguments, options, help and action, or a group its commands. */

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { Amount, groupThousands } from '../money.ts';
 
 export { printable, short, table, wrapped } from '../text-table.ts';
 
@@ -58,6 +59,12 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
     throw refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
   }
 }
+
+/** `1,234.50`. */
+export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
+
+/** `1,234.50 USD`. */
+export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 

@@ -1,35 +1,77 @@
-/** The command line (contract, Commands). Each file of commands/ defines its command or group: arguments, options, help, action. */
+/** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
 import { Command, CommanderError } from 'commander';
 import { EXIT, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import type { Act, Definition } from './define.ts';
 import { openOutput, reportError } from './output.ts';
 
-type Load = () => Promise<{ readonly define: Definition }>;
+type Module = Promise<{ readonly define: Definition }>;
 
 /** In the order of --help. A file is loaded only if the command line names its command: loading all of them takes a second. */
-const COMMANDS: Readonly<Record<string, readonly [summary: string, load: Load]>> = {
-  init: ['Create the home and the database; safe to repeat', () => import('./commands/init.ts')],
-  migrate: ['Migrate the database to this version', () => import('./commands/migrate.ts')],
-  partner: ['Import and show partners', () => import('./commands/partner.ts')],
-  ledger: ['Import ledger rows', () => import('./commands/ledger.ts')],
-  close: ['Close months: issue and deliver their documents', () => import('./commands/close.ts')],
-  deliver: ['Deliver issued documents and other pending e-mails', () => import('./commands/deliver.ts')],
-  invoice: ['Show, correct and resend documents', () => import('./commands/invoice.ts')],
-  payment: ['Record, import, apply and reverse payments', () => import('./commands/payment.ts')],
-  credit: ['Refund open credit', () => import('./commands/credit.ts')],
-  remind: ['Send payment reminders (dunning); safe to repeat', () => import('./commands/remind.ts')],
-  report: ['Aging, account statement, trial balance, close, coverage', () => import('./commands/report.ts')],
-  split: ['Plan the processor requests of connected accounts', () => import('./commands/split.ts')],
-  processor: ['Import and match balance transactions', () => import('./commands/processor.ts')],
-  reconcile: ['Reconcile a month of connected accounts', () => import('./commands/reconcile.ts')],
-  client: ["Manage partners' API credentials", () => import('./commands/client.ts')],
-  serve: ['Serve the HTTP API, payment pages and webhooks', () => import('./commands/serve.ts')],
-  export: ['Export data for auditors', () => import('./commands/export.ts')],
-  verify: ['Recompute everything from the ledger and compare', () => import('./commands/verify.ts')],
-  backup: ['Write the database to one file while it is in use', () => import('./commands/backup.ts')],
-  restore: ['Load a backup into an empty database and verify it', () => import('./commands/restore.ts')],
-  status: ['Show months, backlog, failures and the latest jobs', () => import('./commands/status.ts')],
+const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
+  init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
+  migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
+  partner: ['Import and show partners', () => [import('./commands/partner.ts')]],
+  ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
+  close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
+  deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
+  invoice: [
+    'Show, correct and resend documents',
+    () => [
+      import('./commands/invoice/list.ts'),
+      import('./commands/invoice/show.ts'),
+      import('./commands/invoice/pdf.ts'),
+      import('./commands/invoice/rerun.ts'),
+      import('./commands/invoice/resend.ts'),
+      import('./commands/invoice/void.ts'),
+      import('./commands/invoice/credit.ts'),
+      import('./commands/invoice/write-off.ts'),
+      import('./commands/invoice/hold.ts'),
+    ],
+  ],
+  payment: [
+    'Record, import, apply and reverse payments',
+    () => [
+      import('./commands/payment/record.ts'),
+      import('./commands/payment/import.ts'),
+      import('./commands/payment/list.ts'),
+      import('./commands/payment/apply.ts'),
+      import('./commands/payment/reverse.ts'),
+      import('./commands/payment/payouts.ts'),
+      import('./commands/payment/events.ts'),
+      import('./commands/payment/exceptions.ts'),
+    ],
+  ],
+  credit: ['Refund open credit', () => [import('./commands/credit.ts')]],
+  remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
+  report: [
+    'Aging, account statement, trial balance, close, coverage',
+    () => [
+      import('./commands/report/aging.ts'),
+      import('./commands/report/statement.ts'),
+      import('./commands/report/trial-balance.ts'),
+      import('./commands/report/close.ts'),
+      import('./commands/report/coverage.ts'),
+    ],
+  ],
+  split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],
+  processor: [
+    'Import and match balance transactions',
+    () => [
+      import('./commands/processor/import.ts'),
+      import('./commands/processor/poll.ts'),
+      import('./commands/processor/match.ts'),
+      import('./commands/processor/reverse.ts'),
+    ],
+  ],
+  reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
+  client: ["Manage partners' API credentials", () => [import('./commands/client.ts')]],
+  serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
+  export: ['Export data for auditors', () => [import('./commands/export.ts')]],
+  verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
+  backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
+  restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
+  status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
 };
 
 /** Runs one command line and gives its exit status. */
@@ -51,11 +93,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     async (...given) => {
       const output = openOutput(wantsJson, program.opts<{ by?: string }>().by ?? null);
       // commander's last argument is the command itself.
-      exit = await work(output, ...(given.slice(0, -1) as never));
+      exit = (await work(output, ...(given.slice(0, -1) as never))) ?? EXIT.done;
     };
   for (const [name, [summary, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(summary);
-    if (argv.includes(name)) (await load()).define(command, act);
+    if (argv.includes(name)) for (const { define } of await Promise.all(load())) define(command, act);
   }
 
   try {

@@ -1,5 +1,4 @@
 /** What the settings need before production may issue documents. */
-
 import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';

@@ -4,7 +4,6 @@
  * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
  * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
  */
-
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';

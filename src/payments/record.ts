@@ -3,7 +3,6 @@
  * becomes one more source record of it; a possible duplicate is recorded and suggested (rules: duplicates.ts).
  * Refusals: amount_invalid, argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
-
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';

@@ -2,7 +2,6 @@
  * Refunding the open credit of a credit note, and undoing that when the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, argument_invalid.
  */
-
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';

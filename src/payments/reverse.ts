@@ -3,7 +3,6 @@
  * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
  * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
  */
-
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';

@@ -1,11 +1,9 @@
-/** `reckoner client create|rotate|revoke|list`. */
-import { EXIT } from '../../errors/refusals.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
 import { wholeNumberArgument } from '../arguments.ts';
-import { acting, type Context, withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
-import { type Output, table } from '../output.ts';
+import type { Context } from '../context.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
+import { table } from '../output.ts';
 
 export const define: Definition = (client, act) => {
   const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
@@ -18,18 +16,21 @@ export const define: Definition = (client, act) => {
     .command('create <partner>')
     .description('Create a client for a partner and show its secret once')
     .option(...VALID_DAYS)
-    .action(act(clientCreate));
+    .action(act(acting(clientCreate)));
   client
     .command('rotate <client>')
     .description('Add a secret; the previous one stays valid for a while')
     .option('--overlap-days <days>', 'how long (default: 7; 0 revokes it now)', days('--overlap-days', 0))
     .option(...VALID_DAYS)
-    .action(act(clientRotate));
+    .action(act(acting(clientRotate)));
   client
     .command('revoke <client>')
     .description('Revoke a client with its secrets and tokens, permanently')
-    .action(act(clientRevoke));
-  client.command('list [partner]').description('List clients and their valid secrets').action(act(clientList));
+    .action(act(acting(clientRevoke)));
+  client
+    .command('list [partner]')
+    .description('List clients and their valid secrets')
+    .action(act(acting(clientList)));
 };
 
 const actOf = ({ actor, environment }: Context): Act => ({
@@ -40,72 +41,69 @@ const actOf = ({ actor, environment }: Context): Act => ({
 
 const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
 
-async function clientCreate(output: Output, partnerId: string, options: { validDays?: number }): Promise<number> {
-  return acting(output, async (context) => {
-    const made = await context.database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
-    output.print(
-      made,
-      () =>
-        `Client of ${made.partner_id} for ${context.environment.name}:\n` +
-        `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
-    );
-    return EXIT.done;
-  });
+async function clientCreate(
+  context: CommandContext,
+  partnerId: string,
+  options: { validDays?: number },
+): Promise<void> {
+  const { database, output } = context;
+  const made = await database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
+  output.print(
+    made,
+    () =>
+      `Client of ${made.partner_id} for ${context.environment.name}:\n` +
+      `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
+  );
 }
 
 async function clientRotate(
-  output: Output,
+  context: CommandContext,
   clientId: string,
-  options: { overlapDays?: number; validDays?: number },
-): Promise<number> {
-  const rotation = { overlapDays: options.overlapDays ?? OVERLAP_DAYS, validDays: options.validDays };
-  return acting(output, async (context) => {
-    const made = await context.database.transaction((tx) => rotateSecret(tx, clientId, rotation, actOf(context)));
-    output.print(
-      made,
-      () =>
-        `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
-        `The previous secret is valid until ${made.previous_ends_at}. ${ONCE}`,
-    );
-    return EXIT.done;
-  });
+  { overlapDays = OVERLAP_DAYS, validDays }: { overlapDays?: number; validDays?: number },
+): Promise<void> {
+  const rotation = { overlapDays, validDays };
+  const made = await context.database.transaction((tx) => rotateSecret(tx, clientId, rotation, actOf(context)));
+  context.output.print(
+    made,
+    () =>
+      `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
+      `The previous secret is valid until ${made.previous_ends_at}. ${ONCE}`,
+  );
 }
 
-async function clientRevoke(output: Output, clientId: string): Promise<number> {
-  return acting(output, async (context) => {
-    const revoked = await context.database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
-    output.print(
-      revoked,
-      () =>
-        `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
-    );
-    return EXIT.done;
-  });
+async function clientRevoke(context: CommandContext, clientId: string): Promise<void> {
+  const { database, output } = context;
+  const revoked = await database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
+  output.print(
+    revoked,
+    () =>
+      `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
+  );
 }
 
-async function clientList(output: Output, partnerId: string | undefined): Promise<number> {
-  return withContext(async ({ database, environment }) => {
-    const rows = await database.reading((tx) => readClients(tx, { partnerId, now: environment.now().toISO() }));
-    const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, live_secrets }) => ({
-      client_id,
-      partner_id,
-      created_at,
-      revoked_at,
-      secrets: live_secrets.map(({ sequence, ends_at }) => ({ sequence, ends_at })),
-    }));
-    output.print(clients, () =>
-      clients.length === 0
-        ? "There are no API clients. Create one with 'reckoner client create PARTNER'."
-        : table(
-            ['client', 'partner', 'created', 'secrets'],
-            clients.map(({ client_id, partner_id, created_at, revoked_at, secrets }) => [
-              client_id,
-              partner_id,
-              created_at.slice(0, 10),
-              revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`,
-            ]),
-          ),
-    );
-    return EXIT.done;
-  });
+async function clientList(
+  { database, environment, output }: CommandContext,
+  partnerId: string | undefined,
+): Promise<void> {
+  const rows = await database.reading((tx) => readClients(tx, { partnerId, now: environment.now().toISO() }));
+  const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, live_secrets }) => ({
+    client_id,
+    partner_id,
+    created_at,
+    revoked_at,
+    secrets: live_secrets.map(({ sequence, ends_at }) => ({ sequence, ends_at })),
+  }));
+  output.print(clients, () =>
+    clients.length === 0
+      ? "There are no API clients. Create one with 'reckoner client create PARTNER'."
+      : table(
+          ['client', 'partner', 'created', 'secrets'],
+          clients.map(({ client_id, partner_id, created_at, revoked_at, secrets }) => [
+            client_id,
+            partner_id,
+            created_at.slice(0, 10),
+            revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`,
+          ]),
+        ),
+  );
 }

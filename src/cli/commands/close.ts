@@ -4,13 +4,13 @@ import { closeMonths, previewClose } from '../../close/run.ts';
 import { documentJson } from '../../documents/document.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
-import { Amount, groupThousands } from '../../money.ts';
+import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf } from '../../seals/queries.ts';
+import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
-import { acting, type Context } from '../context.ts';
-import { type Definition, NO_DELIVER } from '../define.ts';
-import { type Output, short, table } from '../output.ts';
+import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
+import { amount, money, short, table } from '../output.ts';
 
 export const define: Definition = (command, act) => {
   command
@@ -18,68 +18,61 @@ export const define: Definition = (command, act) => {
     .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
     .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
     .option(...NO_DELIVER)
-    .action(act(close));
+    .action(act(acting(close)));
 };
 
-export interface CloseOptions {
-  readonly firstMonth?: Month;
-  readonly dryRun?: boolean;
-  /** commander's form of --no-deliver. */
-  readonly deliver: boolean;
-}
-
-export async function close(output: Output, month: Month | undefined, options: CloseOptions): Promise<number> {
-  const request = { month, firstMonth: options.firstMonth };
-  return acting(output, async (context) => {
-    const { database } = context;
-    if (options.dryRun) {
-      const { months, documents } = await previewClose(database, context, request);
-      output.print(
-        { months: months.map((facts) => monthJson(facts, 'preview')), documents: documents.map(documentJson) },
-        () =>
-          [
-            describeMonths(months, 'would close'),
-            table(
-              ['number', 'partner', 'month', '>rows', '>amount due'],
-              documents.map((row) => [
-                row.number,
-                short(row.partner_id, 24),
-                row.month,
-                row.lines.reduce((count, line) => count + line.count, 0),
-                money(row.amount_due, row.currency),
-              ]),
-            ),
-            'Preview only: nothing was written.',
-          ].join('\n\n'),
-      );
-      return EXIT.done;
-    }
-    const closed = await (options.deliver
-      ? closeAndDeliver(context, output, request)
-      : closeAlone(context, output, request));
-    const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-    const [months, seals, deliveries] = await database.reading(async (tx) => [
-      await readMonthFacts(tx, named),
-      await readSealsOf(tx, named),
-      await countDeliveries(tx),
-    ]);
-    output.print({ months: months.map((facts) => monthJson(facts, 'closed', seals)) }, () =>
-      describeMonths(months, 'closed', seals),
+async function close(
+  context: CommandContext,
+  month: Month | undefined,
+  { firstMonth, dryRun, deliver }: { firstMonth?: Month; dryRun?: boolean } & DeliverOption,
+): Promise<number> {
+  const request = { month, firstMonth };
+  const { database, output } = context;
+  if (dryRun) {
+    const { months, documents } = await previewClose(database, context, request);
+    output.print(
+      { months: months.map((facts) => monthJson(facts, 'preview')), documents: documents.map(documentJson) },
+      () =>
+        [
+          describeMonths(months, 'would close'),
+          table(
+            ['number', 'partner', 'month', '>rows', '>amount due'],
+            documents.map((row) => [
+              row.number,
+              short(row.partner_id, 24),
+              row.month,
+              row.lines.reduce((count, line) => count + line.count, 0),
+              money(row.amount_due, row.currency),
+            ]),
+          ),
+          'Preview only: nothing was written.',
+        ].join('\n\n'),
     );
-    return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
-  });
+    return EXIT.done;
+  }
+  const closed = await (deliver ? closeAndDeliver(context, request) : closeAlone(context, request));
+  const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
+  const [months, seals, deliveries] = await database.reading(async (tx) => [
+    await readMonthFacts(tx, named),
+    await readSealsOf(tx, named),
+    await countDeliveries(tx),
+  ]);
+  output.print({ months: months.map((facts) => monthJson(facts, 'closed', seals)) }, () =>
+    describeMonths(months, 'closed', seals),
+  );
+  return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
 }
 
 type Request = Parameters<typeof closeMonths>[2];
 
-const closeAlone = (context: Context, output: Output, request: Request): Promise<Month[]> =>
-  closeMonths(context.database, context, request, (month) => output.note(`Closed ${month}.`));
+const closeAlone = (context: CommandContext, request: Request): Promise<Month[]> =>
+  closeMonths(context.database, context, request, (month) => context.output.note(`Closed ${month}.`));
 
-async function closeAndDeliver(context: Context, output: Output, request: Request): Promise<Month[]> {
+async function closeAndDeliver(context: CommandContext, request: Request): Promise<Month[]> {
   // What renders and mails takes a quarter of a second to load, and a close without delivery needs none of it.
   const { withProgress } = await import('../deliveries.ts');
   const { runMonthEnd } = await import('../../month-end/month-end.ts');
-  return withProgress(output, (reporter) => runMonthEnd(context, request, reporter));
+  return withProgress(context.output, (reporter) => runMonthEnd(context, request, reporter));
 }
 
 /** A month of the contract's close report. Totals are those of the month's rows. */
@@ -114,9 +107,6 @@ export function monthJson(
   };
 }
 
-const money = (amount: string, currency: string): string =>
-  `${groupThousands(Amount.of(amount, currency).toString())} ${currency}`;
-
 function describeMonths(
   months: readonly MonthFacts[],
   verb: string,
@@ -130,12 +120,12 @@ function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,
-    ...[spot_price, partner_cut, invoice_amount].map((each) => groupThousands(Amount.of(each, currency).toString())),
+    ...[spot_price, partner_cut, invoice_amount].map((each) => amount(each, currency)),
   ]);
   return [
     `${facts.month} ${verb}`,
-    `  Documents   ${count(facts.invoices, 'invoice')}, ${count(facts.credit_notes, 'credit note')}, ` +
-      count(facts.statements, 'statement'),
+    `  Documents   ${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')}, ` +
+      plural(facts.statements, 'statement'),
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
@@ -143,5 +133,3 @@ function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

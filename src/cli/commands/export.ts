@@ -1,5 +1,4 @@
 /** `reckoner export`. */
-
 import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
 import { proveRow } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -7,8 +6,7 @@ import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument, monthArgument, rowArgument } from '../arguments.ts';
-import { reading } from '../context.ts';
-import type { Definition } from '../define.ts';
+import { type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { type Output, table, writeFileAsked } from '../output.ts';
 
 const HELP = `
@@ -42,7 +40,7 @@ export const define: Definition = (group, act) => {
     .description('Prove that a ledger row is under the seal of its month')
     .requiredOption('--row <id>', 'the entry_id of the row', rowArgument)
     .option('--out <file>', 'write to this file (default: stdout)')
-    .action(act(exportProof));
+    .action(act(reading(exportProof)));
 };
 
 export interface ExportOptions {
@@ -52,7 +50,7 @@ export interface ExportOptions {
   readonly out: string;
 }
 
-async function exportData(output: Output, kind: ExportKind, options: ExportOptions): Promise<number> {
+function exportData(output: Output, kind: ExportKind, options: ExportOptions): Done {
   const { month: from, to = from, format, out } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   const request: ExportRequest = { kind, from, to, format, out };
@@ -73,26 +71,26 @@ async function exportData(output: Output, kind: ExportKind, options: ExportOptio
       ].join('\n');
     });
     return EXIT.done;
-  });
+  })(output);
 }
 
-async function exportProof(output: Output, options: { row: number; out?: string }): Promise<number> {
-  return reading(async ({ database }) => {
-    const proof = await database.reading((tx) => proveRow(tx, options.row));
-    const { out } = options;
-    if (out !== undefined) writeFileAsked(out, `${JSON.stringify(proof, null, 2)}\n`, 'wx');
-    const { month, entry_id, index, rows, seal } = proof;
-    output.print(proof, () =>
-      out === undefined
-        ? `${JSON.stringify(proof, null, 2)}`
-        : [
-            `Wrote ${out}: row ${entry_id} is number ${groupThousands(String(index + 1))} of the ` +
-              `${groupThousands(String(rows))} rows of ${month}.`,
-            `Seal of ${month}: ${seal}`,
-            `To check it, run 'node verify.mjs ${out}' with the verify.mjs of any export. Compare the seal with the`,
-            'one that the close printed, that was mailed to the auditor, or that the next documents show.',
-          ].join('\n'),
-    );
-    return EXIT.done;
-  });
+async function exportProof(
+  { database, output }: CommandContext,
+  options: { row: number; out?: string },
+): Promise<void> {
+  const proof = await database.reading((tx) => proveRow(tx, options.row));
+  const { out } = options;
+  if (out !== undefined) writeFileAsked(out, `${JSON.stringify(proof, null, 2)}\n`, 'wx');
+  const { month, entry_id, index, rows, seal } = proof;
+  output.print(proof, () =>
+    out === undefined
+      ? `${JSON.stringify(proof, null, 2)}`
+      : [
+          `Wrote ${out}: row ${entry_id} is number ${groupThousands(String(index + 1))} of the ` +
+            `${groupThousands(String(rows))} rows of ${month}.`,
+          `Seal of ${month}: ${seal}`,
+          `To check it, run 'node verify.mjs ${out}' with the verify.mjs of any export. Compare the seal with the`,
+          'one that the close printed, that was mailed to the auditor, or that the next documents show.',
+        ].join('\n'),
+  );
 }

@@ -1,5 +1,4 @@
 /** `reckoner init`: the home and its settings. */
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -9,15 +8,14 @@ import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
-import { withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
 import { bringUpToDate } from './migrate.ts';
 
 export const define: Definition = (command, act) => {
   command
     .option('--check', 'list what is still missing for production, by partner and currency')
-    .action(act((output, options: { check?: boolean }) => (options.check ? initCheck(output) : init(output))));
+    .action(act((output, options: { check?: boolean }) => (options.check ? acting(initCheck)(output) : init(output))));
 };
 
 export async function init(output: Output): Promise<number> {
@@ -56,12 +54,10 @@ async function layOutHome(environment: Environment): Promise<'created' | 'kept'>
   }
 }
 
-async function initCheck(output: Output): Promise<number> {
-  return withContext(async ({ environment, settings, database }) => {
-    const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
-    output.print({ environment: environment.name, ...readiness }, () => describeReadiness(readiness));
-    return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
-  });
+async function initCheck({ environment, settings, database, output }: CommandContext): Promise<number> {
+  const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
+  output.print({ environment: environment.name, ...readiness }, () => describeReadiness(readiness));
+  return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
 }
 
 /** The width of the last column in 80 columns. */

@@ -1,5 +1,4 @@
 /** `reckoner ledger import`. */
-
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -9,7 +8,7 @@ import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument } from '../arguments.ts';
-import { acting } from '../context.ts';
+import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, printable, table } from '../output.ts';
 
@@ -25,41 +24,41 @@ export const define: Definition = (ledger, act) => {
     .action(act(ledgerImport));
 };
 
-export interface LedgerImportOptions {
-  readonly format?: RowFormat;
-  readonly skipInvalid?: boolean;
-  readonly rejects?: string;
-  readonly dryRun?: boolean;
-}
-
 /** How many invalid rows people see; --json has up to a thousand. */
 const SHOWN = 20;
 
-async function ledgerImport(output: Output, names: string[], options: LedgerImportOptions): Promise<number> {
+async function ledgerImport(
+  output: Output,
+  names: string[],
+  options: { format?: RowFormat; skipInvalid?: boolean; rejects?: string; dryRun?: boolean },
+): Promise<number> {
   const files = names.map((name): SourceFile => ({ name, format: options.format ?? formatOf(name) }));
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
   const skipInvalid = options.skipInvalid ?? false;
-  const report = await acting(output, async ({ environment, database, actor }) => {
-    const progress = output.progress('Reading', bytes, ' bytes');
-    const { rejects } = options;
-    const work = options.dryRun ? database.preview : database.transaction;
-    try {
-      // Invalid rows roll everything back, including the staged rows.
-      return await work(async (tx) => {
-        const now = environment.now();
-        const imported = await importRows(tx, files, { skipInvalid, rejects, now, onProgress: progress.advance });
-        const { accepted, duplicates, rejected, late } = imported;
-        if (accepted > 0) {
-          const details = { files: names, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
-          const subject = names.map((name) => basename(name)).join(' ');
-          await recordEvent(tx, actor, { action: 'ledger.import', subject, details, now: now.toISO() });
-        }
-        return imported;
-      });
-    } finally {
-      progress.done();
-    }
-  });
+  const report = await withContext(
+    async ({ environment, database, actor }) => {
+      const progress = output.progress('Reading', bytes, ' bytes');
+      const { rejects } = options;
+      const work = options.dryRun ? database.preview : database.transaction;
+      try {
+        // Invalid rows roll everything back, including the staged rows.
+        return await work(async (tx) => {
+          const now = environment.now();
+          const imported = await importRows(tx, files, { skipInvalid, rejects, now, onProgress: progress.advance });
+          const { accepted, duplicates, rejected, late } = imported;
+          if (accepted > 0) {
+            const details = { files: names, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
+            const subject = names.map((name) => basename(name)).join(' ');
+            await recordEvent(tx, actor, { action: 'ledger.import', subject, details, now: now.toISO() });
+          }
+          return imported;
+        });
+      } finally {
+        progress.done();
+      }
+    },
+    { by: output.by },
+  );
   failpoint('import.committed');
   const { accepted, duplicates, rejected, errors } = report;
   output.print({ accepted, duplicates, rejected, errors }, () => describe(report, options.dryRun ?? false));

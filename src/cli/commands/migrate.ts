@@ -1,5 +1,4 @@
 /** `reckoner migrate`. */
-
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { packageVersion } from '../../package.ts';

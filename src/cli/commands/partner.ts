@@ -6,8 +6,7 @@ import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
-import { acting, reading } from '../context.ts';
-import type { Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
 import { type Output, printable, short, table } from '../output.ts';
 
@@ -17,14 +16,20 @@ export const define: Definition = (partner, act) => {
     .argument('<file>', "a JSON array of partners; '-' is stdin")
     .description('Create and update partners')
     .action(act(partnerImport));
-  partner.command('list').description('List all partners').action(act(partnerList));
-  partner.command('show <id>').description('Show a partner with its policies').action(act(partnerShow));
+  partner
+    .command('list')
+    .description('List all partners')
+    .action(act(reading(partnerList)));
+  partner
+    .command('show <id>')
+    .description('Show a partner with its policies')
+    .action(act(reading(partnerShow)));
 };
 
-async function partnerImport(output: Output, file: string): Promise<number> {
+function partnerImport(output: Output, file: string): Done {
   const text = readInput(file).toString('utf8');
   const partners = parsePartners(text, file);
-  return acting(output, async ({ environment, database, actor }) => {
+  return acting(async ({ environment, database, actor }) => {
     const report = await database.transaction(async (tx) => {
       const now = environment.now();
       const imported = await importPartners(tx, partners, now);
@@ -42,7 +47,7 @@ async function partnerImport(output: Output, file: string): Promise<number> {
     const { unprintable } = await import('../../documents/pdf/render.ts');
     for (const remark of partners.flatMap((partner) => undrawableRemarks(partner, unprintable))) output.note(remark);
     return EXIT.done;
-  });
+  })(output);
 }
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than a surprise on an invoice. */
@@ -55,35 +60,29 @@ function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) =
   ];
 }
 
-async function partnerList(output: Output): Promise<number> {
-  return reading(async ({ database }) => {
-    const partners = await database.reading((tx) => readPartners(tx));
-    output.print(partners.map(asFile), () =>
-      partners.length === 0
-        ? "No partners yet. Add them with 'reckoner partner import FILE'."
-        : table(
-            ['partner', 'name', 'cur', 'time zone', 'policies', ''],
-            partners.map((partner) => [
-              short(partner.partner_id, 20),
-              short(partner.name, 26),
-              partner.currency,
-              partner.time_zone,
-              partner.policies.filter((policy) => policy.active).length,
-              partner.active ? '' : 'inactive',
-            ]),
-          ),
-    );
-    return EXIT.done;
-  });
+async function partnerList({ database, output }: CommandContext): Promise<void> {
+  const partners = await database.reading((tx) => readPartners(tx));
+  output.print(partners.map(asFile), () =>
+    partners.length === 0
+      ? "No partners yet. Add them with 'reckoner partner import FILE'."
+      : table(
+          ['partner', 'name', 'cur', 'time zone', 'policies', ''],
+          partners.map((partner) => [
+            short(partner.partner_id, 20),
+            short(partner.name, 26),
+            partner.currency,
+            partner.time_zone,
+            partner.policies.filter((policy) => policy.active).length,
+            partner.active ? '' : 'inactive',
+          ]),
+        ),
+  );
 }
 
-async function partnerShow(output: Output, partnerId: string): Promise<number> {
-  return reading(async ({ database }) => {
-    const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
-    if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
-    output.print(asFile(partner), () => describe(partner));
-    return EXIT.done;
-  });
+async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {
+  const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
+  if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
+  output.print(asFile(partner), () => describe(partner));
 }
 
 /** The shape of partners.json, without fields that do not apply. */

@@ -1,5 +1,4 @@
 /** `reckoner reconcile`. */
-
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';
@@ -8,10 +7,9 @@ import { recordReversals } from '../../splits/reverse.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
-import { type Definition, NO_DELIVER } from '../define.ts';
+import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
 import { deliverWithProgress } from '../deliveries.ts';
-import { type Output, printable, short, table, wrapped } from '../output.ts';
+import { printable, short, table, wrapped } from '../output.ts';
 import { describedReversals } from './processor/reverse.ts';
 
 export const define: Definition = (command, act) => {
@@ -20,48 +18,40 @@ export const define: Definition = (command, act) => {
     .option('--reverse', 'record reversed transfers as reversals in the ledger, where the price is known')
     .option('--bill-missing', 'issue invoices for transfers that never arrived')
     .option(...NO_DELIVER)
-    .action(act(reconcile));
+    .action(act(acting(reconcile)));
 };
 
-export interface ReconcileOptions {
-  readonly billMissing?: boolean;
-  readonly reverse?: boolean;
-  /** commander's form of --no-deliver. */
-  readonly deliver: boolean;
-}
-
-export async function reconcile(output: Output, month: Month, options: ReconcileOptions): Promise<number> {
-  return withContext(
-    async (context) => {
-      const { database, environment, settings } = context;
-      const reversals = options.reverse
-        ? await database.transaction((tx) => recordReversals(tx, context, month))
-        : undefined;
-      const invoices = options.billMissing
-        ? await database.transaction((tx) => billMissingShares(tx, context, month))
-        : undefined;
-      if (invoices !== undefined && invoices.length > 0 && options.deliver)
-        await deliverWithProgress(context, output, invoices);
-      const { billable, ...found } = await database.reading((tx) =>
-        reconcileMonth(tx, { settings, now: environment.now() }, month),
-      );
-      const report = {
-        ...found,
-        billable: billable.length,
-        ...(reversals === undefined ? {} : { reversals }),
-        ...(invoices === undefined ? {} : { invoices }),
-      };
-      output.print(report, () =>
-        [
-          ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new to reverse.']),
-          ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
-          describedReconciliation(found, billable.length),
-        ].join('\n\n'),
-      );
-      return found.open > 0 ? EXIT.attention : EXIT.done;
-    },
-    { by: output.by },
+export async function reconcile(
+  context: CommandContext,
+  month: Month,
+  options: { billMissing?: boolean; reverse?: boolean; deliver: boolean },
+): Promise<number> {
+  const { database, environment, settings, output } = context;
+  const reversals = options.reverse
+    ? await database.transaction((tx) => recordReversals(tx, context, month))
+    : undefined;
+  const invoices = options.billMissing
+    ? await database.transaction((tx) => billMissingShares(tx, context, month))
+    : undefined;
+  if (invoices !== undefined && invoices.length > 0 && options.deliver)
+    await deliverWithProgress(context, output, invoices);
+  const { billable, ...found } = await database.reading((tx) =>
+    reconcileMonth(tx, { settings, now: environment.now() }, month),
   );
+  const report = {
+    ...found,
+    billable: billable.length,
+    ...(reversals === undefined ? {} : { reversals }),
+    ...(invoices === undefined ? {} : { invoices }),
+  };
+  output.print(report, () =>
+    [
+      ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new to reverse.']),
+      ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
+      describedReconciliation(found, billable.length),
+    ].join('\n\n'),
+  );
+  return found.open > 0 ? EXIT.attention : EXIT.done;
 }
 
 const describedInvoices = (numbers: readonly string[]): string =>

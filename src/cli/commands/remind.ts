@@ -1,46 +1,42 @@
 /** `reckoner remind`. */
-
 import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { sendEmails } from '../../month-end/month-end.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { plural } from '../../text.ts';
-import { acting } from '../context.ts';
-import type { Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
 import { describeEmail } from '../deliveries.ts';
-import { type Output, short, table } from '../output.ts';
+import { short, table } from '../output.ts';
 
 export const define: Definition = (command, act) => {
-  command.option('--dry-run', 'show the reminders that are due and send nothing').action(act(remind));
+  command.option('--dry-run', 'show the reminders that are due and send nothing').action(act(acting(remind)));
 };
 
-export async function remind(output: Output, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
-  return acting(output, async (context) => {
-    const { database } = context;
-    if (dryRun) {
-      const plan = await database.reading((tx) => planReminders(tx, context));
-      output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nPreview only: nothing was sent.`);
-      return EXIT.done;
-    }
-    const plan = await database.transaction((tx) => recordReminders(tx, context));
-    const statuses: string[] = [];
-    await sendEmails(context, {
-      onEmail: (result) => {
-        statuses.push(result.status);
-        if (result.status !== 'sent') output.note(describeEmail(result));
-      },
-    });
-    const count = (status: string) => statuses.filter((each) => each === status).length;
-    const emails = {
-      ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
-      ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
-    };
-    output.print(
-      { ...plan, dry_run: false, emails },
-      () => `${describePlan(plan)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
-    );
-    return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
+export async function remind(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
+  const { database, output } = context;
+  if (dryRun) {
+    const plan = await database.reading((tx) => planReminders(tx, context));
+    output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nPreview only: nothing was sent.`);
+    return EXIT.done;
+  }
+  const plan = await database.transaction((tx) => recordReminders(tx, context));
+  const statuses: string[] = [];
+  await sendEmails(context, {
+    onEmail: (result) => {
+      statuses.push(result.status);
+      if (result.status !== 'sent') output.note(describeEmail(result));
+    },
   });
+  const count = (status: string) => statuses.filter((each) => each === status).length;
+  const emails = {
+    ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
+    ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
+  };
+  output.print(
+    { ...plan, dry_run: false, emails },
+    () => `${describePlan(plan)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
+  );
+  return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
 }
 
 const SKIPPED = {

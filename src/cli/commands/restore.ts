@@ -1,5 +1,4 @@
 /** `reckoner restore`. */
-
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';

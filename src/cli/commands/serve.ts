@@ -31,12 +31,10 @@ const CONNECTIONS = 16;
 /** The pause after a failure, such as a lock on payments that is held for long. */
 const RETRY_SECONDS = 15;
 
-export interface ServeOptions {
-  readonly host?: string;
-  readonly port?: number;
-}
-
-async function serve(output: Output, { host = '127.0.0.1', port = 8080 }: ServeOptions): Promise<number> {
+async function serve(
+  output: Output,
+  { host = '127.0.0.1', port = 8080 }: { host?: string; port?: number },
+): Promise<number> {
   const stopping = new AbortController();
   return withContext(
     async (context) => {

@@ -1,11 +1,8 @@
-/** `reckoner split plan`. */
-import { EXIT } from '../../errors/refusals.ts';
 import type { ProcessorRequest, SplitPlan } from '../../processors/processors.ts';
 import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
-import { type Output, printable } from '../output.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
+import { printable } from '../output.ts';
 
 export const define: Definition = (split, act) => {
   split
@@ -20,30 +17,29 @@ export const define: Definition = (split, act) => {
       'destination_charge (default), or as_documented, which transfers our share to the platform',
       choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
     )
-    .action(act(splitPlan));
+    .action(act(acting(splitPlan)));
 };
 
-export interface SplitPlanOptions {
-  readonly partner?: string;
-  readonly operatorAccount?: string;
-  readonly platformFee?: string;
-  readonly requoteForm?: 'destination_charge' | 'as_documented';
-}
-
-async function splitPlan(output: Output, quoteId: string, options: SplitPlanOptions): Promise<number> {
-  return withContext(async ({ database }) => {
-    const plan = await database.reading((tx) =>
-      planQuote(tx, {
-        quoteId,
-        partnerId: options.partner,
-        operator_account: options.operatorAccount,
-        platform_fee: options.platformFee,
-        requote_form: options.requoteForm,
-      }),
-    );
-    output.print(plan, () => described(plan));
-    return EXIT.done;
-  });
+async function splitPlan(
+  { database, output }: CommandContext,
+  quoteId: string,
+  options: {
+    partner?: string;
+    operatorAccount?: string;
+    platformFee?: string;
+    requoteForm?: 'destination_charge' | 'as_documented';
+  },
+): Promise<void> {
+  const plan = await database.reading((tx) =>
+    planQuote(tx, {
+      quoteId,
+      partnerId: options.partner,
+      operator_account: options.operatorAccount,
+      platform_fee: options.platformFee,
+      requote_form: options.requoteForm,
+    }),
+  );
+  output.print(plan, () => described(plan));
 }
 
 function described(plan: QuotePlan): string {

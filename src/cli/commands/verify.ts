@@ -1,27 +1,25 @@
 /** `reckoner verify`. */
-
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
-import { reading } from '../context.ts';
-import type { Definition } from '../define.ts';
-import { type Output, printable, table } from '../output.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
+import { printable, table } from '../output.ts';
 
 export const define: Definition = (command, act) => {
-  command.argument('[month]', 'a closed month (default: everything)', monthArgument('month')).action(act(verify));
+  command
+    .argument('[month]', 'a closed month (default: everything)', monthArgument('month'))
+    .action(act(reading(verify)));
 };
 
 /** How many differences of each check people see; --json has all. */
 const SHOWN = 10;
 
-export async function verify(output: Output, month: Month | undefined): Promise<number> {
-  return reading(async ({ database }) => {
-    const found = await database.reading((tx) => verifyAll(tx, month));
-    output.print(found, () => described(found));
-    return found.differences > 0 ? EXIT.attention : EXIT.done;
-  });
+export async function verify({ database, output }: CommandContext, month: Month | undefined): Promise<number> {
+  const found = await database.reading((tx) => verifyAll(tx, month));
+  output.print(found, () => described(found));
+  return found.differences > 0 ? EXIT.attention : EXIT.done;
 }
 
 function described({ checks, inspected, differences }: Verification): string {

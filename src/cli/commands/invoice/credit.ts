@@ -3,14 +3,13 @@ import { creditInvoice } from '../../../documents/credit.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
-import { acting } from '../../context.ts';
-import { type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../define.ts';
+import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
-import { type Output, wrapped } from '../../output.ts';
+import { money, wrapped } from '../../output.ts';
 import { exitOf, followBalance, read } from './after.ts';
-import { emailText, money } from './show.ts';
+import { emailText } from './show.ts';
 
-export const defineCredit: Definition = (invoice, act) => {
+export const define: Definition = (invoice, act) => {
   invoice
     .command('credit <number>')
     .description('Issue a credit note against an invoice')
@@ -18,34 +17,33 @@ export const defineCredit: Definition = (invoice, act) => {
     .requiredOption(...REASON)
     .option('--again', 'issue it even if a credit with the same amount and reason exists')
     .option(...NO_DELIVER)
-    .action(act(invoiceCredit));
+    .action(act(acting(invoiceCredit)));
 };
 
 async function invoiceCredit(
-  output: Output,
+  context: CommandContext,
   number: string,
   { amount, reason, again, deliver }: { amount: string; reason: string; again?: boolean } & DeliverOption,
 ): Promise<number> {
-  return acting(output, async (context) => {
-    const request = { number, amount, reason, again };
-    const note = await context.database.transaction((tx) => creditInvoice(tx, context, request));
-    failpoint('credit.committed');
-    await followBalance(context, number);
-    if (deliver) await deliverWithProgress(context, output, [note]);
-    const issued = await read(context, note);
-    const invoice = await read(context, number);
-    output.print(documentJson(issued), () =>
-      [
-        `${note} credits ${money(issued.invoice_amount, issued.currency)} on ${number}.`,
-        ...wrapped(
-          `${money(issued.credited, issued.currency)} of it is applied to ${number}, which leaves ` +
-            `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
-          80,
-          '  ',
-        ),
-        ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
-      ].join('\n'),
-    );
-    return deliver ? exitOf(issued) : EXIT.done;
-  });
+  const { database, output } = context;
+  const request = { number, amount, reason, again };
+  const note = await database.transaction((tx) => creditInvoice(tx, context, request));
+  failpoint('credit.committed');
+  await followBalance(context, number);
+  if (deliver) await deliverWithProgress(context, output, [note]);
+  const issued = await read(context, note);
+  const invoice = await read(context, number);
+  output.print(documentJson(issued), () =>
+    [
+      `${note} credits ${money(issued.invoice_amount, issued.currency)} on ${number}.`,
+      ...wrapped(
+        `${money(issued.credited, issued.currency)} of it is applied to ${number}, which leaves ` +
+          `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
+        80,
+        '  ',
+      ),
+      ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
+    ].join('\n'),
+  );
+  return deliver ? exitOf(issued) : EXIT.done;
 }

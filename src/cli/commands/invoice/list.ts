@@ -1,44 +1,28 @@
 /** `reckoner invoice list`. */
 import { documentJson } from '../../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { choiceArgument, monthArgument } from '../../arguments.ts';
-import { reading } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
-import { amount } from './show.ts';
+import { type CommandContext, type Definition, reading } from '../../define.ts';
+import { amount, short, table } from '../../output.ts';
 
-export const defineList: Definition = (invoice, act) => {
+export const define: Definition = (invoice, act) => {
   invoice
     .command('list')
     .description('List documents in number order')
     .option('--month <month>', 'only documents of this month', monthArgument('--month'))
     .option('--partner <id>', 'only documents of this partner')
     .option('--status <status>', 'open, paid or void', choiceArgument('--status', ['open', 'paid', 'void']))
-    .action(act(invoiceList));
+    .action(act(reading(invoiceList)));
 };
 
-export interface InvoiceListOptions {
-  readonly month?: Month;
-  readonly partner?: string;
-  readonly status?: 'open' | 'paid' | 'void';
-}
-
-async function invoiceList(output: Output, options: InvoiceListOptions): Promise<number> {
-  return reading(async ({ database }) => {
-    const documents = await database.reading((tx) =>
-      readDocuments(tx, {
-        months: options.month === undefined ? undefined : [options.month],
-        partnerId: options.partner,
-        status: options.status,
-      }),
-    );
-    output.print(documents.map(documentJson), () =>
-      documents.length === 0 ? 'No documents found.' : listed(documents),
-    );
-    return EXIT.done;
-  });
+async function invoiceList(
+  { database, output }: CommandContext,
+  { month, partner: partnerId, status }: { month?: Month; partner?: string; status?: 'open' | 'paid' | 'void' },
+): Promise<void> {
+  const months = month === undefined ? undefined : [month];
+  const documents = await database.reading((tx) => readDocuments(tx, { months, partnerId, status }));
+  output.print(documents.map(documentJson), () => (documents.length === 0 ? 'No documents found.' : listed(documents)));
 }
 
 /** In 80 columns: a list of one month omits the month, and the partner gets the remaining width. */

@@ -1,12 +1,11 @@
 /** `reckoner invoice pdf`. */
 import { readPdf } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
-import { reading } from '../../context.ts';
-import type { Definition } from '../../define.ts';
+import { type Definition, type Done, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
 import { documentNumbered } from './show.ts';
 
-export const definePdf: Definition = (invoice, act) => {
+export const define: Definition = (invoice, act) => {
   invoice
     .command('pdf <number>')
     .description('Write the PDF that was issued')
@@ -15,12 +14,7 @@ export const definePdf: Definition = (invoice, act) => {
     .action(act(invoicePdf));
 };
 
-export interface InvoicePdfOptions {
-  readonly output?: string;
-  readonly voidCopy?: boolean;
-}
-
-async function invoicePdf(output: Output, number: string, options: InvoicePdfOptions): Promise<number> {
+function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): Done {
   if (options.output === '-' && output.json) {
     throw refuse('argument_invalid', {
       argument: '--output',
@@ -47,5 +41,5 @@ async function invoicePdf(output: Output, number: string, options: InvoicePdfOpt
     writeFileAsked(file, pdf);
     output.print({ number, file, bytes: pdf.length }, () => `Wrote ${file} (${pdf.length} bytes).`);
     return EXIT.done;
-  });
+  })(output);
 }

@@ -1,5 +1,4 @@
 /** `reckoner invoice rerun`. */
-
 import { linkProvider } from '../../../delivery/link.ts';
 import { findOtherLinks } from '../../../delivery/printed-link.ts';
 import { documentJson } from '../../../documents/document.ts';
@@ -9,14 +8,14 @@ import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import type { Month } from '../../../month.ts';
 import { monthArgument } from '../../arguments.ts';
-import { acting, type Context } from '../../context.ts';
-import { type Definition, type DeliverOption, NO_DELIVER } from '../../define.ts';
+import type { Context } from '../../context.ts';
+import { acting, type Definition, type DeliverOption, type Done, NO_DELIVER } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import type { Output } from '../../output.ts';
 import { exitOf, read } from './after.ts';
 import { emailText } from './show.ts';
 
-export const defineRerun: Definition = (invoice, act) => {
+export const define: Definition = (invoice, act) => {
   invoice
     .command('rerun [number]')
     .description('Recompute a document; if it would differ, void it and issue a replacement')
@@ -35,15 +34,15 @@ export interface RerunArguments extends DeliverOption {
   readonly newTerms?: boolean;
 }
 
-async function invoiceRerun(
+function invoiceRerun(
   output: Output,
   number: string | undefined,
   { month, newTerms = false, deliver }: RerunArguments,
-): Promise<number> {
+): Done {
   if ((number === undefined) === (month === undefined)) {
     throw refuse('usage', { reason: "'invoice rerun' takes either a document number or --month" });
   }
-  return acting(output, async (context) => {
+  return acting(async (context) => {
     const { database, environment, settings } = context;
     const links = linkProvider(settings, environment);
     const options: RerunOptions = { newTerms, otherLinks: (tx, ids) => findOtherLinks(tx, links, ids) };
@@ -70,7 +69,7 @@ async function invoiceRerun(
           `E-mail: ${emailText(document)}`,
     );
     return replacement && deliver ? exitOf(document) : EXIT.done;
-  });
+  })(output);
 }
 
 function describeRerun({ month, unchanged, replaced, issued, refused }: Rerun): string {

@@ -5,27 +5,23 @@ import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
-import { Amount, groupThousands } from '../../../money.ts';
-import { reading } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import { type Output, printable, short, table, wrapped } from '../../output.ts';
+import { type CommandContext, type Definition, reading } from '../../define.ts';
+import { amount, money, printable, short, table, wrapped } from '../../output.ts';
 
-export const defineShow: Definition = (invoice, act) => {
+export const define: Definition = (invoice, act) => {
   invoice
     .command('show <number>')
     .description('Show a document with its lines and its history')
-    .action(act(invoiceShow));
+    .action(act(reading(invoiceShow)));
 };
 
-async function invoiceShow(output: Output, number: string): Promise<number> {
-  return reading(async ({ database }) => {
-    const [row, story] = await database.reading(async (tx) => {
-      const document = await documentNumbered(tx, number);
-      return [document, await readHistory(tx, document.document_id)] as const;
-    });
-    output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${historyText(story)}`);
-    return EXIT.done;
+async function invoiceShow({ database, output }: CommandContext, number: string): Promise<number> {
+  const [row, story] = await database.reading(async (tx) => {
+    const document = await documentNumbered(tx, number);
+    return [document, await readHistory(tx, document.document_id)] as const;
   });
+  output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${historyText(story)}`);
+  return EXIT.done;
 }
 
 export async function documentNumbered(
@@ -37,11 +33,6 @@ export async function documentNumbered(
   if (row === undefined) throw refuse('document_unknown', { number });
   return row;
 }
-
-export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
-
-/** `1,234.50 USD`. */
-export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
 
 function described(row: DocumentRow): string {
   const facts: [string, string][] = [

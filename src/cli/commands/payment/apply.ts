@@ -1,48 +1,40 @@
 /** `reckoner payment apply` and `reckoner payment unapply`. */
 import { applyPayment, unapplyPayment } from '../../../payments/apply.ts';
 import { idArgument } from '../../arguments.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import type { Output } from '../../output.ts';
+import { acting, type CommandContext, type Definition } from '../../define.ts';
 import { show } from './describe.ts';
 
-export const defineApply: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('apply')
     .argument('<id>', 'the payment', idArgument('payment'))
     .description('Apply a payment to an invoice; also accepts a suggestion')
     .requiredOption('--invoice <number>', 'the invoice')
     .option('--amount <amount>', 'how much (default: as much as possible)')
-    .action(act(paymentApply));
+    .action(act(acting(paymentApply)));
   payment
     .command('unapply')
     .argument('<id>', 'the payment', idArgument('payment'))
     .description('Turn the applied part of a payment back into unapplied cash')
     .option('--invoice <number>', 'only from this invoice')
-    .action(act(paymentUnapply));
+    .action(act(acting(paymentUnapply)));
 };
 
 async function paymentApply(
-  output: Output,
+  context: CommandContext,
   paymentId: number,
-  options: { invoice: string; amount?: string },
-): Promise<number> {
-  return acting(output, async (context) => {
-    await context.database.transaction((tx) =>
-      applyPayment(tx, context, { paymentId, number: options.invoice, amount: options.amount }),
-    );
-    return show(output, context, paymentId, `Payment ${paymentId} is applied to ${options.invoice}.`);
-  });
+  { invoice: number, amount }: { invoice: string; amount?: string },
+): Promise<void> {
+  await context.database.transaction((tx) => applyPayment(tx, context, { paymentId, number, amount }));
+  return show(context, paymentId, `Payment ${paymentId} is applied to ${number}.`);
 }
 
-async function paymentUnapply(output: Output, paymentId: number, options: { invoice?: string }): Promise<number> {
-  return acting(output, async (context) => {
-    await context.database.transaction((tx) => unapplyPayment(tx, context, { paymentId, number: options.invoice }));
-    return show(
-      output,
-      context,
-      paymentId,
-      `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`,
-    );
-  });
+async function paymentUnapply(
+  context: CommandContext,
+  paymentId: number,
+  { invoice: number }: { invoice?: string },
+): Promise<void> {
+  await context.database.transaction((tx) => unapplyPayment(tx, context, { paymentId, number }));
+  const sentence = `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`;
+  return show(context, paymentId, sentence);
 }

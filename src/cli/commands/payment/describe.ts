@@ -1,10 +1,10 @@
 /** How the payment commands show a payment. */
-import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { refuse } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
 import { readPayments } from '../../../payments/queries.ts';
-import type { Context } from '../../context.ts';
-import { type Output, printable, wrapped } from '../../output.ts';
+import type { CommandContext, Context } from '../../context.ts';
+import { printable, wrapped } from '../../output.ts';
 
 export async function onePayment({ database }: Context, paymentId: number): Promise<PaymentJson> {
   const [row] = await database.reading((tx) => readPayments(tx, { ids: [paymentId] }));
@@ -45,8 +45,7 @@ export function described(payment: PaymentJson): string {
 export const labelled = (label: string, value: string): string[] =>
   wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
-export async function show(output: Output, context: Context, paymentId: number, sentence: string): Promise<number> {
+export async function show(context: CommandContext, paymentId: number, sentence: string): Promise<void> {
   const payment = await onePayment(context, paymentId);
-  output.print(payment, () => `${sentence}\n${described(payment)}`);
-  return EXIT.done;
+  context.output.print(payment, () => `${sentence}\n${described(payment)}`);
 }

@@ -1,16 +1,14 @@
 /** `reckoner payment events`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../../payments/processor-events/process.ts';
 import { storeEvents } from '../../../payments/processor-events/store.ts';
 import { plural } from '../../../text.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
+import { acting, type Definition, type Done } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import { type Output, printable, wrapped } from '../../output.ts';
 
-export const defineEvents: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('events')
     .argument('[file]', "the processor's events as NDJSON; '-' is stdin (default: only pending events)")
@@ -19,9 +17,9 @@ export const defineEvents: Definition = (payment, act) => {
 };
 
 /** Feeds the inbox from a file and works it off; without a file, only works off what waits. */
-async function paymentEvents(output: Output, name: string | undefined): Promise<number> {
+function paymentEvents(output: Output, name: string | undefined): Done {
   const text = name === undefined ? undefined : readInput(name).toString('utf8');
-  return acting(output, async (context) => {
+  return acting(async (context) => {
     const stored =
       text === undefined
         ? { stored: 0, known: 0, accounts: [] }
@@ -31,7 +29,7 @@ async function paymentEvents(output: Output, name: string | undefined): Promise<
     failpoint('inbox.processed');
     output.print({ ...stored, ...report }, () => describeInbox(stored, report));
     return report.manual_review.length + report.waiting.length > 0 ? EXIT.attention : EXIT.done;
-  });
+  })(output);
 }
 
 function describeInbox(stored: { stored: number; known: number }, report: EventsReport): string {

@@ -1,5 +1,4 @@
 /** `reckoner payment import`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
@@ -8,8 +7,7 @@ import { type BankImport, importBankFile } from '../../../payments/bank-import/i
 import type { LineReport } from '../../../payments/bank-import/report.ts';
 import { plural } from '../../../text.ts';
 import { choiceArgument } from '../../arguments.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
+import { acting, type Definition, type Done } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import { type Output, printable, short, table, wrapped } from '../../output.ts';
 import { amountOf } from './describe.ts';
@@ -22,7 +20,7 @@ manual review.`;
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
 
-export const defineImport: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('import <file>')
     .description("Import a bank file, all of it or nothing, and match its lines; '-' is stdin")
@@ -33,16 +31,14 @@ export const defineImport: Definition = (payment, act) => {
     .action(act(paymentImport));
 };
 
-export interface PaymentImportOptions {
-  readonly format?: string;
-  readonly map?: string;
-  readonly dryRun?: boolean;
-}
-
-async function paymentImport(output: Output, name: string, options: PaymentImportOptions): Promise<number> {
+function paymentImport(
+  output: Output,
+  name: string,
+  options: { format?: string; map?: string; dryRun?: boolean },
+): Done {
   const bytes = readInput(name);
   const { dryRun = false, format, map } = options;
-  return acting(output, async (context) => {
+  return acting(async (context) => {
     const { database } = context;
     const work = dryRun ? database.preview : database.transaction;
     const report = await work((tx) => importBankFile(tx, context, { name, bytes, format, map }));
@@ -53,7 +49,7 @@ async function paymentImport(output: Output, name: string, options: PaymentImpor
       describeImport({ ...report, new_lines: lines }, dryRun),
     );
     return new_lines.some((line) => line.needs_review) ? EXIT.attention : EXIT.done;
-  });
+  })(output);
 }
 
 /** A dry run rolls back the payment ids that it assigned, so they are left out of its report. */

@@ -1,38 +1,27 @@
-/** `reckoner payment list`. */
-import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
-import type { PaymentStatus } from '../../../payments/enums.ts';
-import { PAYMENT_STATUSES } from '../../../payments/enums.ts';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../../../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
 import { readPayments } from '../../../payments/queries.ts';
 import { choiceArgument } from '../../arguments.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
+import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { short, table } from '../../output.ts';
 
-export const defineList: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('list')
     .description('List payments with their applications and suggested matches')
     .option('--partner <id>', 'only payments of this partner')
     .option('--status <status>', PAYMENT_STATUSES.join(', '), choiceArgument('--status', PAYMENT_STATUSES))
-    .action(act(paymentList));
+    .action(act(acting(paymentList)));
 };
 
-export interface PaymentListOptions {
-  readonly partner?: string;
-  readonly status?: PaymentStatus;
-}
-
-async function paymentList(output: Output, options: PaymentListOptions): Promise<number> {
-  return acting(output, async ({ database }) => {
-    const rows = await database.reading((tx) =>
-      readPayments(tx, { partnerId: options.partner, status: options.status }),
-    );
-    const payments = rows.map(paymentJson);
-    output.print(payments, () => (payments.length === 0 ? 'No payments found.' : listed(payments)));
-    return EXIT.done;
-  });
+async function paymentList(
+  { database, output }: CommandContext,
+  options: { partner?: string; status?: PaymentStatus },
+): Promise<void> {
+  const rows = await database.reading((tx) => readPayments(tx, { partnerId: options.partner, status: options.status }));
+  const payments = rows.map(paymentJson);
+  output.print(payments, () => (payments.length === 0 ? 'No payments found.' : listed(payments)));
 }
 
 function listed(payments: readonly PaymentJson[]): string {

@@ -1,20 +1,18 @@
 /** `reckoner payment payouts` and `reckoner payment settle`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
-import { Amount, groupThousands } from '../../../money.ts';
+import { Amount } from '../../../money.ts';
 import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
 import { settlePayout } from '../../../payments/settle.ts';
 import { plural } from '../../../text.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
+import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { amount, short, table } from '../../output.ts';
 
-export const definePayouts: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('payouts')
     .description("List the processor's payouts to the bank; exit 4 if the payments of one are unknown")
-    .action(act(paymentPayouts));
+    .action(act(acting(paymentPayouts)));
   payment
     .command('settle')
     .argument('<payout>', 'the payout', idArgument('payout'))
@@ -22,56 +20,47 @@ export const definePayouts: Definition = (payment, act) => {
     .option('--account <id>', 'instead of payments: the connected account that paid it out')
     .option('--of <payout>', "the processor's id of that account's payout")
     .description('Settle a payout: name its payments (the rest is fees), or its connected account')
-    .action(act(paymentSettle));
+    .action(act(acting(paymentSettle)));
 };
 
 const payoutJson = (row: PayoutRow) => {
-  const text = (amount: string | null) => (amount === null ? null : Amount.of(amount, row.currency).toString());
+  const text = (written: string | null) => (written === null ? null : Amount.of(written, row.currency).toString());
   return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
 };
 
-async function paymentPayouts(output: Output): Promise<number> {
-  return acting(output, async ({ database }) => {
-    const rows = await database.reading((tx) => readPayouts(tx));
-    output.print(rows.map(payoutJson), () =>
-      rows.length === 0
-        ? 'No payouts yet.'
-        : table(
-            ['>id', 'received', '>amount', '', '>fees', 'payments or account'],
-            rows.map((row) => [
-              row.payout_id,
-              row.received_on,
-              groupThousands(payoutJson(row).amount ?? ''),
-              row.currency,
-              payoutJson(row).fees ?? '?',
-              row.gross === null ? 'unknown' : short(row.of_account ?? row.payments.join(' '), 30),
-            ]),
-          ),
-    );
-    return rows.some((row) => row.gross === null) ? EXIT.attention : EXIT.done;
-  });
-}
-
-export interface PaymentSettleOptions {
-  readonly account?: string;
-  readonly of?: string;
+async function paymentPayouts({ database, output }: CommandContext): Promise<number> {
+  const rows = await database.reading((tx) => readPayouts(tx));
+  output.print(rows.map(payoutJson), () =>
+    rows.length === 0
+      ? 'No payouts yet.'
+      : table(
+          ['>id', 'received', '>amount', '', '>fees', 'payments or account'],
+          rows.map((row) => [
+            row.payout_id,
+            row.received_on,
+            amount(row.amount, row.currency),
+            row.currency,
+            payoutJson(row).fees ?? '?',
+            row.gross === null ? 'unknown' : short(row.of_account ?? row.payments.join(' '), 30),
+          ]),
+        ),
+  );
+  return rows.some((row) => row.gross === null) ? EXIT.attention : EXIT.done;
 }
 
 async function paymentSettle(
-  output: Output,
+  context: CommandContext,
   payoutId: number,
   paymentIds: number[],
-  { account, of: payout }: PaymentSettleOptions,
-): Promise<number> {
-  return acting(output, async (context) => {
-    const request = { payoutId, paymentIds, account, payout };
-    await context.database.transaction((tx) => settlePayout(tx, context, request));
-    const [row] = await context.database.reading((tx) => readPayouts(tx, payoutId));
-    output.print(
-      row === undefined ? null : payoutJson(row),
-      () =>
-        `Payout ${payoutId} is settled: it contained ${account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`}.`,
-    );
-    return EXIT.done;
-  });
+  { account, of: payout }: { account?: string; of?: string },
+): Promise<void> {
+  const { database, output } = context;
+  const request = { payoutId, paymentIds, account, payout };
+  await database.transaction((tx) => settlePayout(tx, context, request));
+  const [row] = await database.reading((tx) => readPayouts(tx, payoutId));
+  output.print(
+    row === undefined ? null : payoutJson(row),
+    () =>
+      `Payout ${payoutId} is settled: it contained ${account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`}.`,
+  );
 }

@@ -1,15 +1,13 @@
 /** `reckoner payment record`. */
 import { EXIT, refuse } from '../../../errors/refusals.ts';
-import type { Method } from '../../../payments/enums.ts';
 import { METHODS } from '../../../payments/enums.ts';
-import { recordPayment } from '../../../payments/record.ts';
+import { type RecordRequest, recordPayment } from '../../../payments/record.ts';
 import { choiceArgument, dateArgument } from '../../arguments.ts';
-import { acting } from '../../context.ts';
-import type { Definition } from '../../define.ts';
+import { acting, type Definition, type Done } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { described, labelled, onePayment } from './describe.ts';
 
-export const defineRecord: Definition = (payment, act) => {
+export const define: Definition = (payment, act) => {
   payment
     .command('record')
     .description('Record a payment by hand; a payment that is already recorded is not recorded twice')
@@ -23,38 +21,34 @@ export const defineRecord: Definition = (payment, act) => {
     .action(act(paymentRecord));
 };
 
-export interface PaymentRecordOptions {
-  readonly amount: string;
-  readonly currency: string;
-  readonly method: Method;
-  readonly receivedOn: string;
-  readonly reference: string;
-  readonly invoice?: string;
-  readonly partner?: string;
-}
-
-async function paymentRecord(output: Output, options: PaymentRecordOptions): Promise<number> {
-  const { invoice, partner, ...request } = options;
+function paymentRecord(
+  output: Output,
+  {
+    invoice,
+    partner,
+    ...request
+  }: Omit<RecordRequest, 'number' | 'partnerId'> & { invoice?: string; partner?: string },
+): Done {
   if ((invoice === undefined) === (partner === undefined)) {
     throw refuse('usage', { reason: "'payment record' takes either --invoice or --partner" });
   }
-  return acting(output, async (context) => {
+  return acting(async (context) => {
     const { paymentId, duplicate, possibleDuplicates, kept } = await context.database.transaction((tx) =>
       recordPayment(tx, context, { ...request, number: invoice, partnerId: partner }),
     );
     const payment = await onePayment(context, paymentId);
-    // One that paid its invoice whole has no suggestion left of a payment that did so too; told once, it is told here.
-    const untold = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    // A payment that paid its invoice whole keeps no suggestions, so its possible duplicates are listed here.
+    const unlisted = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
     output.print({ ...payment, duplicate, possible_duplicates: possibleDuplicates, kept: kept ?? null }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is already recorded: nothing was added.`
           : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
         described(payment),
-        ...untold.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
+        ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
       ].join('\n'),
     );
-    const forPerson = payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined;
-    return forPerson ? EXIT.attention : EXIT.done;
-  });
+    const needsReview = payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined;
+    return needsReview ? EXIT.attention : EXIT.done;
+  })(output);
 }

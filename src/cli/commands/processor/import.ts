@@ -1,14 +1,12 @@
 /** `reckoner processor import`. */
-
-import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { refuse } from '../../../errors/refusals.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../../splits/import.ts';
 import { plural } from '../../../text.ts';
-import { withContext } from '../../context.ts';
-import type { Definition } from '../../define.ts';
+import { acting, type Definition, type Done } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import type { Output } from '../../output.ts';
 
-export const defineImport: Definition = (processor, act) => {
+export const define: Definition = (processor, act) => {
   processor
     .command('import <file>')
     .description("Import a partner's settlement file, or balance transactions as NDJSON; '-' is stdin")
@@ -17,30 +15,21 @@ export const defineImport: Definition = (processor, act) => {
     .action(act(processorImport));
 };
 
-export interface ProcessorImportOptions {
-  readonly partner?: string;
-  readonly account?: string;
-}
-
-async function processorImport(output: Output, name: string, options: ProcessorImportOptions): Promise<number> {
+function processorImport(output: Output, name: string, options: { partner?: string; account?: string }): Done {
   const { partner, account } = options;
   if ((partner === undefined) === (account === undefined)) {
     const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";
     throw refuse('usage', { reason });
   }
   const file = { name, text: readInput(name).toString('utf8') };
-  return withContext(
-    async (context) => {
-      const report = await context.database.transaction((tx) =>
-        partner === undefined
-          ? importBalanceTransactions(tx, context, file, account as string)
-          : importSettlement(tx, context, file, partner),
-      );
-      output.print(report, () => describedImport(report));
-      return EXIT.done;
-    },
-    { by: output.by },
-  );
+  return acting(async (context) => {
+    const report = await context.database.transaction((tx) =>
+      partner === undefined
+        ? importBalanceTransactions(tx, context, file, account as string)
+        : importSettlement(tx, context, file, partner),
+    );
+    output.print(report, () => describedImport(report));
+  })(output);
 }
 
 export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport): string =>

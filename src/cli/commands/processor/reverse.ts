@@ -1,36 +1,31 @@
 /** `reckoner processor reverse`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import { type ReversalReport, reverseManually } from '../../../splits/reverse.ts';
-import { withContext } from '../../context.ts';
-import type { Definition } from '../../define.ts';
-import { type Output, printable } from '../../output.ts';
+import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { printable } from '../../output.ts';
 import { ACCOUNT } from './match.ts';
 
-export const defineReverse: Definition = (processor, act) => {
+export const define: Definition = (processor, act) => {
   processor
     .command('reverse')
     .argument('<transaction>', 'the transfer reversal')
     .description('Record a reversed transfer as a reversal in the ledger')
     .requiredOption('--spot-price <amount>', 'the part of the price that the customer got back')
     .option(...ACCOUNT)
-    .action(act(processorReverse));
+    .action(act(acting(processorReverse)));
 };
 
 async function processorReverse(
-  output: Output,
+  context: CommandContext,
   balance_transaction: string,
   { account, spotPrice }: { account?: string; spotPrice: string },
 ): Promise<number> {
-  return withContext(
-    async (context) => {
-      const report = await context.database.transaction((tx) =>
-        reverseManually(tx, context, { balance_transaction, account, spotPrice }),
-      );
-      output.print(report, () => describedReversals(report));
-      return report.manual_review.length > 0 ? EXIT.attention : EXIT.done;
-    },
-    { by: output.by },
+  const { database, output } = context;
+  const report = await database.transaction((tx) =>
+    reverseManually(tx, context, { balance_transaction, account, spotPrice }),
   );
+  output.print(report, () => describedReversals(report));
+  return report.manual_review.length > 0 ? EXIT.attention : EXIT.done;
 }
 
 export function describedReversals({ recorded, manual_review }: ReversalReport): string {

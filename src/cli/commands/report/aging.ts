@@ -1,23 +1,21 @@
 /** `reckoner report aging`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging } from '../../../reports/aging.ts';
 import { plural } from '../../../text.ts';
-import { reading } from '../../context.ts';
-import { AS_OF, CSV, type Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
+import { AS_OF, type CommandContext, CSV, type Definition, reading } from '../../define.ts';
+import { short, table } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
 
-export const defineAging: Definition = (report, act) => {
+export const define: Definition = (report, act) => {
   report
     .command('aging')
     .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
     .option(...AS_OF)
     .option(...CSV)
-    .action(act(reportAging));
+    .action(act(reading(reportAging)));
 };
 
 const HEADINGS = {
@@ -28,22 +26,19 @@ const HEADINGS = {
   over_90: 'over 90',
 };
 
-async function reportAging(output: Output, options: ReportOptions): Promise<number> {
-  return reading(async (context) => {
-    const aging = await context.database.reading((tx) =>
-      readAging(tx, { asOf: options.asOf, today: todayOf(context) }),
-    );
-    const columns = ['partner_id', 'currency', ...BUCKETS, 'open', 'credit', 'unapplied'];
-    present(
-      output,
-      options,
-      aging,
-      () => [columns, aging.partners.map((row) => ({ ...row }))],
-      () => describeAging(aging),
-    );
-    if (!aging.ties) output.note(differencesOf(aging).join('\n'));
-    return aging.ties ? EXIT.done : EXIT.attention;
-  });
+async function reportAging(context: CommandContext, options: ReportOptions): Promise<number> {
+  const { database, output } = context;
+  const aging = await database.reading((tx) => readAging(tx, { asOf: options.asOf, today: todayOf(context) }));
+  const columns = ['partner_id', 'currency', ...BUCKETS, 'open', 'credit', 'unapplied'];
+  present(
+    output,
+    options,
+    aging,
+    () => [columns, aging.partners.map((row) => ({ ...row }))],
+    () => describeAging(aging),
+  );
+  if (!aging.ties) output.note(differencesOf(aging).join('\n'));
+  return aging.ties ? EXIT.done : EXIT.attention;
 }
 
 function describeAging(aging: Aging): string {

@@ -1,43 +1,39 @@
 /** `reckoner report coverage`. */
-
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';
-import { reading } from '../../context.ts';
-import { CSV, type Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
+import { type CommandContext, CSV, type Definition, reading } from '../../define.ts';
+import { short, table } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
 
-export const defineCoverage: Definition = (report, act) => {
+export const define: Definition = (report, act) => {
   report
     .command('coverage')
     .description('Documents by partner and closed month; exit 4 if rows have no document')
     .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
     .option(...CSV)
-    .action(act(reportCoverage));
+    .action(act(reading(reportCoverage)));
 };
 
 /** People see the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
-async function reportCoverage(output: Output, options: ReportOptions): Promise<number> {
-  return reading(async ({ database }) => {
-    const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
-    present(
-      output,
-      options,
-      coverage,
-      () => [
-        ['partner_id', 'month', 'state', 'documents', 'entries'],
-        coverage.partners.flatMap(({ partner_id, cells }) =>
-          cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
-        ),
-      ],
-      () => described(coverage),
-    );
-    return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
-  });
+async function reportCoverage({ database, output }: CommandContext, options: ReportOptions): Promise<number> {
+  const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
+  present(
+    output,
+    options,
+    coverage,
+    () => [
+      ['partner_id', 'month', 'state', 'documents', 'entries'],
+      coverage.partners.flatMap(({ partner_id, cells }) =>
+        cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
+      ),
+    ],
+    () => described(coverage),
+  );
+  return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
 }
 
 function described({ months, partners, gaps }: Coverage): string {

@@ -1,5 +1,4 @@
 /** `reckoner report statement`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
@@ -14,12 +13,11 @@ import {
 } from '../../../reports/account-statement.ts';
 import { renderAccountStatement } from '../../../reports/account-statement-pdf.ts';
 import { dateArgument } from '../../arguments.ts';
-import { reading } from '../../context.ts';
-import { AS_OF, CSV, type Definition } from '../../define.ts';
-import { type Output, printable, short, table, writeFileAsked } from '../../output.ts';
+import { AS_OF, type CommandContext, CSV, type Definition, reading } from '../../define.ts';
+import { printable, short, table, writeFileAsked } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
 
-export const defineStatement: Definition = (report, act) => {
+export const define: Definition = (report, act) => {
   report
     .command('statement')
     .description("A partner's account statement: opening balance, activity, open items")
@@ -28,7 +26,7 @@ export const defineStatement: Definition = (report, act) => {
     .option('--from <date>', 'the first day (default: the first of the month)', dateArgument('--from'))
     .option(...AS_OF)
     .option(...CSV)
-    .action(act(reportStatement));
+    .action(act(reading(reportStatement)));
 };
 
 export interface StatementOptions extends ReportOptions {
@@ -59,32 +57,31 @@ const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
 export const activityText = (line: ActivityLine): string =>
   [MOVEMENTS[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
-async function reportStatement(output: Output, options: StatementOptions): Promise<number> {
-  return reading(async (context) => {
-    const statement = await context.database.reading((tx) =>
-      readAccountStatement(tx, {
-        partnerId: options.partner,
-        from: options.from,
-        asOf: options.asOf,
-        today: todayOf(context),
-      }),
-    );
-    if (options.pdf !== undefined) {
-      const sandbox = context.environment.name === 'sandbox';
-      const pdf = await renderAccountStatement({ statement, issuer: context.settings.issuer, sandbox });
-      writeFileAsked(options.pdf, pdf);
-      output.note(`Wrote ${options.pdf}.`);
-    }
-    const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance', 'kind'];
-    present(
-      output,
-      options,
-      statement,
-      () => [columns, statement.accounts.flatMap(statementRows(statement))],
-      () => describeStatement(statement),
-    );
-    return statement.ties ? EXIT.done : EXIT.attention;
-  });
+async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
+  const { database, output } = context;
+  const statement = await database.reading((tx) =>
+    readAccountStatement(tx, {
+      partnerId: options.partner,
+      from: options.from,
+      asOf: options.asOf,
+      today: todayOf(context),
+    }),
+  );
+  if (options.pdf !== undefined) {
+    const sandbox = context.environment.name === 'sandbox';
+    const pdf = await renderAccountStatement({ statement, issuer: context.settings.issuer, sandbox });
+    writeFileAsked(options.pdf, pdf);
+    output.note(`Wrote ${options.pdf}.`);
+  }
+  const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance', 'kind'];
+  present(
+    output,
+    options,
+    statement,
+    () => [columns, statement.accounts.flatMap(statementRows(statement))],
+    () => describeStatement(statement),
+  );
+  return statement.ties ? EXIT.done : EXIT.attention;
 }
 
 const statementRows =

@@ -1,39 +1,39 @@
 /** `reckoner report trial-balance`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
-import { reading } from '../../context.ts';
-import { AS_OF, CSV, type Definition } from '../../define.ts';
-import { type Output, short, table } from '../../output.ts';
+import { AS_OF, type CommandContext, CSV, type Definition, reading } from '../../define.ts';
+import { short, table } from '../../output.ts';
 import { present, type ReportOptions } from './present.ts';
 
-export const defineTrialBalance: Definition = (report, act) => {
+export const define: Definition = (report, act) => {
   report
     .command('trial-balance')
     .description('The balance of every account; exit 4 if debits and credits differ')
     .option('--detail', 'by partner, policy and bank account')
     .option(...AS_OF)
     .option(...CSV)
-    .action(act(reportTrialBalance));
+    .action(act(reading(reportTrialBalance)));
 };
 
-async function reportTrialBalance(output: Output, options: ReportOptions & { detail?: boolean }): Promise<number> {
-  return reading(async (context) => {
-    const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
-    const trial = await context.database.reading((tx) => readTrialBalance(tx, question));
-    const columns = ['account', 'currency', 'debit', 'credit'];
-    present(
-      output,
-      options,
-      trial,
-      () => [columns, trial.accounts],
-      () => describeTrialBalance(trial),
-    );
-    return trial.balanced ? EXIT.done : EXIT.attention;
-  });
+async function reportTrialBalance(
+  context: CommandContext,
+  options: ReportOptions & { detail?: boolean },
+): Promise<number> {
+  const { database, output } = context;
+  const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
+  const trial = await database.reading((tx) => readTrialBalance(tx, question));
+  const columns = ['account', 'currency', 'debit', 'credit'];
+  present(
+    output,
+    options,
+    trial,
+    () => [columns, trial.accounts],
+    () => describeTrialBalance(trial),
+  );
+  return trial.balanced ? EXIT.done : EXIT.attention;
 }
 
 function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalance): string {
