@@ -301,6 +301,37 @@ CREATE TABLE account_payouts (
 );
 CALL make_fact('account_payouts');
 
+-- Payouts that the processor reports and that are not known in the bank. A failed payout never arrives. `fees` is what the
+-- processor kept from the contents; NULL where those are unknown.
+CREATE VIEW expected_account_payouts AS
+SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.moved_at,
+       m.payload->'source'->>'automatic' = 'false' AS is_manual, c.fees, coalesce(c.has_unknown, false) AS has_unknown
+FROM balance_transactions m
+LEFT JOIN LATERAL (
+  SELECT greatest(0, coalesce(-sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type NOT LIKE 'payout%'), 0)) AS fees,
+         bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS has_unknown
+  FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
+  WHERE c.payout_transaction_id = m.balance_transaction_id HAVING count(*) > 0) AS c ON true
+WHERE m.type = 'payout'
+  AND NOT EXISTS (SELECT FROM account_payouts a WHERE a.balance_transaction_id = m.balance_transaction_id)
+  AND NOT EXISTS (
+    SELECT FROM balance_transactions f
+    WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel'));
+CALL grant_to_app('SELECT', 'expected_account_payouts');
+
+-- Of which connected account a payout in the bank is, and the processor's id of it where that is known.
+CREATE VIEW arrived_account_payouts AS
+SELECT a.payout_id, a.account, m.payment AS payout
+FROM account_payouts a LEFT JOIN balance_transactions m USING (balance_transaction_id);
+CALL grant_to_app('SELECT', 'arrived_account_payouts');
+
+-- Records the accounts of settled payouts.
+CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
+  SELECT payout_id, account, currency, balance_transaction_id, at, event
+  FROM json_populate_recordset(NULL::account_payouts, payouts)
+$$;
+
 -- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
 -- after the month before it was closed, up to its own month. An invoice for missing shares bills the rows of its quotes,
 -- once more. A credit note against an invoice bills none.

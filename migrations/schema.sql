@@ -2466,6 +2466,39 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STA
 CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
 
+CREATE VIEW expected_account_payouts AS
+ SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, - m.net AS amount, m.moved_at,
+    ((m.payload -> 'source') ->> 'automatic') = 'false' AS is_manual, c.fees,
+    COALESCE(c.has_unknown, false) AS has_unknown
+   FROM balance_transactions m
+     LEFT JOIN LATERAL ( SELECT GREATEST(0::numeric, COALESCE(- sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type !~~ 'payout%'), 0::numeric)) AS fees,
+            bool_or(p.kind = 'other' AND p.type !~~ 'payout%' AND p.net > 0::numeric) AS has_unknown
+           FROM payout_contents c_1
+             JOIN balance_transactions p USING (balance_transaction_id)
+          WHERE c_1.payout_transaction_id = m.balance_transaction_id
+         HAVING count(*) > 0) c ON true
+  WHERE m.type = 'payout' AND NOT (EXISTS ( SELECT
+           FROM account_payouts a
+          WHERE a.balance_transaction_id = m.balance_transaction_id)) AND NOT (EXISTS ( SELECT
+           FROM balance_transactions f
+          WHERE f.account = m.account AND f.payment = m.payment AND (f.type = ANY (ARRAY['payout_failure', 'payout_cancel']))));
+GRANT SELECT ON expected_account_payouts TO reckoner_app;
+
+CREATE VIEW arrived_account_payouts AS
+ SELECT a.payout_id, a.account, m.payment AS payout
+   FROM account_payouts a
+     LEFT JOIN balance_transactions m USING (balance_transaction_id);
+GRANT SELECT ON arrived_account_payouts TO reckoner_app;
+
+CREATE FUNCTION record_account_payouts(payouts json, at timestamp with time zone, event bigint)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
+  SELECT payout_id, account, currency, balance_transaction_id, at, event
+  FROM json_populate_recordset(NULL::account_payouts, payouts)
+$function$;
+
 CREATE VIEW billed_rows AS
  SELECT d.document_id, d.number, d.month AS billed_month, e.partner_id, e.posted_month, e.entry_id, e.kind, e.quote_id,
     e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,

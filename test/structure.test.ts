@@ -53,9 +53,6 @@ const IMPORT_EXCEPTIONS: Exceptions = {};
 const TABLE_EXCEPTIONS: Exceptions = {
   'database/restore.ts -> job_runs': TO_REMOVE,
   'partners/queries.ts -> ledger_rows': 'an arrangement may change only in a month without ledger rows',
-  'payments/payouts.sql.ts -> account_payouts': TO_REMOVE,
-  'payments/payouts.sql.ts -> balance_transactions': TO_REMOVE,
-  'payments/payouts.sql.ts -> payout_contents': TO_REMOVE,
   'seals/queries.ts -> documents': TO_REMOVE,
 };
 

@@ -81,10 +81,6 @@ const BANK_LINE_WITHIN_DAYS = 10;
 /** The contents of a payout are requested when it is reported. After this time it is settled without them. */
 const CONTENTS_WITHIN_DAYS = 3;
 
-/** Fees and adjustments that the processor kept from the contents of a payout. They have no entry of their own. */
-export const FEES_OF_CONTENTS = `greatest(0, coalesce(
-           -sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type NOT LIKE 'payout%'), 0))`;
-
 /**
  * Unsettled payouts in the bank with the payouts of connected accounts that they may be: of the same currency and amount,
  * shortly before. A failed payout never arrives.
@@ -95,26 +91,16 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
     `WITH waiting AS MATERIALIZED (
        SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
      ), pairs AS (
-       SELECT o.payout_id, m.balance_transaction_id, m.account, m.payment, m.currency, o.amount, c.fees,
-              coalesce(c.has_unknown, false) AS has_unknown,
-              c.fees IS NOT NULL OR m.payload->'source'->>'automatic' = 'false'
-                OR m.moved_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
+       SELECT o.payout_id, e.*,
+              e.fees IS NOT NULL OR e.is_manual
+                OR e.moved_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
               count(*) OVER (PARTITION BY o.payout_id) AS payouts,
-              count(*) OVER (PARTITION BY m.balance_transaction_id) AS lines
+              count(*) OVER (PARTITION BY e.balance_transaction_id) AS lines
        FROM waiting o
-       JOIN balance_transactions m ON m.type = 'payout' AND m.net = -o.amount AND m.currency = o.currency
-         AND o.received_on - (m.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
-       LEFT JOIN LATERAL (
-         SELECT ${FEES_OF_CONTENTS} AS fees,
-                bool_or(p.kind = 'other' AND p.type NOT LIKE 'payout%' AND p.net > 0) AS has_unknown
-         FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
-         WHERE c.payout_transaction_id = m.balance_transaction_id HAVING count(*) > 0) AS c ON true
-       WHERE NOT EXISTS (SELECT FROM account_payouts a WHERE a.balance_transaction_id = m.balance_transaction_id)
-         AND NOT EXISTS (SELECT FROM balance_transactions f
-                         WHERE f.account = m.account AND f.payment = m.payment
-                           AND f.type IN ('payout_failure', 'payout_cancel'))
+       JOIN expected_account_payouts e ON e.amount = o.amount AND e.currency = o.currency
+         AND o.received_on - (e.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
      )
-     SELECT payout_id, balance_transaction_id, account, payment AS payout, currency, amount::text,
+     SELECT payout_id, balance_transaction_id, account, payout, currency, amount::text,
             coalesce(fees, 0)::text AS fees,
             payouts = 1 AND lines = 1 AND is_complete AND NOT has_unknown AS certain
      FROM pairs ORDER BY payout_id, balance_transaction_id`,
@@ -128,13 +114,11 @@ export async function insertAccountPayouts(
   rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await execute(
-    context.tx,
-    `INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
-     SELECT payout_id, account, currency, balance_transaction_id, :now::timestamptz, :eventId::bigint
-     FROM json_populate_recordset(NULL::account_payouts, :rows::json)`,
-    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
-  );
+  await execute(context.tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
+    rows: JSON.stringify(rows),
+    now: context.now,
+    eventId: context.eventId,
+  });
 }
 
 /** Whether any partner has or had that connected account. */
@@ -169,10 +153,9 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
             s.evidence->>'why' AS why,
             ARRAY(SELECT p.payment_id::int FROM payout_payments p
                   WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments,
-            a.account AS of_account, m.payment AS of_payout
+            a.account AS of_account, a.payout AS of_payout
      FROM payouts o JOIN bank_lines l USING (bank_line_id) LEFT JOIN payout_settlements s USING (payout_id)
-     LEFT JOIN account_payouts a USING (payout_id)
-     LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
+     LEFT JOIN arrived_account_payouts a USING (payout_id)
      WHERE :payoutId::bigint IS NULL OR o.payout_id = :payoutId
      ORDER BY o.received_on, o.payout_id`,
     { payoutId: payoutId ?? null },

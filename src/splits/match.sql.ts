@@ -20,7 +20,7 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   );
   await execute(tx, `ANALYZE pg_temp.unattributed`);
   let found = 0;
-  for (const allocate of [BY_OWN_LINE, BY_QUOTE_ID, BY_ENROLLMENT_ID, BY_SETTLEMENT_LINES, BY_PAYMENT]) {
+  for (const allocate of [BY_OWN_LINE, BY_METADATA, BY_SETTLEMENT_LINES, BY_PAYMENT]) {
     found += await execute(tx, allocate, { now: recording.now, eventId: recording.eventId });
   }
   return found;
@@ -39,34 +39,25 @@ const BY_OWN_LINE = `
   JOIN routed_quotes q ON q.partner_id = l.partner_id AND q.own_id = l.quote_id AND q.currency = l.currency
   WHERE u.reported_by = 'settlement_file'`;
 
-/** By the quote_id of the payment's metadata, if one partner of the account has such a quote. */
-const BY_QUOTE_ID = `
+/**
+ * By the payment's metadata: its quote_id, or its enrollment_id where it names no quote. One quote of the account's partners
+ * must fit.
+ */
+const BY_METADATA = `
   WITH found AS (
     SELECT u.*, q.partner_id, q.posted_month, q.entry_id, q.quote_id AS found_id,
            count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
     FROM pg_temp.unattributed u
     JOIN account_partners p ON p.account = u.account
-    JOIN routed_quotes q ON q.partner_id = p.partner_id AND q.own_id = u.quote_id AND q.currency = u.currency
-    WHERE u.reported_by = 'processor'
-  )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    moved_on, entry_on, recorded_at, event_id)
-  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, currency, trim_scale(net),
-         'metadata', moved_on, entry_on, :now::timestamptz, :eventId::bigint
-  FROM found WHERE quotes = 1`;
-
-/** By the enrollment_id of the payment's metadata, where it names no quote and one quote has that enrollment. */
-const BY_ENROLLMENT_ID = `
-  WITH found AS (
-    SELECT u.*, q.partner_id, q.posted_month, q.entry_id, q.quote_id AS found_id,
-           count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
-    FROM pg_temp.unattributed u
-    JOIN account_partners p ON p.account = u.account
-    JOIN ledger_rows q ON q.partner_id = p.partner_id AND q.kind = 'quote_accepted'
-      AND q.enrollment_id = u.enrollment_id AND q.currency = u.currency AND q.arrangement = 'connected_account'
-    WHERE u.quote_id IS NULL
-      AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = u.balance_transaction_id)
+    CROSS JOIN LATERAL (
+      SELECT r.partner_id, r.posted_month, r.entry_id, r.quote_id FROM routed_quotes r
+      WHERE u.reported_by = 'processor' AND r.partner_id = p.partner_id AND r.own_id = u.quote_id
+        AND r.currency = u.currency
+      UNION ALL
+      SELECT r.partner_id, r.posted_month, r.entry_id, r.quote_id FROM ledger_rows r
+      WHERE u.quote_id IS NULL AND r.partner_id = p.partner_id AND r.kind = 'quote_accepted'
+        AND r.enrollment_id = u.enrollment_id AND r.currency = u.currency
+        AND r.arrangement = 'connected_account') AS q
   )
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,

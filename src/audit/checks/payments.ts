@@ -1,5 +1,4 @@
 /** Checks of payments, bank files, payouts, processor events and disputes. `:month` is the month of the journal entry. */
-import { FEES_OF_CONTENTS } from '../../payments/payouts.sql.ts';
 import { inMonth } from './query.ts';
 
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
@@ -160,7 +159,8 @@ export const PAYOUTS_ADD_UP = `inspected AS (
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type,
     -m.net AS reported,
-         (SELECT ${FEES_OF_CONTENTS} FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
+         (SELECT greatest(0, coalesce(-sum(p.net) FILTER (WHERE p.kind = 'other' AND p.type NOT LIKE 'payout%'), 0))
+          FROM payout_contents c JOIN balance_transactions p USING (balance_transaction_id)
           WHERE c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id) AS kept
   FROM account_payouts a JOIN payouts o USING (payout_id) JOIN payout_settlements s USING (payout_id)
   LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
