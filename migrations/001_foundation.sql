@@ -1,5 +1,5 @@
 -- What every other file builds on: the role of the program's connections, the guards of append-only tables, the numbers
--- of facts, months, currencies, and the installation itself.
+-- of facts, months, currencies, the installation itself, and its job runs.
 
 -- Working connections take the role reckoner_app, which may do only what is granted to it. A hosted database may forbid
 -- creating roles; then the triggers alone guard the tables.
@@ -102,3 +102,14 @@ CREATE TABLE installation (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CALL make_append_only('installation');
+
+-- When each scheduled job ran.
+CREATE TABLE job_runs (
+  job_run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  job text NOT NULL,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz NOT NULL,
+  exit_status integer NOT NULL
+);
+CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
+CALL grant_to_app('SELECT, INSERT', 'job_runs');

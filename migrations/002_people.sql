@@ -1,4 +1,4 @@
--- Who did what, and when each job ran.
+-- Who did what.
 
 CREATE TABLE audit_events (
   event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,13 +16,3 @@ CREATE TABLE audit_events (
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
 CALL make_fact('audit_events');
-
-CREATE TABLE job_runs (
-  job_run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  job text NOT NULL,
-  started_at timestamptz NOT NULL,
-  finished_at timestamptz NOT NULL,
-  exit_status integer NOT NULL
-);
-CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
-CALL grant_to_app('SELECT, INSERT', 'job_runs');

@@ -156,6 +156,14 @@ CREATE VIEW live_documents AS
 SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
 CALL grant_to_app('SELECT', 'live_documents');
 
+-- The sums of a month's first documents, which bill all of its rows.
+CREATE VIEW month_totals AS
+SELECT month, currency, sum(sign * spot_price) AS spot_price, sum(sign * partner_cut) AS partner_cut,
+       sum(sign * invoice_amount) AS invoice_amount
+FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
+WHERE purpose = 'month' AND replaces IS NULL GROUP BY month, currency;
+CALL grant_to_app('SELECT', 'month_totals');
+
 -- Documents and voids name each other, so this foreign key comes after both. Deferrable for a restore.
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)

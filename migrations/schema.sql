@@ -90,6 +90,17 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON installation FOR EACH
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON installation FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 GRANT INSERT, SELECT ON installation TO reckoner_app;
 
+CREATE TABLE job_runs (
+  job_run_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  job text NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  finished_at timestamp with time zone NOT NULL,
+  exit_status integer NOT NULL,
+  CONSTRAINT job_runs_pkey PRIMARY KEY (job_run_id)
+);
+CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
+GRANT INSERT, SELECT ON job_runs TO reckoner_app;
+
 -- 002_people ----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE audit_events (
@@ -113,17 +124,6 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
-
-CREATE TABLE job_runs (
-  job_run_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  job text NOT NULL,
-  started_at timestamp with time zone NOT NULL,
-  finished_at timestamp with time zone NOT NULL,
-  exit_status integer NOT NULL,
-  CONSTRAINT job_runs_pkey PRIMARY KEY (job_run_id)
-);
-CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
-GRANT INSERT, SELECT ON job_runs TO reckoner_app;
 
 -- 003_partners --------------------------------------------------------------------------------------------------------
 
@@ -762,6 +762,16 @@ CREATE VIEW live_documents AS
            FROM voids v
           WHERE v.document_id = d.document_id));
 GRANT SELECT ON live_documents TO reckoner_app;
+
+CREATE VIEW month_totals AS
+ SELECT documents.month, documents.currency, sum(s.sign::numeric * documents.spot_price) AS spot_price,
+    sum(s.sign::numeric * documents.partner_cut) AS partner_cut,
+    sum(s.sign::numeric * documents.invoice_amount) AS invoice_amount
+   FROM documents
+     CROSS JOIN LATERAL ( SELECT document_sign(documents.document) AS sign) s
+  WHERE documents.purpose = 'month' AND documents.replaces IS NULL
+  GROUP BY documents.month, documents.currency;
+GRANT SELECT ON month_totals TO reckoner_app;
 
 CREATE TABLE credit_applications (
   credit_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,

@@ -43,17 +43,12 @@ const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = { foundation: 'dat
 
 type Exceptions = Readonly<Record<string, string>>;
 
-/** Known violations without a good reason: none may be added. */
-const TO_REMOVE = 'to be removed';
-
 /** `importing file -> imported file` */
 const IMPORT_EXCEPTIONS: Exceptions = {};
 
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
-  'database/restore.ts -> job_runs': TO_REMOVE,
   'partners/queries.ts -> ledger_rows': 'an arrangement may change only in a month without ledger rows',
-  'seals/queries.ts -> documents': TO_REMOVE,
 };
 
 const CYCLES: Exceptions = {};
@@ -62,14 +57,6 @@ const LONG_FILES: Exceptions = {};
 
 /** `file name` */
 const LONG_FUNCTIONS: Exceptions = {};
-
-/** Files with lines of SQL that are too wide. */
-const WIDE_SQL: Exceptions = {
-  'audit/export-queries.ts': TO_REMOVE,
-  'database/backup.ts': TO_REMOVE,
-  'database/restore.ts': TO_REMOVE,
-  'seals/canonical.ts': TO_REMOVE,
-};
 
 interface Node {
   readonly type: string;
@@ -249,12 +236,7 @@ describe('SQL', () => {
     const wide = SOURCES.filter(({ lines, statements }) =>
       statements.some(({ first, last }) => lines.slice(first - 1, last).some((line) => line.length > MOST_SQL_COLUMNS)),
     );
-    expect(
-      compare(
-        wide.map(({ path }) => path),
-        WIDE_SQL,
-      ),
-    ).toEqual(NOTHING);
+    expect(wide.map(({ path }) => path)).toEqual([]);
   });
 });
 

@@ -209,10 +209,14 @@ const paymentMoveRows = (from: Month, to: Month) => `
   ) AS moved
   WHERE ${inMonths(from, to)} ORDER BY recorded_at, payment_id, move, document`;
 
-const csvCopy = (columns: Columns, rows: string) =>
-  `COPY (SELECT ${columns.map(([name, value]) => `${value} AS ${name}`).join(', ')} ${rows}) TO STDOUT (FORMAT csv, HEADER)`;
-const jsonCopy = (columns: Columns, rows: string) =>
-  `COPY (SELECT json_build_object(${columns.map(([name, value]) => `'${name}', ${value}`).join(', ')}) ${rows}) TO STDOUT (${AS_IT_IS})`;
+const csvCopy = (columns: Columns, rows: string) => {
+  const list = columns.map(([name, value]) => `${value} AS ${name}`).join(', ');
+  return `COPY (SELECT ${list} ${rows}) TO STDOUT (FORMAT csv, HEADER)`;
+};
+const jsonCopy = (columns: Columns, rows: string) => {
+  const pairs = columns.map(([name, value]) => `'${name}', ${value}`).join(', ');
+  return `COPY (SELECT json_build_object(${pairs}) ${rows}) TO STDOUT (${AS_IT_IS})`;
+};
 
 export const copyPayments = (from: Month, to: Month, format: 'csv' | 'jsonl'): string =>
   format === 'csv' ? csvCopy(PAYMENTS(cell), paymentRows(from, to)) : jsonCopy(PAYMENTS(plain), paymentRows(from, to));

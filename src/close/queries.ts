@@ -107,10 +107,8 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
      CROSS JOIN LATERAL (
        SELECT json_agg(c ORDER BY c.currency) AS totals
        FROM (
-         SELECT currency, sum(sign * spot_price)::text AS spot_price, sum(sign * partner_cut)::text AS partner_cut,
-                sum(sign * invoice_amount)::text AS invoice_amount
-         FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
-         WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
+         SELECT currency, spot_price::text, partner_cut::text, invoice_amount::text
+         FROM month_totals WHERE month = m.month) AS c) AS t
      WHERE m.month = ANY (:months::text[])
      ORDER BY m.month`,
     { months },

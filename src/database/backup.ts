@@ -98,7 +98,8 @@ const OURS = `
   FROM pg_class c
   WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     AND c.relowner = (SELECT relowner FROM pg_class WHERE oid = to_regclass('migrations'))
-    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+    AND NOT EXISTS (
+      SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
 /** What triggers demand and no foreign key tells: a row's policy is known, and nothing posts to a month that is closed. */

@@ -330,7 +330,10 @@ export function remedyFor(output: string, folder: string): string {
     return `Let the user that runs it write to ${folder}, or use another RECKONER_HOME, or ${OWN_DATABASE}.`;
   }
   if (/incompatible with server/.test(output)) {
-    return `Back up with the release that made the data, move ${folder} away, and restore the backup with this one.`;
+    return (
+      "Run 'reckoner backup FILE' with the release of this program that made the data, move " +
+      `${folder} away, and run 'reckoner restore FILE' with this one.`
+    );
   }
   return `See ${join(folder, 'server.log')}. If it cannot be repaired, ${OWN_DATABASE}.`;
 }

@@ -445,7 +445,8 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   await whileDeferred(tx, backup.file, async () => {
     for (const { name, columns } of await readTables(tx)) {
       const list = columnList(columns);
-      const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE SELECT ${list} FROM ${older}.${quoted(name)}`;
+      const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE
+        SELECT ${list} FROM ${older}.${quoted(name)}`;
       await query(tx, statement).catch((error: unknown) => {
         throw isOfTheRows(error)
           ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)

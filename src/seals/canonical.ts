@@ -247,7 +247,8 @@ function filledOf(names: readonly string[]): PreparedQuery {
   const sql = names
     .map(
       (name) =>
-        `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name} WHERE fact_id > :after::bigint AND fact_id <= :to::bigint)`,
+        `SELECT '${name}' AS name
+         WHERE EXISTS (SELECT FROM ${name} WHERE fact_id > :after::bigint AND fact_id <= :to::bigint)`,
     )
     .join(' UNION ALL ');
   return prepared(`filled_${createHash('sha256').update(sql).digest('hex').slice(0, 16)}`, sql);
@@ -305,7 +306,8 @@ const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amoun
 /** The COPY of a month's ledger rows in ledger order. */
 export function copyRows(months: PostedMonths): string {
   const list = ROW_COLUMNS.map((name) => columnOf(name, NUMERICS.includes(name) ? 'numeric' : '')).join(', ');
-  return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id) TO STDOUT (FORMAT text, HEADER)`;
+  return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id)
+          TO STDOUT (FORMAT text, HEADER)`;
 }
 
 /**

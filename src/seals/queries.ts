@@ -63,11 +63,9 @@ export function readMonthToSeal(
      CROSS JOIN LATERAL (
        SELECT json_agg(c ORDER BY c.currency COLLATE "C") AS totals
        FROM (
-         SELECT currency, trim_scale(sum(sign * spot_price))::text AS spot_price,
-           trim_scale(sum(sign * partner_cut))::text AS partner_cut,
-                trim_scale(sum(sign * invoice_amount))::text AS invoice_amount
-         FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
-         WHERE month = m.month AND purpose = 'month' AND replaces IS NULL GROUP BY currency) AS c) AS t
+         SELECT currency, trim_scale(spot_price)::text AS spot_price, trim_scale(partner_cut)::text AS partner_cut,
+                trim_scale(invoice_amount)::text AS invoice_amount
+         FROM month_totals WHERE month = m.month) AS c) AS t
      WHERE m.month = :month`,
     { month },
   );
