@@ -4,6 +4,7 @@
  */
 import type { Knex } from 'knex';
 import pg from 'pg';
+import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 
 /** What statements are asked within: a transaction of knex, or one that is sent in one round trip (pipeline.ts). */
@@ -199,16 +200,21 @@ export const valueTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig;
 
-/** What a person can do about failures of the server that are no fault of the statement. */
+/** What the operator can do about failures of the server that are no fault of the statement. */
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],
   [/^57P|^08/, 'Check that the server runs, and run the command again.'],
 ];
 
-/** A failure of the server or of the way to it as a refusal, in the server's own words. */
+/**
+ * A database error as a refusal: a violated constraint by errors/constraints.ts, a failure of the server or of the
+ * connection as database_failed. Undefined for a bug.
+ */
 export function databaseFailure(error: unknown): Refusal | undefined {
   if (!(error instanceof Error) || error instanceof Refusal) return undefined;
+  const refused = REFUSAL_OF_CONSTRAINT.get(constraintOf(error) ?? '');
+  if (refused !== undefined) return refused(error);
   const state = sqlstate(error);
   const known = REMEDIES.find(([states]) => state !== undefined && states.test(state));
   if (known) return refuse('database_failed', { reason: error.message, remedy: known[1] }, error);

@@ -25,7 +25,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
      SELECT d.document_id, d.partner_id, d.month, d.currency, d.arrangement, v.reason, :today::date,
             :now::timestamptz, :eventId::bigint
-     FROM json_to_recordset(:documents::json) AS v (document_id bigint, reason text)
+     FROM json_populate_recordset(NULL::voids, :documents::json) AS v
      JOIN documents d ON d.document_id = v.document_id`,
     bindings,
   );

@@ -15,9 +15,11 @@ const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (OUT_OF_PATIENCE.has(sqlstate(error) ?? '')) return refuse('ledger_busy', { retry_after: RETRY_SECONDS }, error);
-  if (databaseFailure(error) !== undefined || isUnreachable(error)) {
+  const failure = databaseFailure(error);
+  if (failure?.code === 'database_failed' || isUnreachable(error)) {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
+  if (failure !== undefined) return failure;
   return refusalOfFramework(error as FastifyError);
 }
 

@@ -178,7 +178,7 @@ const READ_REQUOTES = prepared(
   'read_requotes',
   `
     SELECT f.*
-    FROM json_to_recordset(:asked::json) AS w ("partnerId" text, "requoteId" text)
+    FROM json_populate_recordset(NULL::requotes, :asked::json) AS w
     CROSS JOIN LATERAL (
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
@@ -190,7 +190,7 @@ const READ_REQUOTES = prepared(
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
       LEFT JOIN ledger_rows e ON e.partner_id = r.partner_id AND e.kind = 'requote_accepted'
         AND own_id(e) = r.requote_id
-      WHERE r.requote_id = w."requoteId" COLLATE "C" AND r.partner_id = w."partnerId" COLLATE "C"
+      WHERE r.requote_id = w.requote_id AND r.partner_id = w.partner_id
       LIMIT 1) AS f`,
 );
 
@@ -200,7 +200,9 @@ export async function readRequotes(
   asked: readonly { partnerId: string; requoteId: string }[],
 ): Promise<ReadonlyMap<string, RequoteState>> {
   if (asked.length === 0) return new Map();
-  const rows = await query<RequoteState>(tx, READ_REQUOTES, { asked: JSON.stringify(asked) });
+  const rows = await query<RequoteState>(tx, READ_REQUOTES, {
+    asked: JSON.stringify(asked.map(({ partnerId, requoteId }) => ({ partner_id: partnerId, requote_id: requoteId }))),
+  });
   return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 

@@ -57,6 +57,10 @@ export async function readAccount(
   const to = acting.environment.now();
   const cursor = await database.reading((tx) => readCursor(tx, account));
   const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
+  if (from !== null && to <= from) {
+    const [today, latest] = [to, from].map((each) => each.toISODate() as string) as [string, string];
+    throw refuse('clock_behind', { today, latest, number: account, act: 'read' });
+  }
   const sum = { read: 0, recorded: 0, matched: 0 };
   let batch: BalanceTransaction[] = [];
   const keep = async (last: boolean): Promise<void> => {

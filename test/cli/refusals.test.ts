@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { refuseOldServer } from '../../src/database/database.ts';
 import {
@@ -802,6 +803,34 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     exit: 3,
     says: /already exists, and an export never replaces anything/,
     run: () => inWorld(['export', 'events', '--month', '2026-07', '--out', folder]),
+  },
+  import_overtaken: {
+    when: 'a server accepts a quote while an import of the same quote runs',
+    exit: 3,
+    says: /Another process recorded a row of this import/,
+    run: async () => {
+      const row = quote();
+      const other = new pg.Client({ connectionString: world.databaseUrl });
+      await other.connect();
+      try {
+        await other.query('BEGIN');
+        await other.query(
+          `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at,
+             spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+           SELECT partner_id, '2026-08', kind, $1, policy_id, currency, accepted_at, spot_price, partner_cut,
+                  invoice_amount, time_zone, month, arrangement, recorded_at
+           FROM ledger_rows ORDER BY entry_id LIMIT 1`,
+          [row['quote_id']],
+        );
+        const importing = inWorld(['ledger', 'import', written('overtaken.ndjson', JSON.stringify(row))]);
+        const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`;
+        while ((await world.sql(waits)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+        await other.query('COMMIT');
+        return await importing;
+      } finally {
+        await other.end();
+      }
+    },
   },
   row_unknown: {
     when: 'a row is to be proved that is not in the ledger',

@@ -59,6 +59,12 @@ test('a reading that is cut off moves no cursor', async () => {
   expect(await read()).toMatchObject({ duplicates: 1 });
 });
 
+test('a clock days behind the last reading is refused', async () => {
+  world.at('2026-07-20T10:00:00Z');
+  expect(await refusalOf(read())).toMatchObject({ code: 'clock_behind', facts: { number: 'acct_1', act: 'read' } });
+  world.at('2026-08-03T10:00:00Z');
+});
+
 test('without a key it cannot be read, and says how else', () => {
   const { environment } = world;
   expect(() => accessTo(environment, 'acct_other')).toThrow(/STRIPE_SECRET_KEY_acct_other/);
