@@ -9,10 +9,10 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
-import { insertApplications, insertAssignments, insertUnapplications, type NewApplication } from './insert.sql.ts';
+import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
 import type { Evidence } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { type PaymentState, readLiveApplications, readPayments, readStates } from './queries.ts';
+import { type PaymentState, readLiveApplications, readPayments, readState } from './queries.ts';
 
 export interface ApplyRequest {
   readonly paymentId: number;
@@ -64,28 +64,24 @@ export async function applyTo(
   { amount, whole, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
   if (state.partner_id !== document.partner_id) {
+    const { payment_id, partner_id: from_partner_id, unapplied } = state;
     await insertAssignments(context, [
-      {
-        payment_id: state.payment_id,
-        from_partner_id: state.partner_id,
-        partner_id: document.partner_id,
-        amount: state.unapplied,
-      },
+      { payment_id, from_partner_id, partner_id: document.partner_id, amount: unapplied },
     ]);
   }
   const usedUp = amount.equals(money(state.unapplied, state));
-  const difference =
-    whole && usedUp ? smallDifference(settings, money(document.balance, state).minus(amount)) : undefined;
-  const row: NewApplication = {
-    payment_id: state.payment_id,
-    document_id: document.document_id,
-    amount: amount.toString(),
-    applied_on: appliedOn,
-    confidence,
-    evidence,
-    small_difference: difference?.toString() ?? null,
-  };
-  await insertApplications(context, [row]);
+  const left = money(document.balance, state).minus(amount);
+  await insertApplications(context, [
+    {
+      payment_id: state.payment_id,
+      document_id: document.document_id,
+      amount: amount.toString(),
+      applied_on: appliedOn,
+      confidence,
+      evidence,
+      small_difference: whole && usedUp ? smallDifference(settings, left)?.toString() : undefined,
+    },
+  ]);
 }
 
 /** What stays open of a document, if the settings allow it to be written off to bank charges. */
@@ -96,8 +92,18 @@ export function smallDifference(settings: Settings, left: Amount): Amount | unde
 
 export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 
+export const smaller = (one: Amount, other: Amount): Amount => (one.minus(other).isPositive() ? other : one);
+
+/** What reversals have left of a payment. */
+export const remaining = (state: PaymentState): Amount =>
+  money(state.amount, state).minus(money(state.reversed, state));
+
+/** As much of a payment as a document takes. */
+export const applicable = (state: PaymentState, document: PayableRow): Amount =>
+  smaller(money(state.unapplied, state), money(document.balance, state));
+
 export async function paymentState(tx: Transaction, paymentId: number): Promise<PaymentState> {
-  const [state] = await readStates(tx, [paymentId]);
+  const state = await readState(tx, paymentId);
   if (state === undefined) throw refuse('payment_unknown', { payment_id: paymentId });
   return state;
 }
@@ -137,14 +143,13 @@ export function whyTakesNoPayment(document: PayableRow): string | undefined {
 }
 
 function amountToApply(state: PaymentState, document: PayableRow, given: string | undefined): Amount {
-  const unapplied = money(state.unapplied, state);
-  const balance = money(document.balance, state);
-  if (given === undefined) return unapplied.minus(balance).isPositive() ? balance : unapplied;
+  if (given === undefined) return applicable(state, document);
   const amount = positiveAmount(given, state.currency);
-  for (const [most, what] of [
-    [unapplied, 'that is unapplied'],
-    [balance, `that is open on ${document.number}`],
+  for (const [text, what] of [
+    [state.unapplied, 'that is unapplied'],
+    [document.balance, `that is open on ${document.number}`],
   ] as const) {
+    const most = money(text, state);
     if (amount.minus(most).isPositive()) {
       throw refuse('payment_amount_too_large', { amount: amount.forPeople(), most: most.forPeople(), what });
     }
@@ -170,13 +175,10 @@ export async function unapplyPayment(
     subject: String(paymentId),
     details: { numbers: live.map((each) => each.number), amounts: live.map((each) => each.amount) },
   });
+  const unapplied_on = context.today;
   await insertUnapplications(
     context,
-    live.map(({ payment_application_id }) => ({
-      payment_application_id,
-      payment_reversal_id: null,
-      unapplied_on: context.today,
-    })),
+    live.map(({ payment_application_id }) => ({ payment_application_id, unapplied_on })),
   );
   await enqueueDeliveries(
     context,

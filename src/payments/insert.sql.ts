@@ -1,10 +1,19 @@
-/** SQL that records facts about payments, each in one statement however many there are. */
+/** SQL that records facts about payments: one statement for any number of rows. A property that a row leaves out is NULL. */
 import { execute, query } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
 
-const common = ({ now, eventId, earliest }: PaymentContext) => ({ now, eventId, earliest });
+const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly object[]) => {
+  return { rows: JSON.stringify(rows), now, eventId, earliest };
+};
+
+/** Makes a function of a statement that inserts `:rows`. */
+export const inserting =
+  <Row extends object>(sql: string) =>
+  async (context: PaymentContext, rows: readonly Row[]): Promise<void> => {
+    if (rows.length > 0) await execute(context.tx, sql, bindings(context, rows));
+  };
 
 /** The date of the journal entry: the true date, but never in a closed month. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
@@ -21,8 +30,8 @@ export interface NewPayment {
   readonly account: string;
   readonly received_on: string;
   readonly reference: string;
-  readonly payer_name: string | null;
-  readonly payer_account: string | null;
+  readonly payer_name?: string | null | undefined;
+  readonly payer_account?: string | null | undefined;
 }
 
 /** Gives the ids by identity. */
@@ -39,7 +48,7 @@ export async function insertPayments(
             reference, payer_name, payer_account, ${RECORDED}
      FROM json_populate_recordset(NULL::payments, :rows::json) WITH ORDINALITY ORDER BY ordinality
      RETURNING payment_id, identity`,
-    { rows: JSON.stringify(rows), ...common(context) },
+    bindings(context, rows),
   );
   return new Map(inserted.map((row) => [row.identity, row.payment_id]));
 }
@@ -49,20 +58,16 @@ export interface NewPaymentSource {
   readonly payment_id: number;
   readonly source: Source;
   readonly reference: string;
-  readonly bank_line_id: number | null;
+  readonly bank_line_id?: number | null | undefined;
 }
 
 /** A source record that is stored already is left as it is. */
-export async function insertPaymentSources(context: PaymentContext, rows: readonly NewPaymentSource[]): Promise<void> {
-  await execute(
-    context.tx,
-    `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
-     SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
-     FROM json_populate_recordset(NULL::payment_sources, :rows::json)
-     ON CONFLICT (identity) DO NOTHING`,
-    { rows: JSON.stringify(rows), ...common(context) },
-  );
-}
+export const insertPaymentSources = inserting<NewPaymentSource>(
+  `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
+   SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
+   FROM json_populate_recordset(NULL::payment_sources, :rows::json)
+   ON CONFLICT (identity) DO NOTHING`,
+);
 
 export interface NewAssignment {
   readonly payment_id: number;
@@ -71,18 +76,13 @@ export interface NewAssignment {
   readonly amount: string;
 }
 
-export async function insertAssignments(context: PaymentContext, rows: readonly NewAssignment[]): Promise<void> {
-  if (rows.length === 0) return;
-  await execute(
-    context.tx,
-    `INSERT INTO payment_assignments (
-       payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
-     SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
-            ${entryOn('p.received_on', 'payment_reopened_on(p.payment_id)')}, ${RECORDED}
-     FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
-    { rows: JSON.stringify(rows), ...common(context) },
-  );
-}
+export const insertAssignments = inserting<NewAssignment>(
+  `INSERT INTO payment_assignments (
+     payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
+   SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
+          ${entryOn('p.received_on', 'payment_reopened_on(p.payment_id)')}, ${RECORDED}
+   FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
+);
 
 export interface NewApplication {
   readonly payment_id: number;
@@ -92,70 +92,62 @@ export interface NewApplication {
   readonly applied_on: string;
   readonly confidence: string;
   readonly evidence: Evidence;
-  readonly small_difference: string | null;
+  readonly small_difference?: string | undefined;
 }
 
+const insertApplicationRows = inserting<NewApplication>(
+  `INSERT INTO payment_applications (
+     payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
+     event_id)
+   SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
+          ${entryOn('day.applied_on', 'payment_reopened_on(r.payment_id)', 'invoice_reopened_on(r.document_id)')},
+          r.confidence, r.evidence, ${RECORDED}
+   FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
+   JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
+   CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day
+   ORDER BY r.ordinality`,
+);
+const insertSmallDifferences = inserting<NewApplication>(
+  `INSERT INTO small_differences (
+     payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id)
+   SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
+   FROM json_to_recordset(:rows::json) AS r (payment_id bigint, document_id bigint, small_difference numeric)
+   JOIN live_payment_applications a
+     ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = :eventId::bigint
+   WHERE r.small_difference IS NOT NULL`,
+);
+
 export async function insertApplications(context: PaymentContext, rows: readonly NewApplication[]): Promise<void> {
-  if (rows.length === 0) return;
-  const bindings = { rows: JSON.stringify(rows), ...common(context) };
-  await execute(
-    context.tx,
-    `INSERT INTO payment_applications (
-       payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
-       event_id)
-     SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-            ${entryOn('day.applied_on', 'payment_reopened_on(r.payment_id)', 'invoice_reopened_on(r.document_id)')},
-            r.confidence, r.evidence, ${RECORDED}
-     FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
-     JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
-     CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day
-     ORDER BY r.ordinality`,
-    bindings,
-  );
-  await execute(
-    context.tx,
-    `INSERT INTO small_differences (
-       payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id)
-     SELECT a.payment_application_id, a.document_id, a.currency, r.small_difference, a.entry_on, ${RECORDED}
-     FROM json_to_recordset(:rows::json) AS r (payment_id bigint, document_id bigint, small_difference numeric)
-     JOIN live_payment_applications a
-       ON a.payment_id = r.payment_id AND a.document_id = r.document_id AND a.event_id = :eventId::bigint
-     WHERE r.small_difference IS NOT NULL`,
-    bindings,
-  );
+  await insertApplicationRows(context, rows);
+  await insertSmallDifferences(context, rows);
 }
 
 export interface NewSuggestion {
   readonly payment_id: number;
-  readonly document_id: number | null;
-  readonly same_as: number | null;
+  readonly document_id?: number | null | undefined;
+  readonly same_as?: number | null | undefined;
   readonly amount: string;
   readonly confidence: string;
   readonly evidence: { readonly why: string };
 }
 
-export async function insertSuggestions(context: PaymentContext, rows: readonly NewSuggestion[]): Promise<void> {
-  if (rows.length === 0) return;
-  await execute(
-    context.tx,
-    `INSERT INTO payment_suggestions (
-       payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
-     SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
-     FROM json_populate_recordset(NULL::payment_suggestions, :rows::json)
-     ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
-    { rows: JSON.stringify(rows), ...common(context) },
-  );
-}
+export const insertSuggestions = inserting<NewSuggestion>(
+  `INSERT INTO payment_suggestions (
+     payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
+   SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
+   FROM json_populate_recordset(NULL::payment_suggestions, :rows::json)
+   ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
+);
 
 export interface NewReversal {
   readonly identity: string;
   readonly payment_id: number;
   readonly amount: string;
   readonly kind: ReversalKind;
-  readonly code: string | null;
+  readonly code?: string | null | undefined;
   readonly reason: string;
-  readonly bank_line_id: number | null;
-  readonly duplicate_of: number | null;
+  readonly bank_line_id?: number | null | undefined;
+  readonly duplicate_of?: number | null | undefined;
   readonly reversed_on: string;
 }
 
@@ -176,42 +168,38 @@ export async function insertReversals(
      FROM json_populate_recordset(NULL::payment_reversals, :rows::json) AS r
      JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
      RETURNING payment_reversal_id, identity`,
-    { rows: JSON.stringify(rows), ...common(context) },
+    bindings(context, rows),
   );
   return new Map(inserted.map((row) => [row.identity, row.payment_reversal_id]));
 }
 
 /** Undoes applications, on a day that is not before they were made. */
-export async function insertUnapplications(
-  context: PaymentContext,
-  rows: readonly { payment_application_id: number; payment_reversal_id: number | null; unapplied_on: string }[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  await execute(
-    context.tx,
-    `INSERT INTO payment_unapplications (
-       payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
-     SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
-            greatest(r.unapplied_on, a.entry_on, :earliest::date), ${RECORDED}
-     FROM json_populate_recordset(NULL::payment_unapplications, :rows::json) AS r
-     JOIN payment_applications a USING (payment_application_id)`,
-    { rows: JSON.stringify(rows), ...common(context) },
-  );
-}
+export const insertUnapplications = inserting<{
+  payment_application_id: number;
+  payment_reversal_id?: number;
+  unapplied_on: string;
+}>(
+  `INSERT INTO payment_unapplications (
+     payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
+   SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
+          greatest(r.unapplied_on, a.entry_on, :earliest::date), ${RECORDED}
+   FROM json_populate_recordset(NULL::payment_unapplications, :rows::json) AS r
+   JOIN payment_applications a USING (payment_application_id)`,
+);
 
 export async function insertReinstatement(
-  context: PaymentContext,
+  { tx, ...recorded }: PaymentContext,
   reversalId: number,
   reinstatedOn: string,
 ): Promise<void> {
   await execute(
-    context.tx,
+    tx,
     `INSERT INTO payment_reinstatements (
        payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
      SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
             greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
      FROM payment_reversals r JOIN payment_balances b USING (payment_id)
      WHERE r.payment_reversal_id = :reversalId`,
-    { reversalId, reinstatedOn, ...common(context) },
+    { reversalId, reinstatedOn, ...recorded },
   );
 }

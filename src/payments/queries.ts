@@ -51,6 +51,9 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
   );
 }
 
+export const readState = async (tx: Transaction, paymentId: number): Promise<PaymentState | undefined> =>
+  (await readStates(tx, [paymentId]))[0];
+
 export interface LiveApplication {
   readonly payment_application_id: number;
   readonly payment_id: number;

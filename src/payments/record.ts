@@ -9,17 +9,17 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
-import { applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
+import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { readCandidates } from './duplicates.sql.ts';
-import { type Candidate, type Finding, identify, type ReportedPayment } from './duplicates.ts';
+import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
 import type { Method } from './enums.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
 import { CONFIDENCE } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { countIdentity, readStates } from './queries.ts';
+import { countIdentity, readState } from './queries.ts';
 
 export interface RecordRequest {
   readonly amount: string;
@@ -55,7 +55,10 @@ interface HandEntry {
 export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<Recorded> {
   const amount = positiveAmount(request.amount, request.currency);
   const reference = checkedReference(request.reference);
-  refuseFuture(request.receivedOn, todayOf(caller));
+  const today = todayOf(caller);
+  if (request.receivedOn > today) {
+    throw refuse('date_in_future', { argument: '--received-on', value: request.receivedOn, today });
+  }
   await lockPayments(tx);
   const document = request.number === undefined ? undefined : await invoiceFor(tx, request.number, amount);
   const partnerId = document?.partner_id ?? (request.partnerId as string);
@@ -89,7 +92,16 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
   }
   const paymentId = await recordNew(context, caller, entry);
   const possible = identity.verdict === 'possible_duplicate' ? identity.of : [];
-  await suggestDuplicates(context, paymentId, possible, amount);
+  await insertSuggestions(
+    context,
+    possible.map(({ payment, evidence: why }) => ({
+      payment_id: paymentId,
+      same_as: payment.payment_id,
+      amount: amount.toString(),
+      confidence: CONFIDENCE.possible_duplicate,
+      evidence: { why },
+    })),
+  );
   const kept = document?.status === 'paid' ? { kept: `${document.number} is paid` } : {};
   return { paymentId, duplicate: false, possibleDuplicates: possible.map((each) => each.payment.payment_id), ...kept };
 }
@@ -107,18 +119,10 @@ const reportedBy = ({ amount, reference, receivedOn, partnerId, document }: Hand
 function checkedReference(given: string): string {
   const reference = given.trim();
   if (normalizeReference(reference) === '' || reference.length > 140) {
-    throw refuse('argument_invalid', {
-      argument: '--reference',
-      value: reference,
-      reason: 'must be 1 to 140 characters long and contain a letter or digit',
-    });
+    const reason = 'must be 1 to 140 characters long and contain a letter or digit';
+    throw refuse('argument_invalid', { argument: '--reference', value: reference, reason });
   }
   return reference;
-}
-
-function refuseFuture(receivedOn: string, today: string): void {
-  if (receivedOn <= today) return;
-  throw refuse('date_in_future', { argument: '--received-on', value: receivedOn, today });
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
@@ -134,11 +138,10 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
 function refuseUnpayable(document: PayableRow): void {
   const reason = whyTakesNoPayment(document);
   if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
-  const remedy = `Record it with --partner ${document.partner_id} instead, as unapplied cash`;
   throw refuse('argument_invalid', {
     argument: '--invoice',
     value: document.number,
-    reason: `cannot be paid: ${reason}. ${remedy}`,
+    reason: `cannot be paid: ${reason}. Record it with --partner ${document.partner_id} instead, as unapplied cash`,
   });
 }
 
@@ -160,14 +163,10 @@ async function recordNew(context: PaymentContext, caller: Caller, entry: HandEnt
       account: '',
       received_on: receivedOn,
       reference,
-      payer_name: null,
-      payer_account: null,
     },
   ]);
   const paymentId = ids.get(identity) as number;
-  await insertPaymentSources(context, [
-    { identity, payment_id: paymentId, source: 'hand', reference, bank_line_id: null },
-  ]);
+  await insertPaymentSources(context, [{ identity, payment_id: paymentId, source: 'hand', reference }]);
   if (document !== undefined) await applyByHand(context, caller, { paymentId, document, receivedOn });
   return paymentId;
 }
@@ -184,20 +183,13 @@ async function recordDuplicate(
   { payment_id, documents }: Candidate,
   { reference, receivedOn, partnerId, document }: HandEntry,
 ): Promise<void> {
-  await insertPaymentSources(context, [
-    {
-      identity: handDuplicateIdentity(partnerId, payment_id, reference),
-      payment_id,
-      source: 'hand',
-      reference,
-      bank_line_id: null,
-    },
-  ]);
+  const identity = handDuplicateIdentity(partnerId, payment_id, reference);
+  await insertPaymentSources(context, [{ identity, payment_id, source: 'hand', reference }]);
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
     await applyByHand(context, caller, { paymentId: payment_id, document, receivedOn });
   }
   // Where the payer was unknown, the entry names it.
-  const [state] = await readStates(context.tx, [payment_id]);
+  const state = await readState(context.tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
   await insertAssignments(context, [
     { payment_id, from_partner_id: null, partner_id: partnerId, amount: state.unapplied },
@@ -209,31 +201,10 @@ async function applyByHand(
   caller: Caller,
   { paymentId, document, receivedOn }: { paymentId: number; document: PayableRow; receivedOn: string },
 ): Promise<void> {
-  const [state] = await readStates(context.tx, [paymentId]);
+  const state = await readState(context.tx, paymentId);
   if (state === undefined || whyNotPayable(state, document) !== undefined) return;
-  const unapplied = money(state.unapplied, state);
-  const balance = money(document.balance, state);
-  const amount = unapplied.minus(balance).isPositive() ? balance : unapplied;
+  const amount = applicable(state, document);
   const evidence = { rule: 'by_hand' as const, why: 'recorded by hand for this document' };
   await applyTo(context, caller.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
   await enqueueDeliveries(context, [document.document_id]);
-}
-
-function suggestDuplicates(
-  context: PaymentContext,
-  paymentId: number,
-  possible: readonly Finding<Candidate>[],
-  amount: Amount,
-): Promise<void> {
-  return insertSuggestions(
-    context,
-    possible.map(({ payment, evidence }) => ({
-      payment_id: paymentId,
-      document_id: null,
-      same_as: payment.payment_id,
-      amount: amount.toString(),
-      confidence: CONFIDENCE.possible_duplicate,
-      evidence: { why: evidence },
-    })),
-  );
 }

@@ -8,7 +8,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
-import { money, paymentState } from './apply.ts';
+import { money, paymentState, remaining, smaller } from './apply.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { ReversalKind } from './enums.ts';
 import {
@@ -24,6 +24,7 @@ import {
   type PaymentState,
   readLiveApplications,
   readOriginal,
+  readState,
   readStates,
   readUndoneBy,
 } from './queries.ts';
@@ -78,25 +79,20 @@ export async function reversePayment(
   const state = await paymentState(tx, request.paymentId);
   const today = todayOf(caller);
   const on = request.on ?? today;
-  if (on > today) {
-    throw refuse('date_in_future', { argument: '--on', value: on, today });
+  if (on > today) throw refuse('date_in_future', { argument: '--on', value: on, today });
+  const invalid = (argument: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument, value, reason });
+  if (request.reason.trim() === '') throw invalid('--reason', '', 'must not be empty');
+  const { duplicateOf } = request;
+  if ((request.kind === 'duplicate') !== (duplicateOf !== undefined)) {
+    const reason = 'requires --as duplicate, and --as duplicate requires it';
+    throw invalid('--duplicate-of', String(duplicateOf ?? ''), reason);
   }
-  if (request.reason.trim() === '')
-    throw refuse('argument_invalid', { argument: '--reason', value: '', reason: 'must not be empty' });
-  if ((request.kind === 'duplicate') !== (request.duplicateOf !== undefined)) {
-    throw refuse('argument_invalid', {
-      argument: '--duplicate-of',
-      value: String(request.duplicateOf ?? ''),
-      reason: 'requires --as duplicate, and --as duplicate requires it',
-    });
+  if (duplicateOf !== undefined) {
+    const reason = await whyNoDuplicate(tx, state, await paymentState(tx, duplicateOf));
+    if (reason !== undefined) throw invalid('--duplicate-of', String(duplicateOf), reason);
   }
-  if (request.duplicateOf !== undefined) {
-    const reason = await whyNoDuplicate(tx, state, await paymentState(tx, request.duplicateOf));
-    if (reason !== undefined) {
-      throw refuse('argument_invalid', { argument: '--duplicate-of', value: String(request.duplicateOf), reason });
-    }
-  }
-  const left = money(state.amount, state).minus(money(state.reversed, state));
+  const left = remaining(state);
   const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
   if (amount.minus(left).isPositive() || left.isZero()) {
     throw refuse('payment_amount_too_large', {
@@ -118,10 +114,9 @@ export async function reversePayment(
       payment_id: state.payment_id,
       amount: amount.toString(),
       kind: request.kind,
-      code: request.code ?? null,
+      code: request.code,
       reason: request.reason.trim(),
-      bank_line_id: null,
-      duplicate_of: request.duplicateOf ?? null,
+      duplicate_of: duplicateOf,
       reversed_on: on,
     },
   ]);
@@ -155,59 +150,45 @@ export async function reverseAll(
   const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
   const live = await readLiveApplications(tx, paymentIds);
   const ids = await insertReversals(context, reversals);
-  const plans = reversals.map((reversal) => ({
-    reversal,
-    plan: planUnapplying(
-      states.get(reversal.payment_id) as PaymentState,
-      live.filter((each) => each.payment_id === reversal.payment_id),
-      reversal.amount,
-    ),
-  }));
+  const plans = reversals.map((reversal) => {
+    const own = live.filter((each) => each.payment_id === reversal.payment_id);
+    const plan = planUnapplying(states.get(reversal.payment_id) as PaymentState, own, reversal.amount);
+    return { reversal, ...plan, payment_reversal_id: ids.get(reversal.identity) as number };
+  });
   await insertUnapplications(
     context,
-    plans.flatMap(({ reversal, plan }) =>
-      plan.undone.map(({ payment_application_id }) => ({
-        payment_application_id,
-        payment_reversal_id: ids.get(reversal.identity) as number,
-        unapplied_on: reversal.reversed_on,
-      })),
+    plans.flatMap(({ reversal: { reversed_on: unapplied_on }, payment_reversal_id, undone }) =>
+      undone.map(({ payment_application_id }) => ({ payment_application_id, payment_reversal_id, unapplied_on })),
     ),
   );
   await insertApplications(
     context,
-    plans.flatMap(({ reversal, plan: { kept } }) =>
-      kept === undefined
-        ? []
-        : [
-            {
-              payment_id: reversal.payment_id,
-              document_id: kept.document_id,
-              amount: kept.amount.toString(),
-              applied_on: reversal.reversed_on,
-              confidence: '1',
-              evidence: {
-                rule: 'reapplied' as const,
-                why: `the rest of the payment after ${reversal.amount} was ${reversal.kind}`,
-              },
-              small_difference: null,
-            },
-          ],
-    ),
+    plans.flatMap(({ reversal: { payment_id, amount, kind, reversed_on }, kept }) => {
+      const why = `the rest of the payment after ${amount} was ${kind}`;
+      return kept === undefined ? [] : [reapplication(payment_id, kept, reversed_on, why)];
+    }),
   );
   await enqueueDeliveries(
     context,
-    plans.flatMap(({ plan }) => plan.undone.map((each) => each.document_id)),
+    plans.flatMap(({ undone }) => undone.map((each) => each.document_id)),
   );
   return new Map(
-    plans.map(({ reversal: { identity }, plan }) => [
+    plans.map(({ reversal: { identity }, payment_reversal_id, undone }) => [
       identity,
-      {
-        payment_reversal_id: ids.get(identity) as number,
-        reopened: [...new Set(plan.undone.map((each) => each.number))],
-      },
+      { payment_reversal_id, reopened: [...new Set(undone.map((each) => each.number))] },
     ]),
   );
 }
+
+interface Part {
+  readonly document_id: number;
+  readonly amount: Amount;
+}
+
+const reapplication = (payment_id: number, { document_id, amount }: Part, applied_on: string, why: string) => ({
+  ...{ payment_id, document_id, amount: amount.toString(), applied_on, confidence: '1' },
+  evidence: { rule: 'reapplied' as const, why },
+});
 
 export interface Reversed {
   readonly payment_reversal_id: number;
@@ -222,7 +203,7 @@ export const whatIsOwedAgain = (reopened: readonly string[]): string =>
 interface Unapplying {
   readonly undone: readonly LiveApplication[];
   /** The part of the last one that is applied again. */
-  readonly kept: { readonly document_id: number; readonly amount: Amount } | undefined;
+  readonly kept: Part | undefined;
 }
 
 /** Which applications a reversal undoes: the latest first, no more than needed. Pure. */
@@ -251,9 +232,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
   const { tx } = context;
   const undone = await readUndoneBy(tx, reversalId);
   await insertReinstatement(context, reversalId, on);
-  const first = undone[0];
-  if (first === undefined) return;
-  const [state] = await readStates(tx, [first.payment_id]);
+  const state = undone[0] === undefined ? undefined : await readState(tx, undone[0].payment_id);
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
@@ -261,23 +240,13 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
   for (const { number, amount } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open' || document.partner_id !== state.partner_id) continue;
-    const part = [left, money(amount, state), money(document.balance, state)].reduce((least, each) =>
-      each.minus(least).isNegative() ? each : least,
-    );
+    const part = smaller(smaller(left, money(amount, state)), money(document.balance, state));
     if (!part.isPositive()) continue;
     left = left.minus(part);
     touched.push(document.document_id);
-    await insertApplications(context, [
-      {
-        payment_id: state.payment_id,
-        document_id: document.document_id,
-        amount: part.toString(),
-        applied_on: on,
-        confidence: '1',
-        evidence: { rule: 'reapplied', why: 'the reversal was reinstated' },
-        small_difference: null,
-      },
-    ]);
+    const { document_id } = document;
+    const why = 'the reversal was reinstated';
+    await insertApplications(context, [reapplication(state.payment_id, { document_id, amount: part }, on, why)]);
   }
   await enqueueDeliveries(context, touched);
 }

@@ -156,7 +156,6 @@ async function apply(
           reference: { number, field: 'quote_id', found: quote.quote_id },
           why: `the share of quote ${quote.quote_id} arrived after ${number} had billed it`,
         },
-        small_difference: null,
       });
     }
   }

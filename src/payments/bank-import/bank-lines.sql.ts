@@ -3,17 +3,14 @@ import { execute, query, type Transaction } from '../../database/transaction.ts'
 import { Amount } from '../../money.ts';
 import type { BankLine, BankStatement } from '../bank/statement.ts';
 import type { PaymentContext } from '../context.ts';
+import { inserting } from '../insert.sql.ts';
 
-export async function readKnownFile(
-  tx: Transaction,
-  sha256: string,
-): Promise<{ bank_file_id: number; name: string; recorded_at: string } | undefined> {
-  const rows = await query<{ bank_file_id: number; name: string; recorded_at: string }>(
-    tx,
-    `SELECT bank_file_id, name, recorded_at FROM bank_files WHERE sha256 = :sha256`,
-    { sha256 },
-  );
-  return rows[0];
+/** When the file was imported before; undefined if it was not. */
+export async function readImportedAt(tx: Transaction, sha256: string): Promise<string | undefined> {
+  const [file] = await query<{ recorded_at: string }>(tx, `SELECT recorded_at FROM bank_files WHERE sha256 = :sha256`, {
+    sha256,
+  });
+  return file?.recorded_at;
 }
 
 export interface NewBankFile {
@@ -99,27 +96,12 @@ const total = ({ lines, currency }: BankStatement, direction: BankLine['directio
     .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
     .toString();
 
+/** As `bank_lines` has them; JSON leaves out what is undefined. */
 const lineRows = ({ statements }: NewBankFile) =>
   statements.flatMap(({ statement, identities }, index) =>
-    statement.lines.map((line, place) => ({
-      statement: index + 1,
-      place: place + 1,
-      account: statement.account,
-      identity: identities[place],
-      currency: line.amount.currency,
-      direction: line.direction,
-      amount: line.amount.toString(),
-      bank_booked_on: line.booked_on,
-      value_on: line.value_on ?? null,
-      bank_reference: line.bank_reference ?? null,
-      references: line.references,
-      text: line.text,
-      payer_name: line.payer_name ?? null,
-      payer_account: line.payer_account ?? null,
-      type: line.type,
-      is_reversal: line.reversal,
-      return_code: line.return_code ?? null,
-      raw: line.raw,
+    statement.lines.map(({ booked_on, reversal, amount, ...line }, place) => ({
+      ...{ ...line, statement: index + 1, place: place + 1, account: statement.account, identity: identities[place] },
+      ...{ currency: amount.currency, amount: amount.toString(), bank_booked_on: booked_on, is_reversal: reversal },
     })),
   );
 
@@ -157,22 +139,17 @@ export const lineKey = (account: string, identity: string): string => `${account
 export interface NewOutcome {
   readonly bank_line_id: number;
   readonly outcome: 'payment' | 'payout' | 'return' | 'ignored';
-  readonly payment_id: number | null;
-  readonly payout_id: number | null;
-  readonly payment_reversal_id: number | null;
-  readonly needs_review: boolean;
+  readonly payment_id?: number;
+  readonly payout_id?: number;
+  readonly payment_reversal_id?: number;
+  readonly needs_review?: boolean;
   readonly reason: string;
 }
 
-export async function insertOutcomes(context: PaymentContext, rows: readonly NewOutcome[]): Promise<void> {
-  if (rows.length === 0) return;
-  await execute(
-    context.tx,
-    `INSERT INTO bank_line_outcomes (
-       bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason, recorded_at, event_id)
-     SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason,
-            :now::timestamptz, :eventId::bigint
-     FROM json_populate_recordset(NULL::bank_line_outcomes, :rows::json)`,
-    { rows: JSON.stringify(rows), now: context.now, eventId: context.eventId },
-  );
-}
+export const insertOutcomes = inserting<NewOutcome>(
+  `INSERT INTO bank_line_outcomes (
+     bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, needs_review, reason, recorded_at, event_id)
+   SELECT bank_line_id, outcome, payment_id, payout_id, payment_reversal_id, coalesce(needs_review, false), reason,
+          :now::timestamptz, :eventId::bigint
+   FROM json_populate_recordset(NULL::bank_line_outcomes, :rows::json)`,
+);

@@ -63,34 +63,32 @@ export function decideCredits(
 ): Map<NewLine, Decision> {
   const current = new Map(candidates.map((each) => [each.payment_id, each]));
   const reachBank = (payment: Candidate) => current.set(payment.payment_id, { ...payment, reported_by_bank: true });
-  /** Processor ids that earlier lines of this file reported first. */
-  const reportedIds = new Set<string>();
-  const decisions = new Map<NewLine, Decision>();
+  const file: FileState = { items, current, equalLines, payoutNames, reportedIds: new Set(), decisions: new Map() };
   for (const each of credits) {
-    const decision =
-      decideEqualLine(each, { equalLines, decisions, items }) ??
-      decideCredit(each.line, { items, candidates: [...current.values()], reportedIds, payoutNames });
+    const decision = decideEqualLine(each, file) ?? decideCredit(each.line, file);
     if (decision.kind === 'duplicate') reachBank(decision.payment);
     if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
-    if (decision.kind === 'link_payment') reportedIds.add(decision.processorId);
+    if (decision.kind === 'link_payment') file.reportedIds.add(decision.processorId);
     if ('match' in decision) items.apply(decision.match.applied);
-    decisions.set(each, decision);
+    file.decisions.set(each, decision);
   }
-  return decisions;
+  return file.decisions;
+}
+
+/** What is known after the lines before. */
+interface FileState extends Omit<Known, 'candidates'> {
+  readonly items: OpenItems;
+  readonly current: ReadonlyMap<number, Candidate>;
+  /** Processor ids that earlier lines of this file reported first. */
+  readonly reportedIds: Set<string>;
+  readonly decisions: Map<NewLine, Decision>;
 }
 
 /**
  * A line equal to an earlier one of another account: perhaps one account under two names. This comes before the rules for
  * payments, because an equal line is stronger evidence. Undefined where there is none.
  */
-function decideEqualLine(
-  { id, line }: NewLine,
-  {
-    equalLines,
-    decisions,
-    items,
-  }: { equalLines: readonly EqualLineRow[]; decisions: ReadonlyMap<NewLine, Decision>; items: OpenItems },
-): Decision | undefined {
+function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }: FileState): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
   for (const equal of equalLines.filter((each) => each.bank_line_id === id)) {
     const [earlier, decision] = [...decisions].find(([each]) => each.id === equal.equal_line_id) ?? [];
@@ -105,23 +103,10 @@ function decideEqualLine(
   return possible.length === 0 ? undefined : heldPayment(matched(line, items), possible);
 }
 
-function decideCredit(
-  line: BankLine,
-  {
-    items,
-    candidates,
-    reportedIds,
-    payoutNames,
-  }: {
-    items: OpenItems;
-    candidates: readonly Candidate[];
-    reportedIds: ReadonlySet<string>;
-    payoutNames: readonly string[];
-  },
-): Decision {
+function decideCredit(line: BankLine, { items, current, reportedIds, payoutNames }: FileState): Decision {
   if (line.reversal) return { kind: 'ignored', why: 'reverses an earlier debit: no payment', needsReview: false };
   const reported = reportedBy(line, items);
-  const identity = identify(reported, candidates);
+  const identity = identify(reported, [...current.values()]);
   if (identity.verdict === 'same') return decideKnown(line, identity.of);
   const ids = processorIds(reported.references);
   if (ids.some((id) => reportedIds.has(id))) return unexpectedPayout(undefined, 'the payment of an earlier line');

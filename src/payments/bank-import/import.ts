@@ -18,7 +18,7 @@ import { type Candidate, processorIds } from '../duplicates.ts';
 import { readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
 import { OpenItems, type Payable } from '../open-items.ts';
 import { findReferences } from '../reference.ts';
-import { insertBankFile, lineKey, readEqualLines, readKnownFile } from './bank-lines.sql.ts';
+import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
 import { countOutcomes, type LineReport } from './report.ts';
@@ -52,10 +52,10 @@ export async function importBankFile(tx: Transaction, caller: Caller, file: Bank
   failpoint('payments.read');
   await lockPayments(tx);
   failpoint('payments.locked');
-  const known = await readKnownFile(tx, sha256);
-  if (known !== undefined) {
+  const importedAt = await readImportedAt(tx, sha256);
+  if (importedAt !== undefined) {
     const lines = { total, new: 0, known: total };
-    return { ...head, already_imported: known.recorded_at, lines, outcomes: countOutcomes([]), new_lines: [] };
+    return { ...head, already_imported: importedAt, lines, outcomes: countOutcomes([]), new_lines: [] };
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',

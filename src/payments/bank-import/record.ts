@@ -24,7 +24,7 @@ import {
 import { settleReportedPayouts } from '../settle.ts';
 import { insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
 import { type Decision, type NewLine, type PayoutDecision, type PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
-import { type LineReport, paymentReport, plainReport } from './report.ts';
+import { ignoredLine, type LineReport, paymentReport, plainReport } from './report.ts';
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
@@ -62,7 +62,7 @@ export async function recordCredits(
         applied_on: each.line.booked_on,
         confidence: applied.confidence,
         evidence: applied.evidence,
-        small_difference: applied.small_difference?.toString() ?? null,
+        small_difference: applied.small_difference?.toString(),
       })),
     ),
   );
@@ -82,51 +82,34 @@ export async function recordCredits(
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
 function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, paymentIdOf: PaymentIdOf): LineRecords {
-  switch (decision.kind) {
-    case 'payment': {
-      const paymentId = paymentIdOf(each);
-      const sameAs = decision.possibleDuplicates.map((possible) => duplicateId(possible, paymentIdOf));
-      return {
-        sources: [bankSource(each, paymentId)],
-        outcomes: [newOutcome(each, 'payment', decision.match.why, { payment_id: paymentId })],
-        report: paymentReport(each, { paymentId, match: decision.match, sameAs }),
-      };
-    }
-    case 'link_payment': {
-      const paymentId = paymentIdOf(each);
-      const { processorId } = decision;
-      const processorSource: NewPaymentSource = {
-        identity: processorIdentity('', processorId),
-        payment_id: paymentId,
-        source: 'processor',
-        reference: processorId,
-        bank_line_id: null,
-      };
-      return {
-        sources: [bankSource(each, paymentId), processorSource],
-        // The line's outcome is its payout.
-        outcomes: [],
-        report: paymentReport(each, { paymentId, match: decision.match, sameAs: [] }),
-      };
-    }
-    case 'duplicate': {
-      const { payment_id } = decision.payment;
-      const why = `payment ${payment_id} is recorded already: ${decision.evidence}`;
-      return {
-        sources: [bankSource(each, payment_id)],
-        outcomes: [newOutcome(each, 'payment', why, { payment_id })],
-        report: plainReport(each, 'duplicate', why, { payment_id }),
-      };
-    }
-    case 'ignored': {
-      const { why, needsReview: needs_review } = decision;
-      return {
-        sources: [],
-        outcomes: [newOutcome(each, 'ignored', why, { needs_review })],
-        report: plainReport(each, 'ignored', why, { needs_review }),
-      };
-    }
+  if (decision.kind === 'ignored') {
+    const { outcome, report } = ignoredLine(each, decision.why, decision.needsReview);
+    return { sources: [], outcomes: [outcome], report };
   }
+  const source = bankSource(each, decision.kind === 'duplicate' ? decision.payment.payment_id : paymentIdOf(each));
+  const { payment_id } = source;
+  if (decision.kind === 'duplicate') {
+    const reason = `payment ${payment_id} is recorded already: ${decision.evidence}`;
+    const report = plainReport(each, 'duplicate', reason, { payment_id });
+    return { sources: [source], outcomes: [{ bank_line_id: each.id, outcome: 'payment', payment_id, reason }], report };
+  }
+  const { match } = decision;
+  if (decision.kind === 'link_payment') {
+    const reference = decision.processorId;
+    const identity = processorIdentity('', reference);
+    // The line's outcome is its payout.
+    return {
+      sources: [source, { identity, payment_id, source: 'processor', reference }],
+      outcomes: [],
+      report: paymentReport(each, payment_id, match),
+    };
+  }
+  const sameAs = decision.possibleDuplicates.map((possible) => duplicateId(possible, paymentIdOf));
+  return {
+    sources: [source],
+    outcomes: [{ bank_line_id: each.id, outcome: 'payment', payment_id, reason: match.why }],
+    report: paymentReport(each, payment_id, match, sameAs),
+  };
 }
 
 const duplicateId = ({ of }: PossibleDuplicate, paymentIdOf: PaymentIdOf): number =>
@@ -145,8 +128,8 @@ function newPayment(each: NewLine, decision: PaymentDecision): NewPayment {
     account,
     received_on: line.booked_on,
     reference: isLink ? decision.processorId : referenceOf(each),
-    payer_name: line.payer_name ?? null,
-    payer_account: line.payer_account ?? null,
+    payer_name: line.payer_name,
+    payer_account: line.payer_account,
   };
 }
 
@@ -169,59 +152,30 @@ const bankSource = (each: NewLine, paymentId: number): NewPaymentSource => ({
   bank_line_id: each.id,
 });
 
-export function newOutcome(
-  each: NewLine,
-  outcome: NewOutcome['outcome'],
-  reason: string,
-  rest: Partial<Pick<NewOutcome, 'payment_id' | 'payout_id' | 'payment_reversal_id' | 'needs_review'>> = {},
-): NewOutcome {
-  return {
-    bank_line_id: each.id,
-    outcome,
-    payment_id: null,
-    payout_id: null,
-    payment_reversal_id: null,
-    needs_review: false,
-    reason,
-    ...rest,
-  };
-}
-
 function suggestionsOf(each: NewLine, decision: PaymentDecision, paymentIdOf: PaymentIdOf): NewSuggestion[] {
   const possible = decision.kind === 'payment' ? decision.possibleDuplicates : [];
   const payment_id = paymentIdOf(each);
   return [
     ...possible.map((duplicate) => ({
       payment_id,
-      document_id: null,
       same_as: duplicateId(duplicate, paymentIdOf),
       amount: each.line.amount.toString(),
       confidence: CONFIDENCE.possible_duplicate,
       evidence: { why: duplicate.evidence },
     })),
-    ...decision.match.suggested.map((suggested) => ({
-      payment_id,
-      document_id: suggested.document.document_id,
-      same_as: null,
-      amount: suggested.amount.toString(),
-      confidence: suggested.confidence,
-      evidence: suggested.evidence,
+    ...decision.match.suggested.map(({ document: { document_id }, amount, confidence, evidence }) => ({
+      ...{ payment_id, document_id, amount: amount.toString(), confidence, evidence },
     })),
   ];
 }
 
 // --- Payouts ----------------------------------------------------------------------------------------------------------
 
-interface PayoutRecords {
-  readonly outcomes: NewOutcome[];
-  readonly reports: Map<NewLine, LineReport>;
-}
-
 async function recordPayouts(
   context: PaymentContext,
   decisions: ReadonlyMap<NewLine, Decision>,
   paymentIdOf: PaymentIdOf,
-): Promise<PayoutRecords> {
+): Promise<{ outcomes: NewOutcome[]; reports: Map<NewLine, LineReport> }> {
   const found = [...decisions].flatMap(([each, decision]) =>
     decision.kind === 'payout' || decision.kind === 'link_payment' ? [{ each, decision }] : [],
   );
@@ -232,38 +186,31 @@ async function recordPayouts(
   const settlements: NewSettlement[] = [];
   const outcomes: NewOutcome[] = [];
   const reports = new Map<NewLine, LineReport>();
-  const unsettled: { each: NewLine; payoutId: number; report: LineReport }[] = [];
+  const unsettled: { each: NewLine; payout_id: number; report: LineReport }[] = [];
   for (const { each, decision } of found) {
-    const payoutId = payoutIds.get(each.id) as number;
+    const payout_id = payoutIds.get(each.id) as number;
     const { amount } = each.line;
     const isLink = decision.kind === 'link_payment';
     const gross = isLink ? amount : decision.gross;
-    const paymentId = isLink ? paymentIdOf(each) : decision.of?.payment_id;
+    const payment_id = isLink ? paymentIdOf(each) : decision.of?.payment_id;
     const why = isLink ? `brings one payment of the processor, ${decision.processorId}` : decision.why;
-    outcomes.push(newOutcome(each, 'payout', why, { payout_id: payoutId }));
-    if (gross !== undefined) {
-      settlements.push({
-        payout_id: payoutId,
-        gross: gross.toString(),
-        fees: gross.minus(amount).toString(),
-        why,
-        payments: [{ payment_id: paymentId as number, amount: gross.toString() }],
-      });
+    outcomes.push({ bank_line_id: each.id, outcome: 'payout', payout_id, reason: why });
+    if (gross !== undefined && payment_id !== undefined) {
+      const fees = gross.minus(amount).toString();
+      const payments = [{ payment_id, amount: gross.toString() }];
+      settlements.push({ payout_id, gross: gross.toString(), fees, why, payments });
     }
     // A link payment is reported as a payment.
     if (isLink) continue;
-    const report = plainReport(each, 'payout', why, {
-      payment_id: paymentId ?? null,
-      needs_review: gross === undefined,
-    });
+    const report = plainReport(each, 'payout', why, { payment_id, needs_review: gross === undefined });
     reports.set(each, report);
-    if (decision.namesNone) unsettled.push({ each, payoutId, report });
+    if (decision.namesNone) unsettled.push({ each, payout_id, report });
   }
   await insertSettlements(context, settlements);
   const accountPayouts = unsettled.length > 0 ? await settleReportedPayouts(context) : [];
-  for (const { each, payoutId, report } of unsettled) {
-    const possible = accountPayouts.filter((one) => one.payout_id === payoutId);
-    const result = possible.length > 0 ? whichPayout(possible) : await settleWithOldest(context, payoutId, each.line);
+  for (const { each, payout_id, report } of unsettled) {
+    const possible = accountPayouts.filter((one) => one.payout_id === payout_id);
+    const result = possible.length > 0 ? whichPayout(possible) : await settleWithOldest(context, payout_id, each.line);
     reports.set(each, { ...report, why: `${report.why}; ${result.why}`, needs_review: !result.settled });
   }
   return { outcomes, reports };
@@ -283,21 +230,14 @@ function whichPayout(possible: readonly AccountPayout[]): Settled {
 }
 
 /** Settles a payout that names no payment with the oldest payments that it can consist of. */
-async function settleWithOldest(context: PaymentContext, payoutId: number, line: BankLine): Promise<Settled> {
+async function settleWithOldest(context: PaymentContext, payout_id: number, line: BankLine): Promise<Settled> {
   const waiting = await readWithProcessor(context.tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) return { settled: false, why: `its payments are not certain: ${SETTLE_BY_HAND}` };
-  const { payments, gross, fees } = found;
-  const oldest = payments.length === 1 ? 'oldest link payment' : `${payments.length} oldest link payments`;
-  const why = `the ${oldest}, less ${fees.forPeople()} of fees`;
-  await insertSettlements(context, [
-    {
-      payout_id: payoutId,
-      gross: gross.toString(),
-      fees: fees.toString(),
-      why,
-      payments: payments.map((each) => ({ payment_id: each.payment_id, amount: each.amount.toString() })),
-    },
-  ]);
+  const oldest = found.payments.length === 1 ? 'oldest link payment' : `${found.payments.length} oldest link payments`;
+  const why = `the ${oldest}, less ${found.fees.forPeople()} of fees`;
+  const payments = found.payments.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() }));
+  const [gross, fees] = [found.gross.toString(), found.fees.toString()];
+  await insertSettlements(context, [{ payout_id, gross, fees, why, payments }]);
   return { settled: true, why };
 }

@@ -1,7 +1,15 @@
 /** What an import reports, line by line. */
 import { Amount } from '../../money.ts';
-import type { Match } from '../match.ts';
+import type { Match, Suggested } from '../match.ts';
+import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
+
+interface LineDocument {
+  readonly number: string;
+  readonly amount: string;
+  readonly confidence: string;
+  readonly why: string;
+}
 
 export interface LineReport {
   readonly account: string;
@@ -15,14 +23,8 @@ export interface LineReport {
   /** `duplicate`: a payment that is recorded already. */
   readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'ignored';
   readonly payment_id: number | null;
-  readonly applied: readonly {
-    number: string;
-    amount: string;
-    small_difference: string | null;
-    confidence: string;
-    why: string;
-  }[];
-  readonly suggested: readonly { number: string; amount: string; confidence: string; why: string }[];
+  readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
+  readonly suggested: readonly LineDocument[];
   /** Payments that it may duplicate. */
   readonly same_as: readonly number[];
   readonly why: string;
@@ -34,7 +36,7 @@ export function plainReport(
   { line, account }: NewLine,
   outcome: LineReport['outcome'],
   why: string,
-  rest: Partial<Pick<LineReport, 'payment_id' | 'needs_review'>> = {},
+  { payment_id, needs_review = false }: { payment_id?: number | undefined; needs_review?: boolean } = {},
 ): LineReport {
   return {
     account,
@@ -46,40 +48,41 @@ export function plainReport(
     payer: line.payer_name ?? null,
     bank_reference: line.bank_reference ?? null,
     outcome,
-    payment_id: null,
+    payment_id: payment_id ?? null,
     applied: [],
     suggested: [],
     same_as: [],
     why,
-    needs_review: false,
-    ...rest,
+    needs_review,
   };
+}
+
+/** A line from which nothing is recorded. */
+export function ignoredLine(
+  each: NewLine,
+  why: string,
+  needs_review: boolean,
+): { outcome: NewOutcome; report: LineReport } {
+  const outcome: NewOutcome = { bank_line_id: each.id, outcome: 'ignored', needs_review, reason: why };
+  return { outcome, report: plainReport(each, 'ignored', why, { needs_review }) };
 }
 
 /** A line that became a payment. What stays unapplied needs a review. */
 export function paymentReport(
   each: NewLine,
-  { paymentId, match, sameAs }: { paymentId: number; match: Match; sameAs: readonly number[] },
+  payment_id: number,
+  { applied, suggested, why }: Match,
+  sameAs: readonly number[] = [],
 ): LineReport {
-  const applied = match.applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
+  const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
+  const shown = ({ document: { number }, amount, confidence, evidence }: Suggested) => ({
+    ...{ number, amount: amount.toString(), confidence, why: evidence.why },
+  });
   return {
-    ...plainReport(each, 'payment', match.why),
-    payment_id: paymentId,
-    applied: match.applied.map((one) => ({
-      number: one.document.number,
-      amount: one.amount.toString(),
-      small_difference: one.small_difference?.toString() ?? null,
-      confidence: one.confidence,
-      why: one.evidence.why,
-    })),
-    suggested: match.suggested.map((one) => ({
-      number: one.document.number,
-      amount: one.amount.toString(),
-      confidence: one.confidence,
-      why: one.evidence.why,
-    })),
+    ...plainReport(each, 'payment', why, { payment_id, needs_review: !total.equals(each.line.amount) }),
+    applied: applied.map((one) => ({ ...shown(one), small_difference: one.small_difference?.toString() ?? null })),
+    suggested: suggested.map(shown),
     same_as: sameAs,
-    needs_review: !applied.equals(each.line.amount),
   };
 }
 

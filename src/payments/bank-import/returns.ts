@@ -10,8 +10,7 @@ import { findReferences } from '../reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
 import { type NewLine, referencesOf } from './decide.ts';
-import { newOutcome } from './record.ts';
-import { type LineReport, plainReport } from './report.ts';
+import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
 /** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
 const RETURNED_WITHIN_DAYS = 90;
@@ -40,9 +39,9 @@ export async function recordDebits(
   const reports = new Map<NewLine, LineReport>();
   for (const [each, decision] of decisions) {
     if ('why' in decision) {
-      const { why, needsReview: needs_review } = decision;
-      outcomes.push(newOutcome(each, 'ignored', why, { needs_review }));
-      reports.set(each, plainReport(each, 'ignored', why, { needs_review }));
+      const { outcome, report } = ignoredLine(each, decision.why, decision.needsReview);
+      outcomes.push(outcome);
+      reports.set(each, report);
       continue;
     }
     const { payment_id } = decision.reverses;
@@ -51,7 +50,7 @@ export async function recordDebits(
     const own = ownLines.get(payment_id);
     const payment = own === undefined ? `payment ${payment_id}` : `the payment of line ${own.line.position}`;
     const why = `${payment} is ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
-    outcomes.push(newOutcome(each, 'return', why, { payment_reversal_id }));
+    outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
     // A paid invoice is open again: finance should know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
@@ -104,10 +103,9 @@ const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidat
   payment_id: payment.payment_id,
   amount: line.amount.toString(),
   kind: 'returned',
-  code: line.return_code ?? null,
+  code: line.return_code,
   reason: reasonOf(line),
   bank_line_id: id,
-  duplicate_of: null,
   reversed_on: line.booked_on,
 });
 

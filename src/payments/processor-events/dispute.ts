@@ -1,6 +1,6 @@
 /** A payment that its payer disputed. */
 import type { PaymentFact } from '../../processors/processor.ts';
-import { money } from '../apply.ts';
+import { remaining, smaller } from '../apply.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import type { PaymentState } from '../queries.ts';
@@ -55,8 +55,7 @@ async function withdraw(
   payments: PaymentContext,
   { identity, payment, fact, on }: { identity: string; payment: PaymentState; fact: Dispute; on: string },
 ): Promise<void> {
-  const left = money(payment.amount, payment).minus(money(payment.reversed, payment));
-  const amount = fact.amount.minus(left).isPositive() ? left : fact.amount;
+  const amount = smaller(fact.amount, remaining(payment));
   if (!amount.isPositive()) return;
   await reverseAll(payments, [
     {
@@ -66,8 +65,6 @@ async function withdraw(
       kind: 'disputed',
       code: fact.reason,
       reason: `disputed by the payer: ${fact.reason}`,
-      bank_line_id: null,
-      duplicate_of: null,
       reversed_on: on,
     },
   ]);

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import type { Caller, PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
-import { type PaymentState, readStates } from '../queries.ts';
+import { type PaymentState, readState } from '../queries.ts';
 import { findPayment } from './events.sql.ts';
 
 export interface StorableEvent {
@@ -58,7 +58,7 @@ export async function paymentOf(
     tx,
     ids.map((id) => processorIdentity(account, id)),
   );
-  return paymentId === undefined ? undefined : (await readStates(tx, [paymentId]))[0];
+  return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
 export const waitsForPayment = (id: string | undefined): Waits => ({

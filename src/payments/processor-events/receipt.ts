@@ -1,13 +1,13 @@
 /** A payment that the processor received: recorded once, and applied to the document that its link was made for. */
 import type { PaymentFact } from '../../processors/processor.ts';
-import { applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
+import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
 import { readCandidates } from '../duplicates.sql.ts';
 import { identify } from '../duplicates.ts';
 import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
 import { readPayable } from '../open-items.sql.ts';
-import { type PaymentState, readStates } from '../queries.ts';
+import { type PaymentState, readState } from '../queries.ts';
 import { type EventContext, type EventOutcome, paymentOf } from './event.ts';
 import { wasApplied } from './events.sql.ts';
 
@@ -35,7 +35,6 @@ export async function recordReceipt(context: EventContext, receipt: Receipt): Pr
       payment_id: paymentId,
       source: 'processor' as const,
       reference: id,
-      bank_line_id: null,
     })),
   );
   const isApplied =
@@ -66,7 +65,7 @@ async function reportedElsewhere(
   });
   const reported = { source: 'processor', amount, on, references: ids } as const;
   const identity = identify({ ...reported, documents: [], partners: [], partnersByName: [] }, candidates);
-  return identity.verdict === 'same' ? (await readStates(tx, [identity.of.payment.payment_id]))[0] : undefined;
+  return identity.verdict === 'same' ? readState(tx, identity.of.payment.payment_id) : undefined;
 }
 
 async function insertReceipt(
@@ -88,8 +87,7 @@ async function insertReceipt(
       account: '',
       received_on: on,
       reference,
-      payer_name: payer_name ?? null,
-      payer_account: null,
+      payer_name,
     },
   ]);
   return inserted.get(identity) as number;
@@ -105,17 +103,15 @@ async function applyOnce(
   { paymentId, number }: { paymentId: number; number: string },
 ): Promise<boolean> {
   const { tx } = payments;
-  const [state] = await readStates(tx, [paymentId]);
+  const state = await readState(tx, paymentId);
   const document = await readPayable(tx, number);
   if (state === undefined || document === undefined || (await wasApplied(tx, paymentId))) return false;
   if (whyNotPayable(state, document) !== undefined) {
     await suggestReplacement(payments, state, { number, replacedBy: document.replaced_by });
     return false;
   }
-  const unapplied = money(state.unapplied, state);
-  const balance = money(document.balance, state);
   await applyTo(payments, caller.settings, state, document, {
-    amount: unapplied.minus(balance).isPositive() ? balance : unapplied,
+    amount: applicable(state, document),
     whole: true,
     evidence: {
       rule: 'processor',
@@ -123,7 +119,6 @@ async function applyOnce(
       why: `paid by the payment link of ${number}`,
     },
     appliedOn: on,
-    confidence: '1',
   });
   await enqueueDeliveries(payments, [document.document_id]);
   return true;
@@ -140,7 +135,6 @@ async function suggestReplacement(
     {
       payment_id: state.payment_id,
       document_id: successor.document_id,
-      same_as: null,
       amount: state.unapplied,
       confidence: '0.80',
       evidence: { why: `the link of ${number} was paid, and ${successor.number} replaces it` },

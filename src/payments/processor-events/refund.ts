@@ -1,7 +1,7 @@
 /** A payment that the processor refunded. */
 import { Amount } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
-import { money } from '../apply.ts';
+import { remaining } from '../apply.ts';
 import { processorIdentity } from '../identities.ts';
 import { reverseAll } from '../reverse.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
@@ -20,7 +20,7 @@ export async function recordRefund(
   if (!more.isPositive()) {
     return { outcome: 'nothing', payment_id, reason: `the refund of ${total.forPeople()} is recorded already` };
   }
-  const left = money(state.amount, state).minus(money(state.reversed, state));
+  const left = remaining(state);
   if (more.minus(left).isPositive()) {
     return { waits: `only ${left.forPeople()} of payment ${payment_id} is left to refund ${more.forPeople()}` };
   }
@@ -30,10 +30,7 @@ export async function recordRefund(
       payment_id,
       amount: more.toString(),
       kind: 'refunded',
-      code: null,
       reason: `refunded by the processor, ${total.forPeople()} in total`,
-      bank_line_id: null,
-      duplicate_of: null,
       reversed_on: on,
     },
   ]);
