@@ -34,20 +34,16 @@ export interface Evidence {
   readonly why: string;
 }
 
-export interface Applied {
-  readonly document: Payable;
-  readonly amount: Amount;
-  /** What stays of the document and is small enough to be written off to bank charges. */
-  readonly small_difference: Amount | undefined;
-  readonly confidence: string;
-  readonly evidence: Evidence;
-}
-
 export interface Suggested {
   readonly document: Payable;
   readonly amount: Amount;
   readonly confidence: string;
   readonly evidence: Evidence;
+}
+
+export interface Applied extends Suggested {
+  /** What stays of the document and is small enough to be written off to bank charges. */
+  readonly small_difference: Amount | undefined;
 }
 
 export interface Match {
@@ -80,11 +76,7 @@ interface NamedDocument {
   readonly document: Payable;
 }
 
-interface Payer {
-  readonly partner_id: string;
-  readonly by: 'account' | 'name';
-  readonly found: string;
-}
+type Payer = NonNullable<Evidence['payer']>;
 
 export function match(receipt: Receipt, items: OpenItems): Match {
   const { references, partial } = findReferences(receipt.references);
@@ -109,12 +101,10 @@ export function match(receipt: Receipt, items: OpenItems): Match {
     if (only !== undefined && exact.length === 1 && !contradicted) return applyByAmount(receipt, only, known);
   }
   const suggested = suggest(receipt, { named: inCurrency, partial }, items);
-  return {
-    partner_id: known,
-    applied: [],
-    suggested,
-    why: whyNotApplied(receipt, { named, certain, partners, known, suggested }, items),
-  };
+  const why = whyNotApplied(receipt, { named, certain, partners, known }, items);
+  const [best] = suggested;
+  const end = best === undefined ? '' : `; ${best.document.number} is suggested`;
+  return { partner_id: known, applied: [], suggested, why: `${why}${end}` };
 }
 
 /** The account of another partner speaks against the reference; the partner's own account, or its name, for it. */
@@ -146,18 +136,14 @@ function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], p
     confidence: payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name,
     evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
   });
-  const whole = ({ applied, why }: { applied: readonly Applied[]; why: string }): Match => ({
-    partner_id,
-    applied,
-    suggested: [],
-    why,
-  });
+  const matched = (applied: readonly Applied[], why: string): Match => ({ partner_id, applied, suggested: [], why });
   const total = open.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
   const short = total.minus(amount);
   if (!short.isPositive()) {
     const numbers = open.map(({ document }) => document.number).join(', ');
     const over = short.isNegative() ? `; ${short.negated().forPeople()} more than owed is unapplied cash` : '';
-    return whole({ applied: open.map((each) => apply(each, each.document.balance)), why: `pays ${numbers}${over}` });
+    const applied = open.map((each) => apply(each, each.document.balance));
+    return matched(applied, `pays ${numbers}${over}`);
   }
   const last = open.at(-1) as NamedDocument;
   const lastPart = last.document.balance.minus(short);
@@ -166,11 +152,10 @@ function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], p
     const others = open.slice(0, -1).map((each) => apply(each, each.document.balance));
     const applied = [...others, apply(last, lastPart, short)];
     const numbers = applied.map((each) => each.document.number).join(', ');
-    return whole({ applied, why: `pays ${numbers} but for ${short.forPeople()}, written to bank charges` });
+    return matched(applied, `pays ${numbers} but for ${short.forPeople()}, written to bank charges`);
   }
   if (open.length === 1) {
-    const why = `pays a part of ${last.document.number}; ${short.forPeople()} stays open`;
-    return whole({ applied: [apply(last, amount)], why });
+    return matched([apply(last, amount)], `pays a part of ${last.document.number}; ${short.forPeople()} stays open`);
   }
   // Only finance knows which of them is to stay open.
   const suggested = distribute(amount, open).map(
@@ -208,10 +193,7 @@ function comparison(amount: Amount, balance: Amount, documents: number): NonNull
 }
 
 /** Distributes an amount over the documents in their order, until it is used up. */
-function distribute(
-  amount: Amount,
-  documents: readonly NamedDocument[],
-): { readonly named: NamedDocument; readonly part: Amount }[] {
+function distribute(amount: Amount, documents: readonly NamedDocument[]): { named: NamedDocument; part: Amount }[] {
   let left = amount;
   return documents.flatMap((named) => {
     const { balance } = named.document;
@@ -245,20 +227,10 @@ interface Undecided {
   readonly partners: ReadonlySet<string>;
   /** The partner of the account. */
   readonly known: string | undefined;
-  readonly suggested: readonly Suggested[];
 }
 
-function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems): string {
-  const [best] = undecided.suggested;
-  const end = best === undefined ? '' : `; ${best.document.number} is suggested`;
-  return `${whatIsUncertain(receipt, undecided, items)}${end}`;
-}
-
-function whatIsUncertain(
-  { amount, payer_name }: Receipt,
-  { named, certain, partners, known }: Undecided,
-  items: OpenItems,
-): string {
+function whyNotApplied({ amount, payer_name }: Receipt, undecided: Undecided, items: OpenItems): string {
+  const { named, certain, partners, known } = undecided;
   if (partners.size > 1) return `documents of ${[...partners].sort().join(' and ')} are named`;
   const document = certain[0]?.document;
   if (document !== undefined && known !== undefined && known !== document.partner_id) {
@@ -267,9 +239,7 @@ function whatIsUncertain(
   if (document !== undefined) {
     return `${document.number} is named, but nothing shows that ${items.nameOf(document.partner_id)} paid`;
   }
-  const foreign = named.find(
-    ({ reference, document: { currency } }) => !reference.guess && currency !== amount.currency,
-  );
+  const foreign = named.find((each) => !each.reference.guess && each.document.currency !== amount.currency);
   if (foreign !== undefined) {
     const { number, currency } = foreign.document;
     return `${number} is named, but it is in ${currency}, and the payment in ${amount.currency}`;
@@ -440,7 +410,7 @@ function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, 
   }));
 }
 
-function payerEvidence({ receipt, known }: Question, partnerId: string): NonNullable<Evidence['payer']> {
+function payerEvidence({ receipt, known }: Question, partnerId: string): Payer {
   const by = known === undefined ? 'name' : 'account';
   const found = (by === 'account' ? receipt.payer_account : receipt.payer_name) ?? receipt.text.slice(0, 140);
   return { partner_id: partnerId, by, found };

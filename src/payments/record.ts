@@ -12,14 +12,13 @@ import { readPartners } from '../partners/queries.ts';
 import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
-import { readCandidates } from './duplicates.sql.ts';
 import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
 import type { Method } from './enums.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
 import { CONFIDENCE } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { countIdentity, readState } from './queries.ts';
+import { countIdentity, readCandidates, readState } from './queries.ts';
 
 export interface RecordRequest {
   readonly amount: string;

@@ -75,10 +75,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   return { references: [...references.values()], partial };
 }
 
-interface Reading {
-  readonly number: string;
-  readonly guess: string | undefined;
-}
+type Reading = Pick<FoundReference, 'number' | 'guess'>;
 
 /**
  * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence ends at a

@@ -2,16 +2,11 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-export interface NewRefund {
-  readonly documentId: number;
-  readonly amount: string;
-  readonly method: 'ach' | 'wire' | 'other';
-  readonly reference: string;
-  readonly on: string;
-}
-
 /** Gives the day of the refund, which is not before the credit note was issued. */
-export async function insertRefund({ tx, now, eventId, earliest }: PaymentContext, refund: NewRefund): Promise<string> {
+export async function insertRefund(
+  { tx, now, eventId, earliest }: PaymentContext,
+  refund: { documentId: number; amount: string; method: string; reference: string; on: string },
+): Promise<string> {
   const { refunded_on } = await queryOne<{ refunded_on: string }>(
     tx,
     `INSERT INTO credit_refunds (
@@ -33,15 +28,9 @@ export async function insertRefund({ tx, now, eventId, earliest }: PaymentContex
   return refunded_on;
 }
 
-export interface LatestRefund {
-  readonly credit_refund_id: number;
-  readonly amount: string;
-  readonly refunded_on: string;
-}
-
 /** The latest refund that was not returned. */
-export async function readLatestRefund(tx: Transaction, documentId: number): Promise<LatestRefund | undefined> {
-  const [refund] = await query<LatestRefund>(
+export async function readLatestRefund(tx: Transaction, documentId: number) {
+  const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
     tx,
     `SELECT f.credit_refund_id, f.amount, f.refunded_on
      FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)

@@ -29,73 +29,55 @@ export interface Refund {
 
 /** Refunds all open credit of a credit note. */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
+  const { number, method, reference } = request;
   const on = dayOf(caller, request.on);
-  await lockPayments(tx);
-  const note = await creditNote(tx, request.number);
-  if (note.status !== 'open') {
-    const reason = note.status === 'void' ? 'it is void' : 'its credit is used up';
-    throw refuse('credit_not_refundable', { number: request.number, reason });
-  }
-  const { partner_id, currency } = note;
-  const amount = Amount.of(note.balance, currency).toString();
+  const { document_id: documentId, partner_id, currency, status, balance } = await lockCreditNote(tx, number);
+  if (status !== 'open') throw notRefundable(number, status === 'void' ? 'it is void' : 'its credit is used up');
+  const amount = Amount.of(balance, currency).toString();
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund',
-    subject: request.number,
-    details: { amount, currency, reference: request.reference },
+    subject: number,
+    details: { amount, currency, reference },
   });
-  const refunded_on = await insertRefund(context, {
-    documentId: note.document_id,
-    amount,
-    method: request.method,
-    reference: request.reference,
-    on,
-  });
-  return { number: request.number, partner_id, currency, amount, refunded_on };
+  const refunded_on = await insertRefund(context, { documentId, amount, method, reference, on });
+  return { number, partner_id, currency, amount, refunded_on };
 }
 
 /** Returns the latest refund of a credit note: its credit is open again. */
 export async function returnRefund(
   tx: Transaction,
   caller: Caller,
-  request: { number: string; reason: string; on?: string | undefined },
+  { number, reason, on }: { number: string; reason: string; on?: string | undefined },
 ): Promise<Refund> {
-  const on = dayOf(caller, request.on);
-  await lockPayments(tx);
-  const note = await creditNote(tx, request.number);
-  const refund = await readLatestRefund(tx, note.document_id);
-  if (refund === undefined) {
-    throw refuse('credit_not_refundable', {
-      number: request.number,
-      reason: 'it has no refund that could be returned',
-    });
-  }
+  const returnedOn = dayOf(caller, on);
+  const { document_id, partner_id, currency } = await lockCreditNote(tx, number);
+  const refund = await readLatestRefund(tx, document_id);
+  if (refund === undefined) throw notRefundable(number, 'it has no refund that could be returned');
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
-    subject: request.number,
-    details: { amount: refund.amount, currency: note.currency, reason: request.reason },
+    subject: number,
+    details: { amount: refund.amount, currency, reason },
   });
-  await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason: request.reason, on });
-  const { partner_id, currency } = note;
+  await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
   const amount = Amount.of(refund.amount, currency).toString();
-  return { number: request.number, partner_id, currency, amount, refunded_on: refund.refunded_on };
+  return { number, partner_id, currency, amount, refunded_on: refund.refunded_on };
 }
+
+const notRefundable = (number: string, reason: string) => refuse('credit_not_refundable', { number, reason });
 
 function dayOf(caller: Caller, on: string | undefined): string {
   const today = todayOf(caller);
-  if (on !== undefined && on > today) {
-    throw refuse('date_in_future', { argument: '--on', value: on, today });
-  }
+  if (on !== undefined && on > today) throw refuse('date_in_future', { argument: '--on', value: on, today });
   return on ?? today;
 }
 
-async function creditNote(tx: Transaction, number: string): Promise<PayableRow> {
+async function lockCreditNote(tx: Transaction, number: string): Promise<PayableRow> {
+  await lockPayments(tx);
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
-  if (document.document !== 'credit_note') {
-    throw refuse('credit_not_refundable', {
-      number,
-      reason: `it is ${document.document === 'invoice' ? 'an invoice' : 'a statement'}, not a credit note`,
-    });
-  }
-  return document;
+  if (document.document === 'credit_note') return document;
+  throw notRefundable(
+    number,
+    `it is ${document.document === 'invoice' ? 'an invoice' : 'a statement'}, not a credit note`,
+  );
 }

@@ -7,11 +7,13 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import type { WithProcessor } from './payout.ts';
 import {
   type AccountPayout,
   insertAccountPayouts,
   insertSettlements,
   isConnectedAccount,
+  type PayoutRow,
   readAccountPayouts,
   readPayouts,
   readWithProcessor,
@@ -28,79 +30,74 @@ export interface SettleRequest {
 
 export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest): Promise<void> {
   await lockPayments(tx);
-  const { payoutId } = request;
-  const refuseIt = (reason: string) => refuse('payout_not_settled', { payout_id: payoutId, reason });
-  const [payout] = await readPayouts(tx, payoutId);
-  if (payout === undefined) throw refuse('payout_unknown', { payout_id: payoutId });
-  if (payout.gross !== null) throw refuse('payout_settled', { payout_id: payoutId });
-  const { account, paymentIds } = request;
+  const { payoutId: payout_id, account, paymentIds } = request;
+  const [payout] = await readPayouts(tx, payout_id);
+  if (payout === undefined) throw refuse('payout_unknown', { payout_id });
+  if (payout.gross !== null) throw refuse('payout_settled', { payout_id });
+  if (account !== undefined && paymentIds.length > 0) {
+    throw notSettled(payout_id, 'name either its payments or a connected account, not both');
+  }
+  const open = (details: Record<string, unknown>) =>
+    openPaymentContext(tx, caller, { action: 'payment.settle', subject: String(payout_id), details });
+  const why = 'settled by hand';
   if (account !== undefined) {
-    if (paymentIds.length > 0) throw refuseIt('name either its payments or a connected account, not both');
-    if (!(await isConnectedAccount(tx, account))) throw refuseIt(`no partner has ever had the account ${account}`);
-    const told = (await readAccountPayouts(tx, caller.environment.now().toISO())).filter(
-      (each) => each.payout_id === payoutId && each.account === account,
-    );
-    const ofThem = told.filter((each) => request.payout === undefined || each.payout === request.payout);
-    if (request.payout !== undefined && ofThem.length === 0) {
-      throw refuseIt(`${account} has no open payout ${request.payout} of that amount and date`);
-    }
-    if (ofThem.length > 1) {
-      throw refuseIt(
-        `it could be ${ofThem.map((each) => each.payout ?? '?').join(' or ')} of ${account}; choose one with --of`,
-      );
-    }
-    const [of] = ofThem;
-    const context = await openPaymentContext(tx, caller, {
-      action: 'payment.settle',
-      subject: String(payoutId),
-      details: { account, payout: of?.payout ?? null },
-    });
+    const of = await accountPayoutOf(tx, caller, { ...request, account });
+    const context = await open({ account, payout: of?.payout ?? null });
     const { currency, amount } = payout;
-    await settleAs(context, [
-      {
-        payout_id: payoutId,
-        account,
-        currency,
-        amount,
-        balance_transaction_id: of?.balance_transaction_id ?? null,
-        fees: of?.fees ?? '0',
-        why: 'settled by hand',
-      },
-    ]);
+    const { balance_transaction_id = null, fees = '0' } = of ?? {};
+    await settleAs(context, [{ payout_id, account, currency, amount, balance_transaction_id, fees, why }]);
     return;
   }
-  if (paymentIds.length === 0) throw refuseIt('name its payments, or --account');
-  const wanted = new Set(paymentIds);
-  const waiting = (await readWithProcessor(tx, payout.currency, payout.received_on)).filter((each) =>
-    wanted.has(each.payment_id),
-  );
-  const missing = [...wanted].filter((id) => !waiting.some((each) => each.payment_id === id));
-  if (missing.length > 0) {
-    throw refuseIt(
-      `payment ${missing.join(', ')} is not a link payment in ${payout.currency} that waits for its payout`,
-    );
-  }
-  const gross = waiting.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
+  const found = await linkPaymentsOf(tx, payout, paymentIds);
+  const gross = found.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
-    throw refuseIt(
-      `these payments add up to ${gross.forPeople()}, less than the ${payout.amount} ${payout.currency} that arrived`,
-    );
+    const arrived = `${payout.amount} ${payout.currency} that arrived`;
+    throw notSettled(payout_id, `these payments add up to ${gross.forPeople()}, less than the ${arrived}`);
   }
-  const context = await openPaymentContext(tx, caller, {
-    action: 'payment.settle',
-    subject: String(payoutId),
-    details: { payments: [...wanted], fees: fees.toString() },
-  });
-  await insertSettlements(context, [
-    {
-      payout_id: payoutId,
-      gross: gross.toString(),
-      fees: fees.toString(),
-      why: 'settled by hand',
-      payments: waiting.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() })),
-    },
-  ]);
+  const payments = found.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() }));
+  const context = await open({ payments: payments.map((each) => each.payment_id), fees: fees.toString() });
+  await insertSettlements(context, [{ payout_id, gross: gross.toString(), fees: fees.toString(), why, payments }]);
+}
+
+const notSettled = (payout_id: number, reason: string) => refuse('payout_not_settled', { payout_id, reason });
+
+/** The account's payout that the bank line is, if any is known. */
+async function accountPayoutOf(
+  tx: Transaction,
+  caller: Caller,
+  { payoutId, account, payout }: SettleRequest & { account: string },
+): Promise<AccountPayout | undefined> {
+  if (!(await isConnectedAccount(tx, account))) {
+    throw notSettled(payoutId, `no partner has ever had the account ${account}`);
+  }
+  const found = (await readAccountPayouts(tx, caller.environment.now().toISO())).filter(
+    (each) =>
+      each.payout_id === payoutId && each.account === account && (payout === undefined || each.payout === payout),
+  );
+  if (payout !== undefined && found.length === 0) {
+    throw notSettled(payoutId, `${account} has no open payout ${payout} of that amount and date`);
+  }
+  if (found.length > 1) {
+    const names = found.map((each) => each.payout ?? '?').join(' or ');
+    throw notSettled(payoutId, `it could be ${names} of ${account}; choose one with --of`);
+  }
+  return found[0];
+}
+
+async function linkPaymentsOf(
+  tx: Transaction,
+  { payout_id, currency, received_on }: PayoutRow,
+  paymentIds: readonly number[],
+): Promise<WithProcessor[]> {
+  if (paymentIds.length === 0) throw notSettled(payout_id, 'name its payments, or --account');
+  const waiting = await readWithProcessor(tx, currency, received_on);
+  const missing = paymentIds.filter((id) => !waiting.some((each) => each.payment_id === id));
+  if (missing.length > 0) {
+    const reason = `payment ${missing.join(', ')} is not a link payment in ${currency} that waits for its payout`;
+    throw notSettled(payout_id, reason);
+  }
+  return waiting.filter((each) => paymentIds.includes(each.payment_id));
 }
 
 /**
@@ -108,14 +105,14 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
  * is not certain is left for finance, and is never settled with link payments.
  */
 export async function settleReportedPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
-  const told = await readAccountPayouts(context.tx, context.now);
+  const possible = await readAccountPayouts(context.tx, context.now);
+  const certain = possible.filter((each) => each.certain);
+  const why = ({ payout, account }: AccountPayout) => `${payout ?? 'a payout'} of ${account}, of that amount and time`;
   await settleAs(
     context,
-    told
-      .filter(({ certain }) => certain)
-      .map((each) => ({ ...each, why: `${each.payout ?? 'a payout'} of ${each.account}, of that amount and time` })),
+    certain.map((each) => ({ ...each, why: why(each) })),
   );
-  return told;
+  return possible;
 }
 
 /** The same, after balance transactions were imported. */
@@ -129,34 +126,16 @@ export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): 
   );
 }
 
-interface SettledAs {
-  readonly payout_id: number;
-  readonly account: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly fees: string;
+type SettledAs = Pick<AccountPayout, 'payout_id' | 'account' | 'currency' | 'amount' | 'fees'> & {
   readonly balance_transaction_id: number | null;
   readonly why: string;
-}
+};
 
 async function settleAs(context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
+  const gross = ({ amount, fees, currency }: SettledAs) => Amount.of(amount, currency).plus(Amount.of(fees, currency));
   await insertSettlements(
     context,
-    payouts.map(({ payout_id, currency, amount, fees, why }) => ({
-      payout_id,
-      gross: Amount.of(amount, currency).plus(Amount.of(fees, currency)).toString(),
-      fees,
-      why,
-      payments: [],
-    })),
+    payouts.map((each) => ({ ...each, gross: gross(each).toString(), payments: [] })),
   );
-  await insertAccountPayouts(
-    context,
-    payouts.map(({ payout_id, account, currency, balance_transaction_id }) => ({
-      payout_id,
-      account,
-      currency,
-      balance_transaction_id,
-    })),
-  );
+  await insertAccountPayouts(context, payouts);
 }

@@ -7,14 +7,7 @@ import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
 import { type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  type ReferenceField,
-  Totals,
-} from './statement.ts';
+import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',
@@ -351,16 +344,8 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
 function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amount, asOf: string): BankLine {
   const { record, type } = transaction;
   const text = record.pieces.join(' ').trim();
-  const references: ReferenceField[] = [];
-  const add = (field: string, content: string | undefined): void => {
-    const found = meaningful(content);
-    if (found !== undefined) references.push({ field, text: found });
-  };
-  add('customer reference', transaction.customerReference);
-  add('text', text);
   // A number may continue in the next record.
-  if (record.pieces.length > 1) add('text', record.pieces.map((piece) => piece.trim()).join(''));
-  add('bank reference', transaction.bankReference);
+  const joined = record.pieces.length > 1 ? record.pieces.map((piece) => piece.trim()).join('') : undefined;
   const returned = /\bR\d\d\b/.exec(text)?.[0];
   return {
     position: record.line,
@@ -369,7 +354,12 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     direction: way,
     amount,
     bank_reference: meaningful(transaction.bankReference),
-    references,
+    references: references([
+      ['customer reference', transaction.customerReference],
+      ['text', text],
+      ['text', joined],
+      ['bank reference', transaction.bankReference],
+    ]),
     text,
     payer_name: labelled(text, PAYER_NAME),
     payer_account: labelled(text, PAYER_ACCOUNT)?.split(/\s/)[0],

@@ -7,14 +7,7 @@ import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  type ReferenceField,
-  Totals,
-} from './statement.ts';
+import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
 
 type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
 
@@ -121,7 +114,7 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
     problems.push({ path, reason: `'${currency}' is not a currency` });
     return { account, currency, reference: '', opening: undefined, closing: undefined, lines: [], pending: 0 };
   }
-  const money = (text: string, stated: string, where: string): Amount => {
+  const money: ReadMoney = (text, stated, where) => {
     if (stated !== '' && stated !== currency) {
       problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
     } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
@@ -143,39 +136,28 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   };
   const opening = balance('OPBD', 'PRCD');
   const closing = balance('CLBD');
-  const sum = (way?: 'credit' | 'debit') =>
-    booked
-      .filter((each) => way === undefined || each.direction === way)
-      .reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
+  const only = (of: readonly Entry[], way: Entry['direction']) => of.filter((each) => each.direction === way);
+  const sum = (of: readonly Entry[]) => of.reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
   if (opening !== undefined) {
-    const found = opening.plus(sum('credit')).minus(sum('debit'));
+    const found = opening.plus(sum(only(booked, 'credit'))).minus(sum(only(booked, 'debit')));
     totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
   }
   const summary = child(statement, 'TxsSummry');
-  const stated = (block: string, of: readonly unknown[], amount: Amount) => {
-    const node = child(summary, block);
-    const number = textAt(node, 'NbOfNtries');
-    if (number !== '')
+  for (const [block, of] of [
+    ['TtlNtries', entries],
+    ['TtlCdtNtries', only(entries, 'credit')],
+    ['TtlDbtNtries', only(entries, 'debit')],
+  ] as const) {
+    const number = textAt(child(summary, block), 'NbOfNtries');
+    const stated = textAt(child(summary, block), 'Sum');
+    if (number !== '') {
       totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(of.length));
-    const text = textAt(node, 'Sum');
-    if (text !== '')
-      totals.expect(`${path}: sum (${block})`, money(text, '', `${path}, ${block}`).toString(), amount.toString());
-  };
-  stated(
-    'TtlNtries',
-    entries,
-    entries.reduce((total, each) => total.plus(each.amount), Amount.zero(currency)),
-  );
-  stated(
-    'TtlCdtNtries',
-    entries.filter((each) => each.direction === 'credit'),
-    sumOf(entries, 'credit', currency),
-  );
-  stated(
-    'TtlDbtNtries',
-    entries.filter((each) => each.direction === 'debit'),
-    sumOf(entries, 'debit', currency),
-  );
+    }
+    if (stated !== '') {
+      const amount = money(stated, '', `${path}, ${block}`);
+      totals.expect(`${path}: sum (${block})`, amount.toString(), sum(of).toString());
+    }
+  }
   return {
     account,
     currency,
@@ -187,11 +169,6 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   };
 }
 
-const sumOf = (entries: readonly Entry[], way: 'credit' | 'debit', currency: string): Amount =>
-  entries
-    .filter((each) => each.direction === way)
-    .reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
-
 interface Entry {
   readonly booked: boolean;
   readonly direction: 'credit' | 'debit';
@@ -199,18 +176,15 @@ interface Entry {
   readonly lines: readonly BankLine[];
 }
 
+type ReadMoney = (text: string, currency: string, where: string) => Amount;
+
 class EntryReader {
   private readonly statement: string;
   private readonly problems: FieldProblem[];
-  private readonly money: (text: string, currency: string, where: string) => Amount;
+  private readonly money: ReadMoney;
   private readonly totals: Totals;
 
-  constructor(
-    statement: string,
-    problems: FieldProblem[],
-    money: (text: string, currency: string, where: string) => Amount,
-    totals: Totals,
-  ) {
+  constructor(statement: string, problems: FieldProblem[], money: ReadMoney, totals: Totals) {
     this.statement = statement;
     this.problems = problems;
     this.money = money;
@@ -280,14 +254,8 @@ const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
 function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonly Node[], amount: Amount): BankLine {
-  const references: ReferenceField[] = [];
-  const seen = new Set<string>();
-  const add = (field: string, text: string): void => {
-    const found = meaningful(text);
-    if (found === undefined || seen.has(`${field} ${found}`)) return;
-    seen.add(`${field} ${found}`);
-    references.push({ field, text: found });
-  };
+  const fields: [field: string, text: string][] = [];
+  const add = (field: string, text: string) => fields.push([field, text]);
   const remittance: string[] = [];
   for (const part of parts) {
     const refs = child(part, 'Refs');
@@ -320,7 +288,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     direction,
     amount,
     bank_reference: meaningful(textAt(only, 'Refs', 'AcctSvcrRef')) ?? meaningful(textAt(entry, 'AcctSvcrRef')),
-    references,
+    references: references(fields),
     text: [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' '),
     payer_name: meaningful(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),

@@ -8,14 +8,7 @@ import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { type BankFile, type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  type ReferenceField,
-  Totals,
-} from './statement.ts';
+import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
 
 interface Row {
   readonly line: number;
@@ -95,7 +88,8 @@ function readRows(text: string, file: string, map: BankCsvMap): Row[] {
   }
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
-    const reason = `has no column ${missing.map((name) => `'${name}'`).join(', ')}; it has ${header.map((name) => `'${name}'`).join(', ')}`;
+    const list = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
+    const reason = `has no column ${list(missing)}; it has ${list(header)}`;
     throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }]);
   }
   return records.map(({ record, raw, info }) => ({
@@ -144,14 +138,9 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
   // Banks write remarks as rows of zero.
   if (signed.isZero()) return undefined;
 
-  const references: ReferenceField[] = [];
-  const add = (field: string, content: string): void => {
-    const found = meaningful(content);
-    if (found !== undefined) references.push({ field, text: found });
-  };
-  if (columns.customer_reference !== undefined) add(columns.customer_reference, cell(columns.customer_reference));
-  for (const name of columns.text) add(name, cell(name));
-  if (columns.bank_reference !== undefined) add(columns.bank_reference, cell(columns.bank_reference));
+  const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
+    (each) => each !== undefined,
+  );
   const text = columns.text
     .map(cell)
     .filter((each) => each !== '')
@@ -165,7 +154,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
     direction,
     amount: signed.isNegative() ? signed.negated() : signed,
     bank_reference: meaningful(cell(columns.bank_reference)),
-    references,
+    references: references(fields.map((name) => [name, cell(name)])),
     text,
     payer_name: meaningful(cell(columns.payer)),
     payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
@@ -233,11 +222,11 @@ function checkBalances(
   totals: Totals,
 ): { opening: Amount | undefined; closing: Amount | undefined } {
   if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
-  const movement = ({ line }: Read) => (line.direction === 'credit' ? line.amount : line.amount.negated());
+  const signed = ({ line }: Read) => (line.direction === 'credit' ? line.amount : line.amount.negated());
   const faults = (ordered: readonly Read[]) =>
     ordered.flatMap((each, index) => {
       const before = ordered[index - 1]?.balance;
-      const expected = before?.plus(movement(each));
+      const expected = before?.plus(signed(each));
       return expected === undefined || expected.equals(each.balance as Amount) ? [] : [{ each, expected }];
     });
   const newestFirst = [...lines].reverse();
@@ -248,5 +237,5 @@ function checkBalances(
     totals.expect(`line ${each.line.position}: running balance`, each.balance?.toString(), expected.toString());
   }
   const first = ordered[0] as Read;
-  return { opening: first.balance?.minus(movement(first)), closing: ordered.at(-1)?.balance };
+  return { opening: first.balance?.minus(signed(first)), closing: ordered.at(-1)?.balance };
 }

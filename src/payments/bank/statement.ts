@@ -87,6 +87,16 @@ export function meaningful(text: string | undefined): string | undefined {
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
 }
 
+/** Remittance fields as references: those that say something, each once. */
+export function references(fields: readonly (readonly [field: string, text: string | undefined])[]): ReferenceField[] {
+  const found = new Map<string, ReferenceField>();
+  for (const [field, content] of fields) {
+    const text = meaningful(content);
+    if (text !== undefined) found.set(`${field} ${text}`, { field, text });
+  }
+  return [...found.values()];
+}
+
 /**
  * The identities of an account's lines, in their order: bank reference, day, direction and amount. The reference alone is
  * not enough, because banks repeat it on reversals and on the parts of a batch. Without a reference the text takes its

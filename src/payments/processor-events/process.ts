@@ -8,11 +8,10 @@ import { parseExactJson } from '../../json.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
-import { recordDispute } from './dispute.ts';
 import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
 import { insertEventOutcome, readEventsForReview, readInstallation, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';
-import { recordRefund } from './refund.ts';
+import { recordDispute, recordRefund } from './reversals.ts';
 
 export interface EventsReport {
   readonly effects: number;

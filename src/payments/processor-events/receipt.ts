@@ -2,12 +2,11 @@
 import type { PaymentFact } from '../../processors/processor.ts';
 import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
-import { readCandidates } from '../duplicates.sql.ts';
 import { identify } from '../duplicates.ts';
 import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
 import { readPayable } from '../open-items.sql.ts';
-import { type PaymentState, readState } from '../queries.ts';
+import { type PaymentState, readCandidates, readState } from '../queries.ts';
 import { type EventContext, type EventOutcome, paymentOf } from './event.ts';
 import { wasApplied } from './events.sql.ts';
 

@@ -1,4 +1,5 @@
-/** A payment that its payer disputed. */
+/** Payments that the processor refunded, or that their payers disputed. */
+import { Amount } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { remaining, smaller } from '../apply.ts';
 import type { PaymentContext } from '../context.ts';
@@ -6,7 +7,7 @@ import { processorIdentity } from '../identities.ts';
 import type { PaymentState } from '../queries.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
-import { insertDispute, insertDisputeOutcome, readDispute } from './events.sql.ts';
+import { insertDispute, insertDisputeOutcome, readDispute, readRefunded } from './events.sql.ts';
 
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
@@ -68,4 +69,36 @@ async function withdraw(
       reversed_on: on,
     },
   ]);
+}
+
+// --- Refunds ---------------------------------------------------------------------------------------------------------
+
+/** Each event states the total refunded so far: what exceeds the recorded refunds is new, in whichever order events come. */
+export async function recordRefund(
+  context: EventContext,
+  { ids, charge, total }: Extract<PaymentFact, { kind: 'refunded' }>,
+): Promise<EventOutcome | Waits> {
+  const { tx, account, on } = context;
+  const state = await paymentOf(context, ids);
+  if (state === undefined) return waitsForPayment(ids[0]);
+  const { payment_id } = state;
+  const more = total.minus(Amount.of(await readRefunded(tx, payment_id), state.currency));
+  if (!more.isPositive()) {
+    return { outcome: 'nothing', payment_id, reason: `the refund of ${total.forPeople()} is recorded already` };
+  }
+  const left = remaining(state);
+  if (more.minus(left).isPositive()) {
+    return { waits: `only ${left.forPeople()} of payment ${payment_id} is left to refund ${more.forPeople()}` };
+  }
+  await reverseAll(await context.open(), [
+    {
+      identity: processorIdentity(account, `${charge}|refunded|${total.toString()}`),
+      payment_id,
+      amount: more.toString(),
+      kind: 'refunded',
+      reason: `refunded by the processor, ${total.forPeople()} in total`,
+      reversed_on: on,
+    },
+  ]);
+  return { outcome: 'effect', payment_id, reason: `${more.forPeople()} of payment ${payment_id} was refunded` };
 }
