@@ -47,12 +47,12 @@ test.each<[what: string, bytes: Buffer, reason: RegExp]>([
   ['an image of a few pixels', png({ width: 100, height: 15 }), /has only 100 × 15 pixels/],
   ['an image that is too wide', png({ width: 2001, height: 100 }), /has 2001 × 100 pixels; a logo has at most 2000/],
   ['an image of too many pixels', png({ width: 800, height: 501 }), /has 800 × 501 pixels/],
-  ['a PNG image that is cut off', png().subarray(0, 200), /is a PNG image that is cut off/],
-  ['a PNG image that is damaged', damaged(png(), 60), /is a PNG image that is damaged/],
+  ['a PNG image that is cut off', png().subarray(0, 200), /is a truncated PNG image/],
+  ['a PNG image that is damaged', damaged(png(), 60), /is a damaged PNG image/],
   ['an interlaced PNG image', png({ interlaced: true }), /interlaced/],
   ['a PNG image of 16 bits a color', png({ depth: 16 }), /16 bits/],
   ['a JPEG image for print', jpeg({ width: 320, height: 80, channels: 4 }), /CMYK/],
-  ['a JPEG image that is cut off', jpeg({ width: 320, height: 80 }).subarray(0, 12), /JPEG image that is cut off/],
+  ['a JPEG image that is cut off', jpeg({ width: 320, height: 80 }).subarray(0, 12), /is a truncated JPEG image/],
 ])('is refused: %s', (_, bytes, reason) => {
   const path = join(home, 'candidate');
   writeFileSync(path, bytes);

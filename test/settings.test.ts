@@ -86,7 +86,7 @@ describe('instructions', () => {
     ['an address in one text', `${WIRE}.bank_address`, '1 Main Street, Springfield', 'expected object'],
     ['an unknown field', `${ACH}.sort_code`, '401276', 'Unrecognized key'],
     ['a line break in a name', `${ACH}.bank_name`, 'Bank\nof England', 'must be one line'],
-    ['ACH in euros', 'instructions.EUR', { ach: sandboxAch() }, 'ACH moves US dollars only'],
+    ['ACH in euros', 'instructions.EUR', { ach: sandboxAch() }, 'ACH is for US dollars only'],
     ['a currency that is none', 'instructions.USX', {}, 'must be an ISO 4217 currency'],
   ])('%s is refused', (_, path, value, reason) => {
     const found = problems(withValue(path, value));

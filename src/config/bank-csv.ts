@@ -22,7 +22,7 @@ export const bankCsvSchema = z
       account: column.optional(),
       bank_reference: column.optional(),
       customer_reference: column.optional(),
-      /** The columns that a document's number may stand in. */
+      /** Columns that may contain a document number. */
       text: z.array(column).default([]),
       payer: column.optional(),
       payer_account: column.optional(),
@@ -36,9 +36,9 @@ export const bankCsvSchema = z
     encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
     /** Lines before the header. */
     skip_lines: z.int().min(0).max(100).default(0),
-    /** The bank writes what comes in with a minus. */
+    /** The bank writes credits with a minus sign. */
     negate: z.boolean().default(false),
-    /** Of rows without a column for it. */
+    /** For files without such a column. */
     account: line(40).default(''),
     currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
   })
@@ -52,7 +52,7 @@ export const bankCsvSchema = z
   );
 export type BankCsvMap = z.output<typeof bankCsvSchema>;
 
-/** What `payment import --map` takes where the settings have no map: columns named as here. */
+/** The map that settings without `bank_csv` have. */
 export const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
   columns: {
     date: 'date',

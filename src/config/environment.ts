@@ -5,7 +5,7 @@ import { refuse } from '../errors/refusals.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
-/** What the process environment says. Secrets come from here only and are never written anywhere. */
+/** The environment variables. Secrets come from here only and are never written anywhere. */
 export interface Environment {
   readonly name: EnvironmentName;
   /** RECKONER_HOME as an absolute path. */
@@ -39,10 +39,7 @@ const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:
 export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
   const name = variables['RECKONER_ENVIRONMENT'] || 'sandbox';
   if (name !== 'sandbox' && name !== 'production') {
-    throw refuse('environment_invalid', {
-      variable: 'RECKONER_ENVIRONMENT',
-      reason: `is '${name}' but must be sandbox or production`,
-    });
+    throw invalid('RECKONER_ENVIRONMENT', `is '${name}' but must be sandbox or production`);
   }
   return {
     name,
@@ -59,16 +56,15 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   };
 }
 
+const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
+
 function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
   const value = variables[variable];
   if (!value) return undefined;
   // The value may hold a password: it is never repeated.
   const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
   if (protocol !== undefined && protocols.includes(protocol)) return value;
-  throw refuse('environment_invalid', {
-    variable,
-    reason: `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`,
-  });
+  throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
 
 /** Test money in production and real money in a sandbox are both refused before anything else happens. */
@@ -81,7 +77,7 @@ function processorKey(environment: EnvironmentName, variable: string, key: strin
     mode === undefined
       ? `must be a secret or restricted key of Stripe, such as sk_${wanted}_…`
       : `is a ${mode} key, and this is ${environment}: it needs a ${wanted} key (sk_${wanted}_… or rk_${wanted}_…)`;
-  throw refuse('environment_invalid', { variable, reason });
+  throw invalid(variable, reason);
 }
 
 /** STRIPE_SECRET_KEY_acct_1 is the key of the account acct_1. */
@@ -98,8 +94,7 @@ function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEn
 function processorBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
   const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
   if (base !== undefined && environment === 'production') {
-    const reason = 'puts a stand-in for the processor, in sandbox only, and this is production';
-    throw refuse('environment_invalid', { variable: 'STRIPE_API_BASE', reason });
+    throw invalid('STRIPE_API_BASE', 'replaces the processor with a stand-in, in sandbox only, and this is production');
   }
   return base;
 }
@@ -109,24 +104,17 @@ const SHORTEST_SECRET = 32;
 
 function linkSecret(secret: string | undefined): string | undefined {
   if (!secret || secret.length >= SHORTEST_SECRET) return secret || undefined;
-  const reason = `must have at least ${SHORTEST_SECRET} characters: 'openssl rand -hex 32' makes one`;
-  throw refuse('environment_invalid', { variable: 'PAYMENT_LINK_SECRET', reason });
+  throw invalid('PAYMENT_LINK_SECRET', `must have at least ${SHORTEST_SECRET} characters ('openssl rand -hex 32')`);
 }
 
 function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
   if (!text) return () => DateTime.utc();
   if (environment === 'production') {
-    throw refuse('environment_invalid', {
-      variable: 'RECKONER_NOW',
-      reason: 'sets the clock in sandbox only, and this is production',
-    });
+    throw invalid('RECKONER_NOW', 'sets the clock in sandbox only, and this is production');
   }
   const instant = RECKONER_NOW.test(text) ? DateTime.fromISO(text, { zone: 'utc' }) : undefined;
   if (!instant?.isValid) {
-    throw refuse('environment_invalid', {
-      variable: 'RECKONER_NOW',
-      reason: `is '${text}' but must be a time such as 2026-11-01T06:00:00Z`,
-    });
+    throw invalid('RECKONER_NOW', `is '${text}' but must be a time such as 2026-11-01T06:00:00Z`);
   }
   return () => instant;
 }

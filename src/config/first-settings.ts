@@ -5,13 +5,13 @@
 import type { EnvironmentName } from './environment.ts';
 import type { SettingsFile } from './settings.ts';
 
-const nobody = { line1: '', line2: '', city: '', region: '', postal_code: '', country: '' };
+const EMPTY = { line1: '', line2: '', city: '', region: '', postal_code: '', country: '' };
 
 const EXAMPLE_BANK = {
   bank_name: 'Example Bank (fictitious)',
   bank_address: {
+    ...EMPTY,
     line1: '100 Imaginary Plaza',
-    line2: '',
     city: 'Springfield',
     region: 'IL',
     postal_code: '62701',
@@ -21,6 +21,7 @@ const EXAMPLE_BANK = {
 const EXAMPLE_HOLDER = {
   account_holder: 'Sandbox Protection Services, Inc.',
   account_holder_address: {
+    ...EMPTY,
     line1: '1 Example Street',
     line2: 'Suite 200',
     city: 'New York',
@@ -70,14 +71,7 @@ const SANDBOX: SettingsFile = {
       wire: {
         ...EXAMPLE_HOLDER,
         bank_name: 'Example International Bank (fictitious)',
-        bank_address: {
-          line1: '1 Nowhere Lane',
-          line2: '',
-          city: 'London',
-          region: '',
-          postal_code: 'EC1A 1AA',
-          country: 'GB',
-        },
+        bank_address: { ...EMPTY, line1: '1 Nowhere Lane', city: 'London', postal_code: 'EC1A 1AA', country: 'GB' },
         iban: 'GB82WEST12345698765432',
         bic: 'WESTGB2LXXX',
         intermediary: { bank_name: 'Example Correspondent Bank (fictitious)', bic: 'EXMPUS33XXX' },
@@ -90,7 +84,7 @@ const SANDBOX: SettingsFile = {
 
 const PRODUCTION: SettingsFile = {
   ...SANDBOX,
-  issuer: { legal_name: '', address: nobody, email: '', phone: '', tax_id: '', logo: '' },
+  issuer: { legal_name: '', address: EMPTY, email: '', phone: '', tax_id: '', logo: '' },
   public_url: '',
   mail_from: '',
   reply_to: '',

@@ -22,7 +22,7 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
-/** Town and country apart, and both there: since November 2026 a cross-border wire without them is refused. */
+/** City and country are required: since November 2026, banks refuse a cross-border wire without them. */
 const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   for (const field of ['city', 'country'] as const) {
     if (value[field].trim() === '') {
@@ -31,11 +31,15 @@ const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   }
 });
 
-const achSchema = z.strictObject({
+const account = {
   account_holder: named,
   account_holder_address: bankAddressSchema,
   bank_name: named,
   bank_address: bankAddressSchema,
+};
+
+const achSchema = z.strictObject({
+  ...account,
   routing_number: routingNumber,
   account_number: accountNumber,
   account_type: z.enum(['checking', 'savings']),
@@ -44,10 +48,7 @@ export type AchInstructions = z.output<typeof achSchema>;
 
 const wireSchema = z
   .strictObject({
-    account_holder: named,
-    account_holder_address: bankAddressSchema,
-    bank_name: named,
-    bank_address: bankAddressSchema,
+    ...account,
     routing_number: routingNumber.optional(),
     account_number: accountNumber.optional(),
     iban: iban.optional(),
@@ -64,12 +65,12 @@ const wireSchema = z
   )
   .refine(
     (wire) => wire.routing_number === undefined || wire.account_number !== undefined,
-    'needs an account_number beside its routing_number: a domestic wire knows no IBAN',
+    'needs an account_number beside its routing_number: a domestic wire has no IBAN',
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section still to be filled in, as `init` leaves it in production. It aborts on anything else, so
-// that the complaints about a section are those of the section's own schema.
+// An empty object is a section that is not filled in yet, as `init` leaves it in production. Anything else aborts this
+// schema, so that the problems reported are those of the section's own schema.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { reasonOf } from '../errors/refusals.ts';
 
-/** Ready for JSON: a face travels to the threads that draw. */
+/** Plain JSON: a snapshot is sent to the rendering threads. */
 export interface Logo {
   /** Of the bytes, in hexadecimal. */
   readonly sha256: string;
@@ -16,15 +16,14 @@ export interface Logo {
   readonly content: string;
 }
 
-/** Every PDF carries it once more. */
+/** Every PDF contains it. */
 const MOST_BYTES = 200_000;
-/** A line of text is smaller than this in any print. */
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
-/** Each drawing takes a transparent image apart once more, at 75 ms a million; 1,000 by 400 prints sharply. */
+/** Decoding a transparent image takes 75 ms a million pixels in each rendering; 1,000 by 400 prints sharply. */
 const MOST_PIXELS = 400_000;
 
-/** A logo, or why the file can be none. */
+/** The logo, or why the file cannot be one. */
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {
@@ -57,17 +56,17 @@ const PNG_END = Buffer.from('IEND');
 function pngSize(bytes: Buffer): ImageSize | string | undefined {
   if (!bytes.subarray(0, PNG_BEGIN.length).equals(PNG_BEGIN)) return undefined;
   if (bytes.length < 57 || bytes.toString('latin1', 12, 16) !== 'IHDR' || bytes.lastIndexOf(PNG_END) < 0) {
-    return 'is a PNG image that is cut off';
+    return 'is a truncated PNG image';
   }
-  if (!isWholePng(bytes)) return 'is a PNG image that is damaged';
-  const [depth, colour, interlace] = [bytes[24], bytes[25], bytes[28]];
-  // What drawing can't take apart: interlaced images, and transparency at 16 bits a colour.
+  if (!isWholePng(bytes)) return 'is a damaged PNG image';
+  const [depth, color, interlace] = [bytes[24], bytes[25], bytes[28]];
+  // The renderer cannot decode interlaced images, or transparency at 16 bits a color.
   if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
-  if (depth === 16 && (colour === 4 || colour === 6)) return 'is a PNG image of 16 bits a colour; save it with 8';
+  if (depth === 16 && (color === 4 || color === 6)) return 'is a PNG image of 16 bits a color; save it with 8';
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** Every chunk ends where the next begins, and is what its checksum says; the last one ends the file. */
+/** Every chunk has its checksum and ends where the next begins; the last one ends the file. */
 function isWholePng(bytes: Buffer): boolean {
   let at = PNG_BEGIN.length;
   while (at + 12 <= bytes.length) {
@@ -81,7 +80,7 @@ function isWholePng(bytes: Buffer): boolean {
 
 /** The markers that begin a frame, in the kinds that PDF readers decode: baseline, extended, progressive. */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
-/** RGB, or grey. Print's four colours come out inverted or not at all. */
+/** RGB or gray. PDF readers show CMYK inverted or not at all. */
 const CHANNELS: ReadonlySet<number> = new Set([1, 3]);
 
 /** ISO/IEC 10918-1: segments with their lengths, up to the one that begins the frame. */
@@ -97,5 +96,5 @@ function jpegSize(bytes: Buffer): ImageSize | string | undefined {
     }
     at += 2 + bytes.readUInt16BE(at + 2);
   }
-  return 'is a JPEG image that is cut off or of a rare kind';
+  return 'is a truncated JPEG image, or one of an unsupported kind';
 }

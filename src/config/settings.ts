@@ -14,7 +14,7 @@ import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
 import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
 
-/** Up to how much of an invoice may be written to bank charges when a payment comes up short, by currency. */
+/** The most that may be written off to bank charges when a payment is short, by currency. */
 const smallDifferenceSchema = z
   .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
   .superRefine((amounts, context) => {
@@ -31,11 +31,11 @@ const network = z.union(
 );
 
 const httpSchema = z.strictObject({
-  /** Who may call /api; empty for everybody (service.md 5.7). */
+  /** Who may call /api; empty: no restriction (service.md 5.7). */
   allow: z.array(network).default([]),
-  /** Proxies whose X-Forwarded-For is believed; empty for none. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** Of one client's calls, and of one address without a token. */
+  /** For each client, and for each address without a token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
   /** Who may read /metrics. */
   metrics_allow: z
@@ -50,7 +50,7 @@ export const settingsSchema = z.strictObject({
     email: optional(emailAddress).default(''),
     phone: line(40).default(''),
     tax_id: line(60).default(''),
-    /** The path of a PNG or JPEG file, from RECKONER_HOME on. */
+    /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
     logo: line(1000).default(''),
   }),
   time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
@@ -70,16 +70,16 @@ export const settingsSchema = z.strictObject({
     .check(({ value, issues }) => {
       for (const [currency, { ach }] of Object.entries(value)) {
         if (ach === undefined || currency === 'USD' || currency === '*') continue;
-        const message = 'ACH moves US dollars only: leave it out here';
+        const message = 'ACH is for US dollars only: omit it here';
         issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
       }
     }),
   payment_link: paymentLinkSchema.default({ provider: 'page' }),
   bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
   small_difference: smallDifferenceSchema.default({}),
-  /** Words in a bank line by which the processor's payouts are known: they are no payments. */
+  /** Names in bank lines that mark payouts of the processor. */
   payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
-  /** Days after the due date (before it, where negative) on which a partner is reminded; none: never. */
+  /** Dunning levels: days after the due date, or before it if negative. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
   partner_id_header: z
     .string()
@@ -89,7 +89,7 @@ export const settingsSchema = z.strictObject({
 });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;
-/** The shape of settings.json as a person writes it. */
+/** The shape of settings.json as it is written. */
 export type SettingsFile = z.input<typeof settingsSchema>;
 
 /** Who issues the documents, with the content of the logo that the settings name. */
@@ -111,30 +111,20 @@ export function readSettings(environment: Environment): Settings {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw refuse('settings_missing', { file });
     throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
   }
+  const invalid = (path: string, reason: string) => refuse('settings_invalid', { file, problems: [{ path, reason }] });
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw refuse('settings_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+    throw invalid('', `is not JSON: ${reasonOf(error)}`);
   }
   const twice = repeatedName(text);
-  if (twice !== undefined) {
-    throw refuse('settings_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
-  }
+  if (twice !== undefined) throw invalid(twice, 'is named twice in one object');
   const parsed = settingsSchema.safeParse(json);
   if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });
-  return withLogo(parsed.data, environment, file);
-}
-
-/** The settings with the logo's content, checked with the rest: a document must not find out that it can't be drawn. */
-function withLogo(settings: WrittenSettings, { home }: Environment, file: string): Settings {
-  const { issuer } = settings;
-  const logo = issuer.logo === '' ? null : readLogo(resolve(home, issuer.logo));
-  if (logo !== null && 'problem' in logo) {
-    throw refuse('settings_invalid', {
-      file,
-      problems: [{ path: 'issuer.logo', reason: `is no logo: ${logo.problem}` }],
-    });
-  }
-  return { ...settings, issuer: { ...issuer, logo } };
+  const { issuer } = parsed.data;
+  // Checked now: a document must not fail later because of its logo.
+  const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
+  if (logo !== null && 'problem' in logo) throw invalid('issuer.logo', `cannot be used: ${logo.problem}`);
+  return { ...parsed.data, issuer: { ...issuer, logo } };
 }

@@ -1,8 +1,8 @@
-/** Fields that the settings, the partner file and HTTP requests validate alike, and how a validator's problems read. */
+/** Fields that the settings, the partner file and HTTP requests share, and the problems that a validator reports. */
 import { z } from 'zod';
 import type { FieldProblem } from '../errors/refusals.ts';
 
-/** One line of text: no line breaks, control characters, half characters or turns of the writing direction. */
+/** One line of text: no line breaks, control characters, unpaired surrogates or changes of writing direction. */
 export const line = (max = 200) =>
   z
     .string()
@@ -15,7 +15,7 @@ export const emailAddress = z
   .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
 export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
 
-/** A postal address, town and country apart: unstructured ones are refused on cross-border wires. */
+/** A structured postal address: banks refuse cross-border wires with unstructured ones. */
 export const addressSchema = z.strictObject({
   line1: line().default(''),
   line2: line().default(''),
@@ -27,8 +27,8 @@ export const addressSchema = z.strictObject({
 export type Address = z.output<typeof addressSchema>;
 
 /**
- * A validator's complaints as «path: reason» pairs; of a union, those of the alternative that came closest, or its own
- * where it has one and no alternative got into the value.
+ * A validator's problems with their paths. For a union: those of the alternative that came closest, or the union's own
+ * message if it has one and no alternative matched any part of the value.
  */
 export function fieldProblems(error: z.ZodError): FieldProblem[] {
   const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
@@ -39,11 +39,10 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
         const own = issue.message !== 'Invalid input' && deepest.every((each) => each.path.length === 0);
         if (deepest.length > 0 && !own) return flatten(deepest as z.core.$ZodIssue[], path);
       }
-      // A key that may not stand in a record: what is wrong with it is told one level below.
+      // An invalid key of a record has its reasons one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
-      // A number that was read by its text is a number to whoever wrote it.
-
+      // Numbers are read as exact texts; whoever wrote one calls it a number.
       return [{ path: path.map(String).join('.'), reason: reason.replace('ExactNumber', 'number') }];
     });
   return flatten(error.issues, []);

@@ -1,39 +1,41 @@
-/** Refusals about the month close and verification. */
+/** Refusals about ledger rows, the month close and verification. */
 import { plural } from '../text.ts';
-import { define, EXIT } from './definition.ts';
+import { badInput, refused } from './definition.ts';
 
 export const CLOSE = {
-  month_not_ended: define<{ month: string; time_zone: string; ends_at: string }>(
-    EXIT.refused,
+  import_overtaken: refused<Record<string, never>>(
+    () =>
+      'Another process recorded a row of this import while it ran, so nothing was imported. ' +
+      'Run the import again: it counts that row as a duplicate.',
+  ),
+  row_unknown: badInput<{ entry_id: number }>(
+    (f) =>
+      `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger' lists the ids of all rows.`,
+  ),
+  month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>(
     (f) =>
       `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at}. ` +
       'Close it after that. Use --dry-run to preview a month that is still running.',
   ),
-  earlier_month_open: define<{ month: string; open: string; entries: number }>(
-    EXIT.refused,
+  earlier_month_open: refused<{ month: string; open: string; entries: number }>(
     (f) =>
       `${f.month} cannot be closed while ${f.open} is open with ${plural(f.entries, 'ledger row')}. ` +
       `Close ${f.open} first, or run 'reckoner close' without a month to close all due months in order.`,
   ),
-  first_month_fixed: define<{ asked: string; fixed: string }>(
-    EXIT.refused,
+  first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) => `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit --first-month.`,
   ),
-  before_first_month: define<{ month: string; first: string }>(
-    EXIT.refused,
+  before_first_month: refused<{ month: string; first: string }>(
     (f) => `${f.month} is before the first month, ${f.first}. Its rows are billed in ${f.first} or later.`,
   ),
-  month_not_closed: define<{ month: string }>(
-    EXIT.refused,
+  month_not_closed: refused<{ month: string }>(
     (f) =>
       `${f.month} is not closed. Close it with 'reckoner close ${f.month}'; 'reckoner status' lists closed months.`,
   ),
-  nothing_to_verify: define<Record<string, never>>(
-    EXIT.refused,
+  nothing_to_verify: refused<Record<string, never>>(
     () => `The ledger is empty, so there is nothing to verify. Import rows with 'reckoner ledger import FILE'.`,
   ),
-  clock_behind: define<{ today: string; latest: string; number: string; act: string }>(
-    EXIT.refused,
+  clock_behind: refused<{ today: string; latest: string; number: string; act: string }>(
     (f) =>
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.act} on ${f.latest}. ` +
       'Nothing can be dated before an earlier event. Correct the clock and run the command again.',

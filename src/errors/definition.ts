@@ -15,11 +15,16 @@ export interface Definition<Facts> {
 
 const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
 
-export const define = <Facts>(
+const define = <Facts>(
   exit: ExitStatus,
   sentence: (facts: Facts) => string,
   http = HTTP_OF_EXIT[exit],
 ): Definition<Facts> => ({ exit, http, sentence });
+
+export const badInput = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
+  define(EXIT.badInput, sentence, http);
+export const refused = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.refused, sentence);
+export const failed = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.failed, sentence);
 
 /** A refusal that only the HTTP side answers with. */
 export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => string): Definition<Facts> =>

@@ -1,75 +1,59 @@
 /** Refusals about bank files, payments, payouts and processor events. */
-import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
+import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
 export const PAYMENTS = {
-  bank_format_unknown: define<{ file: string; formats: readonly string[] }>(
-    EXIT.badInput,
+  bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
     (f) => `Cannot recognize the format of ${f.file}. Choose one with --format: ${f.formats.join(', ')}.`,
   ),
-  bank_map_unknown: define<{ file: string; map: string; maps: readonly string[] }>(
-    EXIT.badInput,
+  bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
       `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with --map, or add it.`,
   ),
-  bank_file_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  bank_file_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\nAsk the bank for the file again.`,
   ),
-  bank_file_totals: define<{ file: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  bank_file_totals: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
       `Nothing was recorded: ${f.file} is incomplete or was changed, because its totals do not match its lines:\n` +
       `${bullets(f.problems)}\nAsk the bank for the file again.`,
   ),
-  exception_unknown: define<{ exception: string }>(
-    EXIT.refused,
+  exception_unknown: refused<{ exception: string }>(
     (f) => `No such open exception: '${f.exception}'. 'reckoner payment exceptions' lists all open exceptions.`,
   ),
-  exception_needs_an_act: define<{ exception: string; reason: string; ends: string }>(
-    EXIT.refused,
+  exception_needs_an_act: refused<{ exception: string; reason: string; ends: string }>(
     (f) => `${f.exception} (${f.reason}) cannot be closed with a note. Resolve it with ${f.ends}.`,
   ),
-  payment_unknown: define<{ payment_id: number }>(
-    EXIT.badInput,
+  payment_unknown: badInput<{ payment_id: number }>(
     (f) => `No such payment: ${f.payment_id}. 'reckoner payment list' shows all payments.`,
   ),
-  payment_not_applicable: define<{ payment_id: number; number: string; reason: string }>(
-    EXIT.refused,
+  payment_not_applicable: refused<{ payment_id: number; number: string; reason: string }>(
     (f) => `Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`,
   ),
-  payment_amount_too_large: define<{ amount: string; most: string; what: string }>(
-    EXIT.refused,
+  payment_amount_too_large: refused<{ amount: string; most: string; what: string }>(
     (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
-  payment_nothing_applied: define<{ payment_id: number }>(
-    EXIT.refused,
+  payment_nothing_applied: refused<{ payment_id: number }>(
     (f) =>
       `No part of payment ${f.payment_id} is applied there, so there is nothing to undo. ` +
       "'reckoner payment list' shows its applications.",
   ),
-  payout_unknown: define<{ payout_id: number }>(
-    EXIT.refused,
+  payout_unknown: refused<{ payout_id: number }>(
     (f) => `No such payout: ${f.payout_id}. 'reckoner payment payouts' shows all payouts.`,
   ),
-  payout_settled: define<{ payout_id: number }>(
-    EXIT.refused,
+  payout_settled: refused<{ payout_id: number }>(
     (f) => `Payout ${f.payout_id} is already settled. 'reckoner payment payouts' shows what it contained.`,
   ),
-  payout_not_settled: define<{ payout_id: number; reason: string }>(
-    EXIT.refused,
+  payout_not_settled: refused<{ payout_id: number; reason: string }>(
     (f) => `Payout ${f.payout_id} cannot be settled: ${f.reason}. 'reckoner payment payouts' shows open payouts.`,
   ),
-  credit_not_refundable: define<{ number: string; reason: string }>(
-    EXIT.refused,
+  credit_not_refundable: refused<{ number: string; reason: string }>(
     (f) => `${f.number} cannot be refunded: ${f.reason}. 'reckoner invoice show ${f.number}' shows its open credit.`,
   ),
-  processor_events_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  processor_events_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
   ),
-  processor_environment: define<{ event: string; livemode: boolean; environment: string }>(
-    EXIT.refused,
+  processor_environment: refused<{ event: string; livemode: boolean; environment: string }>(
     (f) =>
       `Event ${f.event} comes from the processor's ${f.livemode ? 'live' : 'test'} mode, but this is ` +
       `${f.environment}. Nothing was stored. Send the event to the other environment.`,

@@ -7,8 +7,6 @@ import type { Definition, ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { HTTP } from './http.ts';
-import { LEDGER } from './ledger.ts';
-import { MAIL } from './mail.ts';
 import { PARTNERS } from './partners.ts';
 import { PAYMENTS } from './payments.ts';
 import { QUOTES } from './quotes.ts';
@@ -24,10 +22,8 @@ const CATALOGUE = {
   ...SETUP,
   ...FILES,
   ...PARTNERS,
-  ...LEDGER,
   ...DOCUMENTS,
   ...CLOSE,
-  ...MAIL,
   ...PAYMENTS,
   ...SPLITS,
   ...CALLS,

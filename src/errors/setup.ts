@@ -1,69 +1,56 @@
 /** Refusals about the environment, the settings, and the PostgreSQL server. */
 import { plural } from '../text.ts';
-import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, refused } from './definition.ts';
 
 export const SETUP = {
-  environment_invalid: define<{ variable: string; reason: string }>(
-    EXIT.badInput,
+  environment_invalid: badInput<{ variable: string; reason: string }>(
     (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
   ),
-  settings_missing: define<{ file: string }>(
-    EXIT.badInput,
+  settings_missing: badInput<{ file: string }>(
     (f) => `No settings found at ${f.file}. Run 'reckoner init', or set RECKONER_HOME to an existing home.`,
   ),
-  settings_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  settings_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
       `The settings in ${f.file} are invalid:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
   ),
-  settings_incomplete: define<{ file: string; missing: readonly string[] }>(
-    EXIT.refused,
+  settings_incomplete: refused<{ file: string; missing: readonly string[] }>(
     (f) =>
       `Production cannot issue documents yet: ${f.file} has no real values for ${f.missing.join(', ')}. ` +
       "Complete the settings; 'reckoner init --check' lists everything that is missing.",
   ),
-  database_unreachable: define<{ database: string; reason: string }>(
-    EXIT.failed,
+  database_unreachable: failed<{ database: string; reason: string }>(
     (f) =>
       `Cannot connect to the database ${f.database}: ${f.reason}. Check that it is running, then run the command again.`,
   ),
-  replica_unusable: define<{ database: string; reason: string; remedy: string }>(
-    EXIT.failed,
+  replica_unusable: failed<{ database: string; reason: string; remedy: string }>(
     (f) =>
       `Cannot read from the database ${f.database}: it ${f.reason}. ${f.remedy} ` +
       'If DATABASE_URL_READ is not set, all reads use DATABASE_URL.',
   ),
-  database_too_old: define<{ version: string }>(
-    EXIT.failed,
+  database_too_old: failed<{ version: string }>(
     (f) => `PostgreSQL ${f.version} is too old: version 16 or later is required. Point DATABASE_URL at a newer server.`,
   ),
-  database_not_migrated: define<{ pending: readonly string[] }>(
-    EXIT.refused,
+  database_not_migrated: refused<{ pending: readonly string[] }>(
     (f) =>
       `${plural(f.pending.length, 'migration')} must be applied first: ${f.pending.join(', ')}. Run 'reckoner migrate'.`,
   ),
-  database_newer: define<{ unknown: readonly string[] }>(
-    EXIT.refused,
+  database_newer: refused<{ unknown: readonly string[] }>(
     (f) =>
       `The database was migrated by a newer version: this version does not know ${f.unknown.join(', ')}. ` +
       'Use that version or a later one.',
   ),
-  database_environment: define<{ database: string; program: string }>(
-    EXIT.refused,
+  database_environment: refused<{ database: string; program: string }>(
     (f) =>
       `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +
       'A database never changes its environment: use another database, or correct the variable.',
   ),
-  database_failed: define<{ reason: string; remedy: string }>(
-    EXIT.failed,
+  database_failed: failed<{ reason: string; remedy: string }>(
     (f) => `PostgreSQL failed: ${f.reason}. Committed changes are kept; the rest was rolled back. ${f.remedy}`,
   ),
-  embedded_server: define<{ reason: string; remedy: string }>(
-    EXIT.failed,
+  embedded_server: failed<{ reason: string; remedy: string }>(
     (f) => `The embedded PostgreSQL server cannot run: ${f.reason}. ${f.remedy}`,
   ),
-  listen_failed: define<{ address: string; reason: string }>(
-    EXIT.failed,
+  listen_failed: failed<{ address: string; reason: string }>(
     (f) => `Cannot listen on ${f.address}: ${f.reason}. Choose another --host or --port, or stop the other program.`,
   ),
 } as const;

@@ -1,82 +1,68 @@
 /** Refusals about connected accounts. */
-import { bullets, define, EXIT, type FieldProblem } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, refused } from './definition.ts';
 
 export const SPLITS = {
-  split_quote_unknown: define<{ quote_id: string; partner_id: string | null }>(
-    EXIT.badInput,
+  split_quote_unknown: badInput<{ quote_id: string; partner_id: string | null }>(
     (f) =>
       `The ledger has no accepted quote ${f.quote_id}${f.partner_id === null ? '' : ` of ${f.partner_id}`}. ` +
       'Check the id. To plan a requote, name its quote.',
   ),
-  split_partner_needed: define<{ quote_id: string; partners: readonly string[] }>(
-    EXIT.badInput,
+  split_partner_needed: badInput<{ quote_id: string; partners: readonly string[] }>(
     (f) => `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Choose one with --partner.`,
   ),
-  split_not_connected: define<{ quote_id: string; partner_id: string; month: string }>(
-    EXIT.refused,
+  split_not_connected: refused<{ quote_id: string; partner_id: string; month: string }>(
     (f) =>
       `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers its share.`,
   ),
-  partner_not_connected: define<{ partner_id: string }>(
-    EXIT.refused,
+  partner_not_connected: refused<{ partner_id: string }>(
     (f) =>
       `Partner ${f.partner_id} has no connected account. ` +
       'Add one in partners.json first ("arrangement": "connected_account").',
   ),
-  account_unknown: define<{ account: string }>(
-    EXIT.badInput,
+  account_unknown: badInput<{ account: string }>(
     (f) =>
       `No partner has the connected account ${f.account}. Correct --account, or import the partner first. ` +
       "'reckoner partner show ID' shows a partner's account.",
   ),
-  balance_transactions_invalid: define<{ source: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  balance_transactions_invalid: badInput<{ source: string; problems: readonly FieldProblem[] }>(
     (f) =>
       `No balance transaction from ${f.source} was recorded:\n${bullets(f.problems)}\n` +
       'Get them from the processor again.',
   ),
-  settlement_invalid: define<{ file: string; problems: readonly FieldProblem[] }>(
-    EXIT.badInput,
+  settlement_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
   ),
-  processor_unreachable: define<{ account: string; reason: string }>(
-    EXIT.failed,
+  processor_unreachable: failed<{ account: string; reason: string }>(
     (f) =>
       `Cannot read account ${f.account} from the processor: ${f.reason}. What was read so far is kept. ` +
       'Check the key and the network, then run the command again.',
   ),
-  account_key_missing: define<{ account: string; variable: string }>(
-    EXIT.refused,
+  account_key_missing: refused<{ account: string; variable: string }>(
     (f) =>
       `No key is set to read account ${f.account}. Set ${f.variable}, or import the partner's ` +
       "settlement files ('reckoner processor import FILE --partner ID').",
   ),
-  balance_transaction_unknown: define<{ balance_transaction: string }>(
-    EXIT.badInput,
+  balance_transaction_unknown: badInput<{ balance_transaction: string }>(
     (f) =>
       `No such balance transaction: ${f.balance_transaction}. ` +
       "'reckoner reconcile MONTH' lists those that need manual review.",
   ),
-  account_needed: define<{ balance_transaction: string; accounts: readonly string[] }>(
-    EXIT.badInput,
+  account_needed: badInput<{ balance_transaction: string; accounts: readonly string[] }>(
     (f) =>
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
       'Choose one with --account.',
   ),
-  balance_transaction_explained: define<{ balance_transaction: string }>(
-    EXIT.refused,
+  balance_transaction_explained: refused<{ balance_transaction: string }>(
     (f) =>
       `Balance transaction ${f.balance_transaction} is already fully matched. ` +
       "'reckoner processor unmatch' undoes a match.",
   ),
-  balance_transaction_not_reversible: define<{ balance_transaction: string; reason: string }>(
-    EXIT.refused,
+  balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>(
     (f) =>
       `${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}. ` +
       "'reckoner reconcile MONTH' shows what is open.",
   ),
-  split_impossible: define<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
-    EXIT.refused,
+  split_impossible: refused<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
     (f) =>
       `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}. ` +
       "'reckoner split plan --help' lists the options.",
