@@ -31,7 +31,7 @@ CREATE TABLE settlement_lines (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
   refunded numeric CONSTRAINT settlement_line_refund_not_negative CHECK (refunded >= 0),
-  moved_at timestamptz,
+  occurred_at timestamptz,
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
   CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id)
     REFERENCES settlement_files (settlement_file_id, partner_id),
@@ -80,7 +80,7 @@ CREATE TABLE balance_transactions (
   amount numeric NOT NULL,
   fee numeric NOT NULL,
   net numeric NOT NULL,
-  moved_at timestamptz NOT NULL,
+  occurred_at timestamptz NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",
   transfer text COLLATE "C",
@@ -97,8 +97,8 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= minor_digits(currency))
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions (account, payment);
-CREATE INDEX balance_transactions_by_time ON balance_transactions (account, moved_at);
-CREATE INDEX payouts_at_the_processor ON balance_transactions (account, moved_at) WHERE type = 'payout';
+CREATE INDEX balance_transactions_by_time ON balance_transactions (account, occurred_at);
+CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
 
 -- Who reports the balance transactions of an account in a month: exactly one source. Money from before the account's
@@ -114,7 +114,7 @@ $$;
 -- The source of every account in each month that has balance transactions. It never changes afterwards.
 CREATE VIEW account_sources AS
 SELECT account, month, account_source(account, month) AS source
-FROM (SELECT DISTINCT account, to_char(moved_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
+FROM (SELECT DISTINCT account, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
       FROM balance_transactions) AS used;
 CALL grant_to_app('SELECT', 'account_sources');
 
@@ -164,11 +164,11 @@ CREATE TABLE share_allocations (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
   matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
-    CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'person')),
+    CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'finance')),
   settlement_line_id bigint REFERENCES settlement_lines,
   -- Why, where finance matched it.
   reason text NOT NULL DEFAULT '',
-  moved_on date NOT NULL,
+  occurred_on date NOT NULL,
   -- The date of its journal entry: the true one, but never before the earliest month open when it was recorded.
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -178,13 +178,13 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
-  CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
-  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
+  CONSTRAINT share_allocation_by_finance_has_reason CHECK (matched_by <> 'finance' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
   CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
 -- Matched automatically, a balance transaction is matched once.
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
-  WHERE matched_by <> 'person';
+  WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
@@ -201,7 +201,7 @@ WHERE t.kind <> 'other' AND t.net <> 0
     t.reported_by = 'processor'
     AND t.account IN (
       SELECT connected_account_id FROM partner_arrangements WHERE balance_transactions_from = 'settlement_file')
-    AND account_source(t.account, to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file')
+    AND account_source(t.account, to_char(t.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file')
   AND NOT EXISTS (
     SELECT FROM balance_transactions other
     WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account
@@ -217,7 +217,7 @@ CREATE TABLE reversal_evidence (
   entry_id bigint NOT NULL,
   -- Where its price comes from: everything left was reversed, the settlement file states it, or finance does.
   price_from text NOT NULL
-    CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'person')),
+    CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'finance')),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
@@ -304,7 +304,7 @@ CALL make_fact('account_payouts');
 -- Payouts that the processor reports and that are not known in the bank. A failed payout never arrives. `fees` is what the
 -- processor kept from the contents; NULL where those are unknown.
 CREATE VIEW expected_account_payouts AS
-SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.moved_at,
+SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.occurred_at,
        m.payload->'source'->>'automatic' = 'false' AS is_manual, c.fees, coalesce(c.has_unknown, false) AS has_unknown
 FROM balance_transactions m
 LEFT JOIN LATERAL (

@@ -168,7 +168,7 @@ FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id) JOIN
 UNION ALL
 -- A transfer: the processor's money against what the partner's quotes were to bring. What of it pays an invoice is left
 -- out, because the payment is the entry of that.
-SELECT 'share_routed', r.share_allocation_id, r.entry_on, r.moved_on,
+SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
        r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id
@@ -178,7 +178,7 @@ LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
 WHERE r.amount > 0 AND r.amount <> coalesce(p.amount, 0)
 
 UNION ALL
-SELECT 'share_pulled_back', r.share_allocation_id, r.entry_on, r.moved_on,
+SELECT 'share_reversed', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:receivable:processor', r.partner_id, r.partner_id,
        'assets:processor', NULL, r.partner_id,
        r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id

@@ -2162,7 +2162,7 @@ CREATE TABLE settlement_lines (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
   refunded numeric,
-  moved_at timestamp with time zone,
+  occurred_at timestamp with time zone,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT settlement_lines_pkey PRIMARY KEY (settlement_line_id),
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
@@ -2218,7 +2218,7 @@ CREATE TABLE balance_transactions (
   amount numeric NOT NULL,
   fee numeric NOT NULL,
   net numeric NOT NULL,
-  moved_at timestamp with time zone NOT NULL,
+  occurred_at timestamp with time zone NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",
   transfer text COLLATE "C",
@@ -2240,8 +2240,8 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (account, payment);
-CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, moved_at);
-CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, moved_at) WHERE type = 'payout';
+CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, occurred_at);
+CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, occurred_at) WHERE type = 'payout';
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -2263,7 +2263,7 @@ $function$;
 CREATE VIEW account_sources AS
  SELECT account, month, account_source(account, month) AS source
    FROM ( SELECT DISTINCT balance_transactions.account,
-            to_char((balance_transactions.moved_at AT TIME ZONE 'UTC'), 'YYYY-MM') AS month
+            to_char((balance_transactions.occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM') AS month
            FROM balance_transactions) used;
 GRANT SELECT ON account_sources TO reckoner_app;
 
@@ -2316,7 +2316,7 @@ CREATE TABLE share_allocations (
   matched_by text NOT NULL,
   settlement_line_id bigint,
   reason text NOT NULL DEFAULT '',
-  moved_on date NOT NULL,
+  occurred_on date NOT NULL,
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
@@ -2324,17 +2324,17 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocations_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_something CHECK (amount <> 0::numeric),
-  CONSTRAINT share_allocation_matched_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'person'])),
+  CONSTRAINT share_allocation_matched_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'finance'])),
   CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
-  CONSTRAINT share_allocation_person_says_why CHECK (matched_by <> 'person' OR btrim(reason) <> ''),
-  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= moved_on),
+  CONSTRAINT share_allocation_by_finance_has_reason CHECK (matched_by <> 'finance' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
   CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
   CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'person';
+CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
@@ -2346,14 +2346,14 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEM
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 
 CREATE VIEW unattributed_balance_transactions AS
- SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment,
+ SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment,
     of_payment, transfer, quote_id, requote_id, enrollment_id, payload, recorded_at, event_id, fact_id
    FROM balance_transactions t
   WHERE kind <> 'other' AND net <> 0::numeric AND NOT (EXISTS ( SELECT
            FROM share_allocations s
           WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (reported_by = 'processor' AND (account IN ( SELECT partner_arrangements.connected_account_id
            FROM partner_arrangements
-          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(account, to_char((moved_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
+          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(account, to_char((occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
            FROM balance_transactions other
           WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account AND (( SELECT sum(s.amount) AS sum
                    FROM share_allocations s
@@ -2371,7 +2371,7 @@ CREATE TABLE reversal_evidence (
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT reversal_evidence_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
-  CONSTRAINT reversal_price_from_known CHECK (price_from = ANY (ARRAY['whole', 'settlement_file', 'person'])),
+  CONSTRAINT reversal_price_from_known CHECK (price_from = ANY (ARRAY['whole', 'settlement_file', 'finance'])),
   CONSTRAINT reversal_evidence_share_allocation_id_fkey FOREIGN KEY (share_allocation_id) REFERENCES share_allocations(share_allocation_id),
   CONSTRAINT reversal_evidence_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
@@ -2477,7 +2477,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMEN
 GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
 
 CREATE VIEW expected_account_payouts AS
- SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, - m.net AS amount, m.moved_at,
+ SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, - m.net AS amount, m.occurred_at,
     ((m.payload -> 'source') ->> 'automatic') = 'false' AS is_manual, c.fees,
     COALESCE(c.has_unknown, false) AS has_unknown
    FROM balance_transactions m
@@ -2705,7 +2705,7 @@ UNION ALL
      JOIN credit_refunds f USING (credit_refund_id)
      JOIN documents d USING (document_id)
 UNION ALL
- SELECT 'share_routed' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.moved_on AS dated_on,
+ SELECT 'share_received' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
     'assets:processor' AS debit, NULL::text AS debit_detail, r.partner_id AS debit_partner,
     'assets:receivable:processor' AS credit, r.partner_id AS credit_detail, r.partner_id AS credit_partner,
     r.currency, r.amount - COALESCE(p.amount, 0::numeric) AS amount, NULL::text AS document, m.id AS reference
@@ -2716,7 +2716,7 @@ UNION ALL
           GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
   WHERE r.amount > 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric)
 UNION ALL
- SELECT 'share_pulled_back' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.moved_on AS dated_on,
+ SELECT 'share_reversed' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
     'assets:receivable:processor' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency,
     COALESCE(p.amount, 0::numeric) - r.amount AS amount, NULL::text AS document, m.id AS reference

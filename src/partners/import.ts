@@ -11,6 +11,7 @@ import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import type { PartnerRecord } from './file.ts';
 import {
+  type AccountUse,
   type Arrangement,
   latestArrangements,
   latestMonthsWithRows,
@@ -101,7 +102,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     if (arrangement_from === undefined) {
       throw refuse('arrangement_change', {
         partner_id,
-        reason: `it is ${before.arrangement} now, and a change needs "arrangement_from": a month that has no rows yet`,
+        reason: `it is ${before.arrangement} now, and a change needs "arrangement_from": a month without ledger rows`,
       });
     }
     if (arrangement_from < before.from_month) {
@@ -187,14 +188,14 @@ async function refuseReplacedAccounts(
   );
   const used = new Map(use.map((each) => [each.partner_id, each]));
   for (const { wanted, before } of replaced) {
-    const { month = null, moved = false } = used.get(wanted.partner_id) ?? {};
-    if (month === null && !moved) continue;
+    const { month, has_balance_transactions } = used.get(wanted.partner_id) as AccountUse;
+    if (month === null && !has_balance_transactions) continue;
     throw refuse('arrangement_change', {
       partner_id: wanted.partner_id,
       reason:
         `${wanted.connected_account_id} cannot replace ${before.connected_account_id}, for ` +
-        `${month === null ? 'money moved on it already' : `it has ledger rows up to ${month}`}. ` +
-        'Begin the new account with a later month that has no rows yet, by "arrangement_from"',
+        `${month === null ? 'it has balance transactions already' : `it has ledger rows up to ${month}`}. ` +
+        'Begin the new account with a later month without rows, by "arrangement_from"',
     });
   }
 }

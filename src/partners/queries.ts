@@ -120,18 +120,22 @@ export function latestMonthsWithRows(
   );
 }
 
-/** How the accounts of these arrangements were used: the latest month with rows, and whether money moved. */
-export function readUseOfAccounts(
-  tx: Transaction,
-  arrangements: readonly Arrangement[],
-): Promise<{ partner_id: string; month: Month | null; moved: boolean }[]> {
+export interface AccountUse {
+  readonly partner_id: string;
+  /** The latest month with ledger rows; null: none. */
+  readonly month: Month | null;
+  readonly has_balance_transactions: boolean;
+}
+
+/** How the accounts of these arrangements were used. */
+export function readUseOfAccounts(tx: Transaction, arrangements: readonly Arrangement[]): Promise<AccountUse[]> {
   return query(
     tx,
     `SELECT a.partner_id,
             (SELECT max(e.month) FROM ledger_rows e
              WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                AND e.month >= a.from_month COLLATE "C") AS month,
-            EXISTS (SELECT FROM account_sources s WHERE s.account = a.connected_account_id) AS moved
+            EXISTS (SELECT FROM account_sources s WHERE s.account = a.connected_account_id) AS has_balance_transactions
      FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a`,
     { arrangements: JSON.stringify(arrangements) },
   );

@@ -93,12 +93,12 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
      ), pairs AS (
        SELECT o.payout_id, e.*,
               e.fees IS NOT NULL OR e.is_manual
-                OR e.moved_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
+                OR e.occurred_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
               count(*) OVER (PARTITION BY o.payout_id) AS payouts,
               count(*) OVER (PARTITION BY e.balance_transaction_id) AS lines
        FROM waiting o
        JOIN expected_account_payouts e ON e.amount = o.amount AND e.currency = o.currency
-         AND o.received_on - (e.moved_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
+         AND o.received_on - (e.occurred_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
      )
      SELECT payout_id, balance_transaction_id, account, payout, currency, amount::text,
             coalesce(fees, 0)::text AS fees,

@@ -43,7 +43,7 @@ export class Pace {
     if (this.left !== undefined && this.left.until > Date.now()) throw new Unavailable(this.left.reason);
   }
 
-  /** Nobody's next call before that, as the processor asked for. */
+  /** Delays every next call, as the processor asked for. */
   slowDown(milliseconds: number): void {
     this.nextAt = Math.max(this.nextAt, Date.now() + milliseconds);
   }

@@ -137,7 +137,7 @@ export interface BalanceTransaction {
   readonly fee: string;
   readonly net: string;
   /** ISO instant. */
-  readonly moved_at: string;
+  readonly occurred_at: string;
   /** The payment, refund or dispute on our account that it belongs to: `py_…`, `pyr_…`. */
   readonly payment: string | null;
   /** The payment on our account that a reversal or dispute takes from. */

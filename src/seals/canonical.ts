@@ -158,11 +158,11 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed(
     'settlement_lines',
     `settlement_line_id settlement_file_id line partner_id quote_id requote_id reversal_id transfer payment kind currency
-       amount refunded moved_at`,
+       amount refunded occurred_at`,
   ),
   sealed(
     'balance_transactions',
-    `balance_transaction_id account id reported_by type kind currency amount fee net moved_at payment of_payment transfer quote_id
+    `balance_transaction_id account id reported_by type kind currency amount fee net occurred_at payment of_payment transfer quote_id
        requote_id enrollment_id recorded_at event_id`,
     { payload: 'raw data of the processor, which includes personal data; the values read from it are sealed' },
   ),
@@ -173,7 +173,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed(
     'share_allocations',
     `share_allocation_id balance_transaction_id partner_id posted_month entry_id quote_id requote_id currency amount matched_by
-       settlement_line_id reason moved_on entry_on recorded_at event_id`,
+       settlement_line_id reason occurred_on entry_on recorded_at event_id`,
   ),
   sealed('reversal_evidence', 'share_allocation_id partner_id posted_month entry_id price_from recorded_at event_id'),
   sealed('share_payments', 'share_allocation_id payment_id payment_reversal_id currency amount recorded_at event_id'),

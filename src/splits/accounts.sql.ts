@@ -35,7 +35,7 @@ export interface ConnectedPartner {
   readonly account: string;
 }
 
-/** The connected account of a partner in a month: of the latest arrangement of that kind until then, else of a planned one. */
+/** The connected account of a partner in a month: by the latest such arrangement until then, else by a planned one. */
 export async function readConnectedPartner(
   tx: Transaction,
   { partnerId, month }: { partnerId: string; month: string },
@@ -133,7 +133,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
             END AS read_to
      FROM accounts a
      WHERE NOT followed OR :now::timestamptz - :watchedDays * interval '1 day'
-       < greatest(sold_at, (SELECT max(m.moved_at) FROM balance_transactions m WHERE m.account = a.account))
+       < greatest(sold_at, (SELECT max(m.occurred_at) FROM balance_transactions m WHERE m.account = a.account))
      ORDER BY account`,
     { now, watchedDays: WATCHED_DAYS },
   );

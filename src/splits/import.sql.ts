@@ -32,15 +32,15 @@ export function insertBalanceTransactions(
   return execute(
     tx,
     `INSERT INTO balance_transactions (
-       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, of_payment, transfer,
+       account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment, of_payment, transfer,
        quote_id, requote_id, enrollment_id, payload, recorded_at, event_id)
-     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.moved_at, n.payment,
+     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.occurred_at, n.payment,
             n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
             :now::timestamptz, :eventId::bigint
      FROM json_to_recordset(:balance_transactions::json) AS n (
-       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, moved_at timestamptz,
+       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, occurred_at timestamptz,
        payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
-     ORDER BY n.moved_at, n.id
+     ORDER BY n.occurred_at, n.id
      ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`,
     { account, balance_transactions: JSON.stringify(balance_transactions), ...recording },
   );
@@ -64,11 +64,11 @@ export async function insertSettlementFile(
 
 const LINES = `json_to_recordset(:lines::json) AS n (
        line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
-       currency text, amount numeric, refunded numeric, moved_at timestamptz)`;
+       currency text, amount numeric, refunded numeric, occurred_at timestamptz)`;
 
 /**
- * Lines whose transfer, payment and quote are recorded, or stand above, with another amount, kind or currency. Of a share,
- * one of the two lines may name only the transfer or only the payment: a transfer makes one payment.
+ * Lines whose transfer, payment and quote are recorded, or are on an earlier line, with another amount, kind or currency.
+ * For a share, one of the two lines may name only the transfer or only the payment, because a transfer makes one payment.
  */
 export function findConflictingLines(
   tx: Transaction,
@@ -105,9 +105,9 @@ export function insertSettlementLines(
     `INSERT INTO settlement_lines (
        settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency,
          amount,
-       refunded, moved_at)
+       refunded, occurred_at)
      SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
-            n.currency, trim_scale(n.amount), n.refunded, n.moved_at
+            n.currency, trim_scale(n.amount), n.refunded, n.occurred_at
      FROM ${LINES}
      ORDER BY n.line
      ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
@@ -116,10 +116,10 @@ export function insertSettlementLines(
 }
 
 /**
- * Records the lines of a file as balance transactions where the settlement files are the source of their account in the
- * month of the money, each thing once, however many lines name it; a line without a time is dated now. The account is the one under which the quote of the line was
- * accepted (its requote, else the last acceptance before the money moved), even if the partner has another now; for an
- * unknown quote, the account of its own month.
+ * Records the partner's lines as balance transactions, if the settlement files are the source of their account in the
+ * month of the line; a line without a time is dated now. A line that repeats another is not recorded. The account is the
+ * one under which the quote of the line was accepted (its requote, else the last acceptance before the line's time), even
+ * if the partner has another now; for an unknown quote, the account of the line's month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,
@@ -129,9 +129,9 @@ export function insertSettlementTransactions(
   return execute(
     tx,
     `WITH lines AS MATERIALIZED (
-       SELECT l.*, moved.at, coalesce(a.connected_account_id, :account) AS account
+       SELECT l.*, occurred.at, coalesce(a.connected_account_id, :account) AS account
        FROM settlement_lines l
-       CROSS JOIN LATERAL (SELECT coalesce(l.moved_at, :now::timestamptz) AS at) AS moved
+       CROSS JOIN LATERAL (SELECT coalesce(l.occurred_at, :now::timestamptz) AS at) AS occurred
        LEFT JOIN LATERAL (
          SELECT e.month FROM (
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
@@ -141,13 +141,13 @@ export function insertSettlementTransactions(
            SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
            WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
          WHERE e.arrangement = 'connected_account'
-         ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= moved.at DESC,
-                  CASE WHEN e.accepted_at <= moved.at THEN e.accepted_at END DESC, e.accepted_at
+         ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= occurred.at DESC,
+                  CASE WHEN e.accepted_at <= occurred.at THEN e.accepted_at END DESC, e.accepted_at
          LIMIT 1) AS accepted ON true
        LEFT JOIN LATERAL (
          SELECT p.connected_account_id FROM partner_arrangements p
          WHERE p.partner_id = l.partner_id AND p.connected_account_id IS NOT NULL
-           AND p.from_month <= coalesce(accepted.month, to_char(moved.at, 'YYYY-MM')) COLLATE "C"
+           AND p.from_month <= coalesce(accepted.month, to_char(occurred.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
        WHERE l.partner_id = :partnerId
          -- Of earlier files too: the account's source may have been the processor when they were imported.
@@ -156,7 +156,7 @@ export function insertSettlementTransactions(
            WHERE b.reported_by = 'settlement_file' AND b.id = 'line:' || l.settlement_line_id)
      )
      INSERT INTO balance_transactions (
-       account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, transfer, quote_id,
+       account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment, transfer, quote_id,
        requote_id, payload, recorded_at, event_id)
      SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency,
             l.amount, 0, l.amount, l.at, l.payment, l.transfer, l.quote_id, l.requote_id,

@@ -16,7 +16,7 @@ export interface ShareOfBilled {
   readonly amount: string;
   /** Of it, what pays an invoice, or takes that back. */
   readonly paid: string;
-  readonly moved_on: string;
+  readonly occurred_on: string;
 }
 
 /** What of a share became a payment. */
@@ -56,7 +56,7 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
   return query(
     tx,
     `WITH of_act AS MATERIALIZED (
-       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.moved_at
+       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.occurred_at
        FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
        WHERE r.event_id = :eventId::bigint
          AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
@@ -87,13 +87,13 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
                       'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
                       'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0,
                       'of_payment', r.of_payment,
-                      'amount', r.amount::text, 'moved_on', r.moved_on,
+                      'amount', r.amount::text, 'occurred_on', r.occurred_on,
                       'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
                                WHERE p.share_allocation_id = r.share_allocation_id),
                       'disputed', r.kind = 'dispute' OR EXISTS (
                         SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
                           AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
-                    ORDER BY r.moved_at, r.share_allocation_id)
+                    ORDER BY r.occurred_at, r.share_allocation_id)
              FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
             coalesce((
               SELECT json_agg(json_build_object(

@@ -93,7 +93,7 @@ async function receive(
       amount: part.amount.toString(),
       method: 'link' as const,
       account: part.share.account,
-      received_on: part.share.moved_on,
+      received_on: part.share.occurred_on,
       reference: part.share.balance_transaction,
       payer_name: null,
       payer_account: null,
@@ -149,7 +149,7 @@ async function apply(
         payment_id,
         document_id: document.document_id,
         amount: part.toString(),
-        applied_on: share.moved_on,
+        applied_on: share.occurred_on,
         confidence: '1',
         evidence: {
           rule: 'processor',
@@ -186,7 +186,7 @@ function reversalsOf(quote: BilledQuote): {
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
     if (!amount.isNegative()) {
-      // A pull-back that was of another quote: what it took back is there again.
+      // A reversed transfer that was of another quote: the payment that it reversed is reinstated.
       if (share.below) {
         for (const payment of payments) {
           if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
@@ -241,7 +241,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
           : `${each.share.balance_transaction} is not of quote ${each.quote.quote_id}`,
         bank_line_id: null,
         duplicate_of: null,
-        reversed_on: each.share.moved_on,
+        reversed_on: each.share.occurred_on,
       })),
     );
     for (const each of now) {
@@ -258,7 +258,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
     for (const { share, payment } of again) {
       const taken = payment.taken_by.filter((each) => each.balance_transaction_id === share.balance_transaction_id);
       for (const { payment_reversal_id, amount } of taken) {
-        await reinstate(context, payment_reversal_id, share.moved_on);
+        await reinstate(context, payment_reversal_id, share.occurred_on);
         rows.push({
           share_allocation_id: share.share_allocation_id,
           payment_id: payment.payment_id,

@@ -13,9 +13,9 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   await execute(
     tx,
     `CREATE TEMPORARY TABLE unattributed ON COMMIT DROP AS
-     SELECT u.*, day.moved_on, greatest(day.moved_on, earliest_postable_date()) AS entry_on
+     SELECT u.*, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()) AS entry_on
      FROM unattributed_balance_transactions u
-     CROSS JOIN LATERAL (SELECT (u.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day`,
+     CROSS JOIN LATERAL (SELECT (u.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day`,
     { timeZone: recording.timeZone },
   );
   await execute(tx, `ANALYZE pg_temp.unattributed`);
@@ -30,9 +30,9 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    settlement_line_id, moved_on, entry_on, recorded_at, event_id)
+    settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
-         trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.moved_on, u.entry_on, :now::timestamptz,
+         trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on, u.entry_on, :now::timestamptz,
          :eventId::bigint
   FROM pg_temp.unattributed u
   JOIN settlement_lines l ON u.id = 'line:' || l.settlement_line_id
@@ -40,8 +40,8 @@ const BY_OWN_LINE = `
   WHERE u.reported_by = 'settlement_file'`;
 
 /**
- * By the payment's metadata: its quote_id, or its enrollment_id where it names no quote. One quote of the account's partners
- * must fit.
+ * By the payment's metadata: its quote_id, or its enrollment_id where it names no quote. Exactly one quote of the account's
+ * partners must fit.
  */
 const BY_METADATA = `
   WITH found AS (
@@ -61,9 +61,9 @@ const BY_METADATA = `
   )
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    moved_on, entry_on, recorded_at, event_id)
+    occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, currency, trim_scale(net),
-         'metadata', moved_on, entry_on, :now::timestamptz, :eventId::bigint
+         'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
 
 /** By the settlement lines that name its payment or transfer, where they add up to it and the quote of each is known. */
@@ -91,9 +91,9 @@ const BY_SETTLEMENT_LINES = `
   )
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    settlement_line_id, moved_on, entry_on, recorded_at, event_id)
+    settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, currency,
-         trim_scale(line_amount), 'settlement_file', settlement_line_id, moved_on, entry_on, :now::timestamptz,
+         trim_scale(line_amount), 'settlement_file', settlement_line_id, occurred_on, entry_on, :now::timestamptz,
          :eventId::bigint
   FROM found WHERE quotes = lines`;
 
@@ -113,9 +113,9 @@ const BY_PAYMENT = `
   )
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    moved_on, entry_on, recorded_at, event_id)
+    occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, currency,
-         trim_scale(net), 'payment', moved_on, entry_on, :now::timestamptz, :eventId::bigint
+         trim_scale(net), 'payment', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
 
 /** Balance transactions that no quote explains, in whole or in part. */
@@ -139,7 +139,7 @@ export interface BalanceTransactionState {
   readonly net: string;
   /** The part that no quote explains yet. */
   readonly unexplained: string;
-  readonly moved_at: string;
+  readonly occurred_at: string;
 }
 
 /** Balance transactions with an id; more than one only where two accounts have the same. */
@@ -149,7 +149,7 @@ export function readBalanceTransactions(
 ): Promise<BalanceTransactionState[]> {
   return query(
     tx,
-    `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.moved_at,
+    `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.occurred_at,
             (m.net - coalesce((SELECT sum(s.amount) FROM share_allocations s
                                WHERE s.balance_transaction_id = m.balance_transaction_id), 0))::text AS unexplained
      FROM balance_transactions m
@@ -183,14 +183,14 @@ export function insertManualAllocation(
     tx,
     `INSERT INTO share_allocations (
        balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, reason,
-       moved_on, entry_on, recorded_at, event_id)
+       occurred_on, entry_on, recorded_at, event_id)
      SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, t.currency,
-            trim_scale(:amount::numeric), 'person', :reason, day.moved_on,
-            greatest(day.moved_on, earliest_postable_date()), :now::timestamptz, :eventId::bigint
+            trim_scale(:amount::numeric), 'finance', :reason, day.occurred_on,
+            greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz, :eventId::bigint
      FROM balance_transactions t
      JOIN account_partners p ON p.account = t.account
      JOIN routed_quotes q ON q.partner_id = p.partner_id AND q.currency = t.currency
-     CROSS JOIN LATERAL (SELECT (t.moved_at AT TIME ZONE :timeZone)::date AS moved_on) AS day
+     CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
      WHERE t.balance_transaction_id = :balanceTransactionId AND q.partner_id = :partnerId AND q.own_id = :quoteId`,
     { ...share, ...recording },
   );

@@ -1,10 +1,10 @@
-/** SQL over the payouts of connected accounts: what each paid out, and whether it reached the bank. */
+/** SQL over the payouts of connected accounts: their contents, and whether they reached the bank. */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
-/** The payouts of an account since then of which it is not known what they paid out, and whose processor may tell. */
+/** The payouts of an account since then whose contents are unknown and can be requested. */
 export function readPayoutsWithoutContents(
   tx: Transaction,
   { account, since }: { account: string; since: string },
@@ -12,18 +12,17 @@ export function readPayoutsWithoutContents(
   return query(
     tx,
     `SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
-     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.moved_at >= :since::timestamptz
+     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.occurred_at >= :since::timestamptz
        AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
        AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
-     ORDER BY m.moved_at, m.balance_transaction_id`,
+     ORDER BY m.occurred_at, m.balance_transaction_id`,
     { account, since },
   );
 }
 
 /**
- * Records which balance transactions a payout paid out, if they are recorded, in no other payout and add up to it: a list that is
- * not complete yet is asked for again. What moves by the payout itself, or its failure, is none of them. Gives how many
- * they are.
+ * Records the contents of a payout, if they are recorded, are in no other payout and add up to it, and returns their
+ * number. An incomplete list is requested again. The payout itself, or its failure, is not part of its contents.
  */
 export function insertPayoutContents(
   tx: Transaction,
@@ -56,40 +55,41 @@ export interface PayoutState {
   readonly currency: string;
   /** The processor's id: `po_…`. */
   readonly payout: string;
-  readonly moved_at: string;
+  readonly occurred_at: string;
   /** Above zero. */
   readonly amount: string;
-  /** The number of balance transactions that it paid out; null where that is unknown. */
+  /** The number of balance transactions in its contents; null: unknown. */
   readonly balance_transactions: number | null;
-  /** The processor can say what it paid out, and we read that account there. */
+  /** The processor can list its contents, and we read that account there. */
   readonly contents_expected: boolean;
   /** The day on which it was in the bank. */
   readonly arrived_on: string | null;
   readonly failed: boolean;
-  /** Bank files of its currency tell of days so many after it. */
+  /** How many days after it the bank files of its currency reach. */
   readonly bank_days_after: number | null;
 }
 
 // Of a span of time; its end may be open.
 const PAYOUT_STATES = `
-     SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.moved_at, (-m.net)::text AS amount,
+     SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.occurred_at, (-m.net)::text AS amount,
             (SELECT nullif(count(*), 0) FROM payout_contents c
               WHERE c.payout_transaction_id = m.balance_transaction_id) AS balance_transactions,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
               AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
-                BETWEEN m.moved_at AND m.moved_at + ${WATCHED_DAYS} * interval '1 day', false) AS contents_expected,
+                BETWEEN m.occurred_at AND m.occurred_at + ${WATCHED_DAYS} * interval '1 day',
+                false) AS contents_expected,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)
              WHERE a.balance_transaction_id = m.balance_transaction_id) AS arrived_on,
             EXISTS (SELECT FROM balance_transactions f
                     WHERE f.account = m.account AND f.payment = m.payment
                       AND f.type IN ('payout_failure', 'payout_cancel')) AS failed,
             (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.currency = m.currency)
-              - (m.moved_at AT TIME ZONE 'UTC')::date AS bank_days_after
+              - (m.occurred_at AT TIME ZONE 'UTC')::date AS bank_days_after
      FROM balance_transactions m
      WHERE m.type = 'payout' AND m.net < 0
-       AND m.moved_at >= :startsAt::timestamptz
-       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
-     ORDER BY m.account, m.moved_at, m.balance_transaction_id`;
+       AND m.occurred_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
+     ORDER BY m.account, m.occurred_at, m.balance_transaction_id`;
 
 /** The payouts of a month in the issuer's zone, or since then. */
 export function readPayoutStates(
@@ -99,7 +99,7 @@ export function readPayoutStates(
   return query(tx, PAYOUT_STATES, { startsAt, endsAt });
 }
 
-/** Balance transactions of one account and currency that payouts passed over. */
+/** Balance transactions of one account and currency that payouts skipped. */
 export interface NotPaidOut {
   readonly account: string;
   readonly currency: string;
@@ -111,8 +111,8 @@ export interface NotPaidOut {
 }
 
 /**
- * Balance transactions of a month, or since then, in no payout, although a payout of that many days later lists its contents. Of
- * accounts whose payouts say that, from the first balance transaction on that one of them names.
+ * Balance transactions of a month, or since then, that are in no payout, although a payout so many days later lists its
+ * contents. Of accounts whose payouts list contents, from the first balance transaction on that one of them lists.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -121,25 +121,25 @@ export function readNotPaidOut(
   return query(
     tx,
     `WITH known AS (
-       SELECT c.account, c.currency, min(m.moved_at) AS first_at, max(p.moved_at) AS last_at
+       SELECT c.account, c.currency, min(m.occurred_at) AS first_at, max(p.occurred_at) AS last_at
        FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
        JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
        GROUP BY c.account, c.currency
      )
-     SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.moved_at) AS since,
-            (array_agg(m.id ORDER BY m.moved_at, m.id))[1:20] AS balance_transactions
+     SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.occurred_at) AS since,
+            (array_agg(m.id ORDER BY m.occurred_at, m.id))[1:20] AS balance_transactions
      FROM known t JOIN balance_transactions m USING (account, currency)
      WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
-       AND m.moved_at >= t.first_at AND m.moved_at < t.last_at - :afterDays * interval '1 day'
-       AND m.moved_at >= :startsAt::timestamptz
-       AND (:endsAt::timestamptz IS NULL OR m.moved_at < :endsAt::timestamptz)
+       AND m.occurred_at >= t.first_at AND m.occurred_at < t.last_at - :afterDays * interval '1 day'
+       AND m.occurred_at >= :startsAt::timestamptz
+       AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
        AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
      GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,
     { startsAt, endsAt, afterDays },
   );
 }
 
-/** Of the quotes with a row on a month's statements, what of their shares payouts have brought to the bank. */
+/** How much of the shares of the quotes on a month's statements payouts have brought to the bank. */
 export function readInBank(
   tx: Transaction,
   month: Month,

@@ -188,7 +188,7 @@ function quoteException({ position, status, open }: Judged, now: DateTime<true>)
 }
 
 function unknownException(balance_transaction: UnmatchedBalanceTransaction, now: DateTime<true>): Exception {
-  const { currency, moved_at: since } = balance_transaction;
+  const { currency, occurred_at: since } = balance_transaction;
   const zero = Amount.zero(currency);
   const amount = Amount.of(balance_transaction.amount, currency);
   const days = daysSince(since, now.toMillis());

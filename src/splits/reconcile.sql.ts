@@ -71,7 +71,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM ledger_rows e ${scoped('e')} WHERE e.kind <> 'quote_accepted' AND ${routed}`;
   return `${rows}
        UNION ALL
-       SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.moved_at, sum(r.amount),
+       SELECT r.partner_id, r.quote_id, r.currency, r.requote_id, 'share', m.occurred_at, sum(r.amount),
               coalesce(sum(p.amount), 0), m.id, m.kind = 'misrouted',
               m.kind = 'dispute' OR (sum(r.amount) < 0 AND EXISTS (
                 SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
@@ -155,7 +155,7 @@ export interface UnmatchedBalanceTransaction {
   readonly currency: string;
   /** What of it no quote explains. */
   readonly amount: string;
-  readonly moved_at: string;
+  readonly occurred_at: string;
   readonly payment: string | null;
   readonly transfer: string | null;
   /** As its metadata says, although no such quote is known. */
@@ -175,15 +175,15 @@ export function readUnmatchedBalanceTransactions(
     `WITH partly AS (
        SELECT m.*, m.net - sum(r.amount) AS unexplained
        FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
-       WHERE m.moved_at >= :startsAt::timestamptz AND m.moved_at < :endsAt::timestamptz
+       WHERE m.occurred_at >= :startsAt::timestamptz AND m.occurred_at < :endsAt::timestamptz
        GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
      ), unknown AS MATERIALIZED (
-       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, moved_at, payment, transfer,
+       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, occurred_at, payment, transfer,
          quote_id
-       FROM unattributed_balance_transactions WHERE moved_at >= :startsAt::timestamptz
-         AND moved_at < :endsAt::timestamptz
+       FROM unattributed_balance_transactions WHERE occurred_at >= :startsAt::timestamptz
+         AND occurred_at < :endsAt::timestamptz
        UNION ALL
-       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, moved_at, payment, transfer,
+       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, occurred_at, payment, transfer,
          quote_id FROM partly
      ), near AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
@@ -195,18 +195,19 @@ export function readUnmatchedBalanceTransactions(
          AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
-     SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.moved_at, u.payment, u.transfer, u.quote_id,
+     SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.occurred_at, u.payment, u.transfer,
+            u.quote_id,
             coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
               WHERE o.account = u.account), '[]') AS partners,
             coalesce((
               SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id)
                 ORDER BY c.distance, c.quote_id)
               FROM (
-                SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.moved_at)) AS distance
+                SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.occurred_at)) AS distance
                 FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
                 WHERE n.currency = u.currency AND n.open = u.amount
                 ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
-     FROM unknown u ORDER BY u.moved_at, u.id`,
+     FROM unknown u ORDER BY u.occurred_at, u.id`,
     { startsAt, endsAt },
   );
 }
@@ -227,7 +228,7 @@ export function readOtherBalanceTransactions(
   return query(
     tx,
     `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
-     WHERE kind = 'other' AND moved_at >= :startsAt::timestamptz AND moved_at < :endsAt::timestamptz
+     WHERE kind = 'other' AND occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
      GROUP BY account, currency, type ORDER BY account, currency, type`,
     { startsAt, endsAt },
   );

@@ -22,7 +22,7 @@ export interface ReversedTransfer {
   readonly currency: string;
   /** Above zero. */
   readonly amount: string;
-  readonly moved_at: string;
+  readonly occurred_at: string;
   /** By the partner's settlement file. */
   readonly refunded: string | null;
   readonly reversal_id: string | null;
@@ -67,7 +67,7 @@ export function readReversedTransfers(
               WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
             r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes,
               q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
-            m.moved_at, s.refunded::text, s.reversal_id, (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
+            m.occurred_at, s.refunded::text, s.reversal_id, (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
      FROM left_of l
@@ -99,7 +99,7 @@ export function readReversedTransfers(
            AND back.partner_id = r.partner_id
            AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
        AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
-     ORDER BY r.partner_id, r.quote_id, m.moved_at, r.share_allocation_id`,
+     ORDER BY r.partner_id, r.quote_id, m.occurred_at, r.share_allocation_id`,
     { month: month ?? null, account: balance_transaction?.account ?? null, id: balance_transaction?.id ?? null },
   );
 }

@@ -51,7 +51,7 @@ export interface ReversalReport {
 /** Records the reversed transfers of a month's quotes whose price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
-  // What the partner is importing of its own is looked at once it is there.
+  // Waits for the partner's own imports: they may contain the reversals.
   await lockImporters(tx);
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
@@ -77,8 +77,8 @@ export async function reverseManually(
   if (share === undefined || shares.length > 1) {
     const reason =
       share === undefined
-        ? 'it pulls nothing back that the ledger does not have reversed already'
-        : 'it is of several quotes, and one price cannot be that of all';
+        ? 'the ledger has everything that it reversed'
+        : 'it is of several quotes, and one price cannot apply to all of them';
     throw refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
   }
   if (share.of_requotes > 1)
@@ -89,15 +89,15 @@ export async function reverseManually(
   const { spotPrice } = request;
   typedAmount(spotPrice, share.currency, '--spot-price');
   if (priced(share, spotPrice) === undefined) {
-    const reason = `must be between the reversed amount (${share.amount}) and the remaining price and partner's cut of the quote`;
+    const reason = `must be from the reversed amount (${share.amount}) to the remaining price and cut of the quote`;
     throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason });
   }
-  return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, person: true });
+  return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }
 
 interface Row extends RecordedReversal {
   readonly share_allocation_id: number;
-  readonly price_from: 'whole' | 'settlement_file' | 'person';
+  readonly price_from: 'whole' | 'settlement_file' | 'finance';
   readonly line: object;
 }
 
@@ -105,9 +105,9 @@ async function record(
   tx: Transaction,
   { environment, actor }: IssueContext,
   reversedTransfers: readonly ReversedTransfer[],
-  { subject, person = false }: { subject: string; person?: boolean },
+  { subject, byFinance = false }: { subject: string; byFinance?: boolean },
 ): Promise<ReversalReport> {
-  const { rows, unpriced } = price(reversedTransfers, person);
+  const { rows, unpriced } = price(reversedTransfers, byFinance);
   if (rows.length === 0) return { recorded: [], manual_review: unpriced };
   const now = environment.now();
   const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
@@ -152,12 +152,12 @@ async function record(
 /** Row by row, since each lowers what its quote has left for those after it. */
 function price(
   reversedTransfers: readonly ReversedTransfer[],
-  person: boolean,
+  byFinance: boolean,
 ): { rows: Row[]; unpriced: UnpricedReversal[] } {
   const rows: Row[] = [];
   const unpriced: UnpricedReversal[] = [];
   for (const shares of byQuote(reversedTransfers)) {
-    const { chosen, others } = person ? { chosen: shares, others: [] } : notInTheLedger(shares);
+    const { chosen, others } = byFinance ? { chosen: shares, others: [] } : notInTheLedger(shares);
     for (const share of others)
       unpriced.push(manualReview(share, 'it is unclear which of them the ledger has already'));
     let left: Left | undefined;
@@ -172,7 +172,7 @@ function price(
       const said = share.refunded !== null;
       const sums = said ? priced({ ...share, ...textsOf(left) }, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
-        unpriced.push(manualReview(share, 'how much of the price the customer got back is not known'));
+        unpriced.push(manualReview(share, 'it is unknown how much of the price the customer got back'));
         continue;
       }
       left = {
@@ -180,14 +180,14 @@ function price(
         partnerCut: left.partnerCut.minus(sums.partnerCut),
         invoiceAmount: left.invoiceAmount.minus(sums.invoiceAmount),
       };
-      rows.push(rowOf(share, sums, person ? 'person' : said ? 'settlement_file' : 'whole'));
+      rows.push(rowOf(share, sums, byFinance ? 'finance' : said ? 'settlement_file' : 'whole'));
     }
   }
   return { rows, unpriced };
 }
 
 const OF_WHICH_REQUOTE =
-  'its quote was invoiced and several of its requotes were routed: a settlement file with requote_id says of which it is';
+  'its quote was invoiced and several requotes were routed: name the requote in a settlement file with requote_id';
 
 interface Left {
   readonly spotPrice: Amount;
@@ -279,7 +279,7 @@ function rowOf(share: ReversedTransfer, sums: Left, price_from: Row['price_from'
     ...(share.enrollment_id === null ? {} : { enrollment_id: share.enrollment_id }),
     policy_id: share.policy_id,
     currency,
-    accepted_at: share.moved_at,
+    accepted_at: share.occurred_at,
     ...amounts,
   };
   return {

@@ -15,7 +15,7 @@ const SETTLEMENT_FIELDS = [
   'amount',
   'requote_id',
   'currency',
-  'moved_at',
+  'occurred_at',
   'kind',
   'refunded',
   'reversal_id',
@@ -37,7 +37,7 @@ export interface SettlementLine {
   /** The part of the price that the customer got back, above zero. With it a reversal needs no manual review. */
   readonly refunded: string | null;
   /** ISO instant; null where the file has none. */
-  readonly moved_at: string | null;
+  readonly occurred_at: string | null;
 }
 
 export interface SettlementProblem {
@@ -99,7 +99,7 @@ const schema = z
     amount,
     kind: z.enum(['share', 'reversal', 'dispute'], 'is not share, reversal or dispute').optional(),
     refunded: z.string().nullable().default(null),
-    moved_at: z
+    occurred_at: z
       .string()
       .regex(INSTANT, 'is not a time with an offset')
       .transform((text) => new Date(text).toISOString())

@@ -83,7 +83,7 @@ export const PAID_OUT_WITHIN_DAYS = 14;
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {
   if (state.failed) return 'failed';
   const contents_unknown = state.balance_transactions === null && state.contents_expected;
-  if (contents_unknown && now - Date.parse(state.moved_at) > PAYOUT_LATE_AFTER_DAYS * DAY_MILLISECONDS)
+  if (contents_unknown && now - Date.parse(state.occurred_at) > PAYOUT_LATE_AFTER_DAYS * DAY_MILLISECONDS)
     return 'contents_unknown';
   if (state.arrived_on !== null) return 'arrived';
   // Without bank files it is unknown.

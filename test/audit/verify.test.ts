@@ -145,7 +145,7 @@ const SHARE_OF_NO_ROW = `UPDATE share_allocations SET partner_id = 'p-2' WHERE q
 
 const JOURNAL_WITHOUT_REVERSED_TRANSFERS = `CREATE OR REPLACE VIEW journal_months AS
      SELECT e.month, e.control, e.account, e.partner_id, e.currency, sum(e.amount) AS amount FROM journal e
-     WHERE e.fact <> 'share_pulled_back' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`;
+     WHERE e.fact <> 'share_reversed' GROUP BY e.month, e.control, e.account, e.partner_id, e.currency`;
 
 type Damage = [what: string, check: string, ...statements: string[]];
 
@@ -246,15 +246,15 @@ const DAMAGES: readonly Damage[] = [
     'balance_transactions_counted_once',
     'ALTER TABLE balance_transactions DISABLE TRIGGER ALL',
     'ALTER TABLE share_allocations DISABLE TRIGGER ALL',
-    `INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, moved_at, payment, quote_id,
+    `INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment, quote_id,
                                       payload, recorded_at, event_id)
-     SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, moved_at, payment,
+     SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, occurred_at, payment,
             quote_id, '{}', recorded_at, event_id
      FROM balance_transactions WHERE quote_id = 'split-routed'`,
-    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, moved_on,
+    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, occurred_on,
                                 entry_on, recorded_at, event_id)
      SELECT (SELECT balance_transaction_id FROM balance_transactions WHERE id = 'line:0'), partner_id, posted_month, entry_id, quote_id,
-            currency, amount, matched_by, moved_on, entry_on, recorded_at, event_id
+            currency, amount, matched_by, occurred_on, entry_on, recorded_at, event_id
      FROM share_allocations WHERE quote_id = 'split-routed'`,
   ],
   [
@@ -337,9 +337,9 @@ const DAMAGES: readonly Damage[] = [
     'a share taken off its quote while what it paid stands',
     'processor_account_ties',
     `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-       matched_by, reason, moved_on, entry_on, recorded_at, event_id)
+       matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
      SELECT balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
-       'person', 'by mistake', moved_on, entry_on, recorded_at, event_id
+       'finance', 'by mistake', occurred_on, entry_on, recorded_at, event_id
      FROM share_allocations WHERE share_allocation_id = (SELECT min(share_allocation_id) FROM share_payments WHERE amount > 0)`,
   ],
   [
@@ -362,7 +362,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share entered in a closed month',
     'entries_in_open_months',
-    `UPDATE share_allocations SET entry_on = '2026-08-01', moved_on = '2026-08-01'`,
+    `UPDATE share_allocations SET entry_on = '2026-08-01', occurred_on = '2026-08-01'`,
   ],
   [
     'a row moved to another instant',

@@ -613,7 +613,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',
     exit: 3,
-    says: /txn_alone cannot be recorded as a reversal: it pulls nothing back/,
+    says: /txn_alone cannot be recorded as a reversal: the ledger has everything/,
     run: () => inSplitting('processor', 'reverse', 'txn_alone', '--spot-price', '1.00'),
   },
   split_impossible: {

@@ -1,4 +1,4 @@
-/** partners.json: every rule of its shape with one line each, told with its place; and what is filled in when left out. */
+/** partners.json: one line for each rule, with the path that the refusal names; and the defaults. */
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { type PartnerRecord, parsePartners } from '../../src/partners/file.ts';
@@ -19,7 +19,7 @@ const connected = (overrides: Record<string, unknown> = {}) => ({
   ...overrides,
 });
 
-/** What is wrong with a file, as `path: reason`; empty where it is read. */
+/** The problems of a file, as `path: reason`; empty if it is valid. */
 function problems(text: string): string[] {
   try {
     parsePartners(text, 'partners.json');
@@ -57,7 +57,7 @@ const REFUSED: readonly Rule[] = [
   ['a name with a NUL', { name: 'Harbour\0' }, '0.name'],
   ['a name with an escape', { name: '\u001b[31mHarbour' }, '0.name'],
   ['a name with a C1 control', { name: 'Harbour\u0085' }, '0.name'],
-  ['a name with half a character', { name: 'Harbour \ud83d' }, '0.name'],
+  ['a name with an unpaired surrogate', { name: 'Harbour \ud83d' }, '0.name'],
   ['a name that is a list', { name: ['Harbour'] }, '0.name'],
   ['a name that is null', { name: null }, '0.name'],
   ['an address that is a text', { address: '1 Quay' }, '0.address'],
@@ -207,7 +207,7 @@ describe('partners.json is refused for', () => {
     });
   }
 
-  test('all its mistakes at once, each with its place', () => {
+  test('all its mistakes at once, each with its path', () => {
     const told = problemsOf(
       partner({ currency: 'XYZ', name: '' }),
       partner({ partner_id: 'p-2', time_zone: 'Mars/Olympus' }),
@@ -222,7 +222,7 @@ describe('partners.json is read', () => {
     expect(problems('[]')).toEqual([]);
   });
 
-  test('with everything that may be left out', () => {
+  test('with every optional field left out', () => {
     const [bare] = parsePartners('[{"partner_id":"p","name":"P","currency":"USD","time_zone":"UTC"}]', 'partners.json');
     expect(bare).toEqual({
       partner_id: 'p',
@@ -241,7 +241,7 @@ describe('partners.json is read', () => {
     });
   });
 
-  test('with decimals exactly as they are written, numbers or strings', () => {
+  test('with decimals exactly as written, numbers or strings', () => {
     const text = JSON.stringify([partner(policies(policy({ price: { rate: '@', minimum: '2.00' } })))]);
     for (const rate of ['0.085', '0.100000000001', '0.3', '123456789012345.123456789012']) {
       for (const written of [rate, `"${rate}"`]) {
@@ -257,7 +257,7 @@ describe('partners.json is read', () => {
     }
   });
 
-  test('with a minimum in the digits of the currency of its partner', () => {
+  test("with a minimum in the digits of the partner's currency", () => {
     expect(problemsOf(partner({ currency: 'KWD', ...priced({ rate: '0.1', minimum: '2.001' }) }))).toEqual([]);
     expect(problemsOf(partner({ currency: 'JPY', ...priced({ rate: '0.1', minimum: '2.00' }) }))).toEqual([]);
     expect(problemsOf(partner({ currency: 'JPY', ...priced({ rate: '0.1', minimum: '2.5' }) }))).toHaveLength(1);
@@ -270,11 +270,11 @@ describe('partners.json is read', () => {
     });
   });
 
-  test('with terms from none to a year, or those of the issuer', () => {
+  test("with terms from 0 days to a year, or the issuer's terms", () => {
     for (const days of [0, 30, 365, null]) expect(read({ payment_terms_days: days }).payment_terms_days).toBe(days);
   });
 
-  test('as a connected account in each combination that service.md allows', () => {
+  test('with a connected account in each combination that service.md allows', () => {
     for (const [merchant_of_record, split] of [
       ['platform', 'real_time'],
       ['platform', 'sequential'],

@@ -1,4 +1,4 @@
-/** Importing partners: new ones are added, known ones brought up to date and counted, none is ever deleted. */
+/** Importing partners: new ones are added, known ones updated and counted, none deleted. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePartners } from '../../src/partners/file.ts';
 import { readPartners } from '../../src/partners/queries.ts';
@@ -22,7 +22,7 @@ const stored = async (partnerId: string) => (await world.database.reading((tx) =
 const UNCHANGED = { created: 0, updated: 0, unchanged: 1 };
 const UPDATED = { created: 0, updated: 1, unchanged: 0 };
 
-test('new, changed and unchanged partners are counted, and one that the file leaves out stays', async () => {
+test('new, changed and unchanged partners are counted, and partners missing from the file stay', async () => {
   const [a, b, c] = ['count-a', 'count-b', 'count-c'].map((partner_id) => partner({ partner_id }));
   expect(await world.partners([a as object, b as object])).toEqual({ created: 2, updated: 0, unchanged: 0 });
   const renamed = { ...b, name: 'Renamed' };
@@ -72,14 +72,14 @@ describe('a partner is updated', () => {
     });
   }
 
-  test('not by decimals that are written otherwise', async () => {
+  test('not by decimals in another notation', async () => {
     const partner_id = 'decimals';
     await world.partners([partner({ partner_id, policies: [policy()] })]);
     const otherwise = policy({ partner_cut_rate: 0.3, price: { rate: 0.085, minimum: '2' } });
     expect(await world.partners([partner({ partner_id, policies: [otherwise] })])).toEqual(UNCHANGED);
   });
 
-  test('without losing the policies that the file leaves out', async () => {
+  test('without losing policies that are missing from the file', async () => {
     const partner_id = 'policies';
     await world.partners([partner({ partner_id, policies: [policy(), policy({ policy_id: 'parking' })] })]);
     expect(await world.partners([partner({ partner_id, policies: [] })])).toEqual(UNCHANGED);
@@ -91,8 +91,8 @@ describe('a partner is updated', () => {
   });
 });
 
-describe('what is stored is what the file says', () => {
-  test('rates and prices to their last decimal', async () => {
+describe('the import stores the content of the file', () => {
+  test('with rates and prices to the last decimal', async () => {
     const exact = policy({
       partner_cut_rate: '0.123456789012',
       price: { rate: '0.100000000001', minimum: '999999999999999.99' },
@@ -103,7 +103,7 @@ describe('what is stored is what the file says', () => {
     ]);
   });
 
-  test('so that a partner that is shown can be imported again and is unchanged', async () => {
+  test('so that the output of `partner show` can be imported again without a change', async () => {
     const partner_id = 'round-trip';
     const whole = partner({
       partner_id,
@@ -135,7 +135,7 @@ describe('what is stored is what the file says', () => {
   });
 });
 
-test('two imports of the same new partners at once both succeed, and each partner is there once', async () => {
+test('two concurrent imports of the same new partners both succeed, and each partner is stored once', async () => {
   const file = Array.from({ length: 50 }, (_, index) => partner({ partner_id: `raced-${index}` }));
   const reports = await Promise.all([world.partners(file), world.partners([...file].reverse())]);
   expect(reports.map(({ created }) => created).sort()).toEqual([0, 50]);
@@ -145,7 +145,7 @@ test('two imports of the same new partners at once both succeed, and each partne
   expect(counted?.partners).toBe('50');
 });
 
-describe('the database refuses by itself', () => {
+describe('the database refuses', () => {
   const changes: readonly [constraint: string, change: string][] = [
     ['partner_id_form', `UPDATE partners SET partner_id = '.x'`],
     ['partner_has_name', `UPDATE partners SET name = ''`],
@@ -179,7 +179,7 @@ describe('the database refuses by itself', () => {
     });
   }
 
-  test('a partner to be deleted by the role of the program', async () => {
+  test('the deletion of a partner by the role of the program', async () => {
     for (const table of ['partners', 'policies', 'partner_arrangements']) {
       await expect(world.database.transaction((tx) => tx.knex.raw(`DELETE FROM ${table}`))).rejects.toMatchObject({
         code: '42501',

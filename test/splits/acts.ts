@@ -1,4 +1,4 @@
-/** What may happen on a connected account in a random history: shares come, are pulled back, matched, billed. */
+/** Acts of a random history on a connected account: shares are received, reversed, matched and billed. */
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
@@ -15,7 +15,7 @@ const reason = 'the partner says so';
 const pick = <Value>({ random }: History, values: readonly Value[]): Value | undefined =>
   values[Math.floor(random() * values.length)];
 
-/** What came so far, of each history: pull-backs take from it. */
+/** The balance transactions so far, of each history: reversed transfers take from them. */
 const told = new WeakMap<History, Told[]>();
 
 async function take(history: History, balance_transactions: readonly Told[]): Promise<void> {
@@ -29,11 +29,11 @@ async function take(history: History, balance_transactions: readonly Told[]): Pr
 interface Open {
   readonly quote_id: string;
   readonly currency: string;
-  /** In the smallest unit: what was accepted and reversed, less what came. */
+  /** In the smallest unit: accepted less reversed, less what was received. */
   readonly units: number;
 }
 
-/** Quotes under the connected account; of the currencies here the processor counts as the world does. */
+/** Quotes under the connected account. In these currencies the processor's smallest unit is that of ISO 4217. */
 const openQuotes = ({ world }: History): Promise<Open[]> =>
   world.sql<Open & Record<string, unknown>>(
     `SELECT e.quote_id, e.currency,
@@ -42,7 +42,7 @@ const openQuotes = ({ world }: History): Promise<Open[]> =>
      FROM ledger_rows e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
   );
 
-/** What the program has reversed by itself, the model learns of. */
+/** Tells the model what the program has reversed by itself. */
 function learned(history: History, { recorded }: ReversalReport): boolean {
   for (const row of recorded) history.model.reversed(row);
   return recorded.length > 0;
@@ -52,7 +52,7 @@ let lines = 0;
 
 export const SPLIT_ACTS: readonly Act[] = [
   {
-    name: 'shares come',
+    name: 'shares are received',
     weight: 6,
     async run(history) {
       const quotes = (await openQuotes(history)).filter(({ units }) => units > 0);
@@ -69,7 +69,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'a share is pulled back',
+    name: 'a transfer is reversed',
     weight: 3,
     async run(history) {
       const came = pick(
@@ -87,7 +87,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'a balance transaction is matched by a person',
+    name: 'finance matches a balance transaction',
     weight: 2,
     rare: true,
     refusals: ['argument_invalid', 'balance_transaction_explained'],
@@ -101,7 +101,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'a match is taken back by a person',
+    name: 'finance undoes a match',
     weight: 2,
     refusals: ['argument_invalid'],
     async run(history) {
@@ -118,7 +118,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'what was pulled back is reversed',
+    name: 'reversed transfers are recorded',
     weight: 2,
     rare: true,
     async run(history) {
@@ -132,7 +132,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'what was pulled back is reversed at a price that a person knows',
+    name: 'finance supplies the price of a reversed transfer',
     weight: 1,
     rare: true,
     refusals: ['balance_transaction_not_reversible', 'argument_invalid'],

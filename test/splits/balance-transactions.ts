@@ -44,7 +44,7 @@ function told(
 
 type Metadata = Readonly<Record<string, string>>;
 
-/** A share that a platform's destination charge or transfer brought. */
+/** A share from a platform's destination charge or transfer. */
 export const share = (amount: number, at: string, metadata: Metadata = {}, currency = 'usd'): Told =>
   told(
     'payment',
@@ -64,7 +64,7 @@ export const misrouted = (amount: number, fee: number, at: string, metadata: Met
     { fee },
   );
 
-/** A part of a share pulled back. The refund on our account knows the payment and nothing else. */
+/** A part of a transfer that was reversed. The refund on our account names the payment and nothing else. */
 export const reversedTransfers = (of: Told, amount: number, at: string): Told =>
   told(
     'payment_refund',
@@ -78,14 +78,14 @@ export const reversedTransfers = (of: Told, amount: number, at: string): Told =>
 export const disputed = (of: Told, amount: number, at: string): Told =>
   told('adjustment', -amount, at, { id: fresh('dp'), object: 'dispute', charge: of.source.id, livemode: false });
 
-/** Of a manual payout the processor never says what it paid out. */
+/** A payout. The processor never lists the contents of a manual one. */
 export const payout = (amount: number, at: string, { automatic = true } = {}): Told =>
   told('payout', -amount, at, { id: fresh('po'), object: 'payout', automatic });
 
-/** It came back. */
+/** A payout that failed and was returned. */
 export const payoutFailed = (of: Told, at: string): Told => told('payout_failure', -of.amount, at, of.source);
 
-/** What the processor takes for the account itself. */
+/** A fee of the processor for the account itself. */
 export const accountFee = (amount: number, at: string): Told =>
   told('stripe_fee', -amount, at, { id: fresh('fee'), object: 'fee' });
 

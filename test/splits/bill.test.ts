@@ -1,4 +1,4 @@
-/** Billing unremitted amounts: once, quote by quote, and never a reversed transfer or one that may still arrive. */
+/** Billing unremitted amounts: once, quote by quote, and never a reversed transfer or a share that may still arrive. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

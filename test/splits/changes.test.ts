@@ -1,4 +1,4 @@
-/** A connected account changes, or the source of its balance transactions: nothing counts twice, and nothing is lost. */
+/** Changes of a connected account, or of the source of its balance transactions: nothing counts twice or is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
@@ -10,7 +10,7 @@ import { openWorld, partner, quote, requote, type World } from '../support/world
 import { ndjson, share, type Told } from './balance-transactions.ts';
 
 const AT = '2026-07-15T12:00:01Z';
-const HEADER = 'quote_id,transfer,payment,amount,moved_at';
+const HEADER = 'quote_id,transfer,payment,amount,occurred_at';
 
 let world: World;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const settle = (partnerId: string, ...lines: string[]): Promise<ImportReport> =>
   const text = [HEADER, ...lines.map((line) => `${line},${AT}`)].join('\n');
   return world.database.transaction((tx) => importSettlement(tx, world, { name: 'settlement.csv', text }, partnerId));
 };
-/** What reconciling July finds of a quote, and undefined where all is as expected. */
+/** The exception of a quote in July's reconciliation; undefined where there is none. */
 async function found(quoteId: string) {
   const { exceptions } = await world.database.reading((tx) =>
     reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, '2026-07' as Month),
@@ -62,7 +62,7 @@ describe('the source of balance transactions', () => {
   }
   const idsOf = ({ source }: Told) => ({ payment: source.id, transfer: String(source['source_transfer']) });
 
-  test('is one: a line of an account that the processor reports only explains a transfer', async () => {
+  test('is the processor: a settlement line then only names the quote of a transfer', async () => {
     const { quoteId, account } = await begin('one', 'processor');
     const moved = share(700, AT);
     expect(await settle('one', `${quoteId},,${idsOf(moved).payment},7.00`)).toMatchObject({ recorded: 1, matched: 0 });
@@ -71,7 +71,7 @@ describe('the source of balance transactions', () => {
     expect([await found(quoteId), await unknownOf(account)]).toEqual([undefined, 0]);
   });
 
-  test('is one: what the processor lists for a month of settlement files is recorded and never counts', async () => {
+  test('is the settlement files: what the processor lists is then recorded and never counts', async () => {
     const { quoteId, account } = await begin('file', 'settlement_file');
     const moved = share(700, AT, { quote_id: quoteId });
     expect(await settle('file', `${quoteId},,${idsOf(moved).payment},7.00`)).toMatchObject({ matched: 1 });
@@ -85,7 +85,7 @@ describe('the source of balance transactions', () => {
     expect(await settle('fresh', `${quoteId},tr_fresh,,7.00`)).toMatchObject({ matched: 1 });
   });
 
-  test('changes from a month without balance transactions only', async () => {
+  test('changes only from a month without balance transactions', async () => {
     const { quoteId, account } = await begin('later', 'settlement_file');
     await settle('later', `${quoteId},tr_later,,7.00`);
     const refusal = { code: 'arrangement_change', facts: { reason: expect.stringMatching(/a month has one source/) } };
@@ -94,7 +94,7 @@ describe('the source of balance transactions', () => {
     expect(await sourceIs('later', 'processor', '2026-08')).toMatchObject({ updated: 1 });
 
     await world.rows([quote({ partner_id: 'later', quote_id: 'q-later-2', accepted_at: '2026-07-31T12:00:00Z' })]);
-    // The whole account is read: July counts from the file, August from the processor.
+    // The whole account is read: July counts by the file, August by the processor.
     const august = share(700, '2026-08-01T12:00:00Z', { quote_id: 'q-later-2' });
     expect(await take(account, share(700, AT, { quote_id: quoteId }), august)).toMatchObject({
       recorded: 2,
@@ -207,7 +207,7 @@ describe('the source of balance transactions', () => {
     });
   });
 
-  test('several reversals of one transfer are each its own', async () => {
+  test('several reversals of one transfer count separately', async () => {
     const { quoteId } = await begin('parts', 'settlement_file');
     const lines = ['tr_parts,py_parts,7.00', 'tr_parts,pyr_1,-2.00', 'tr_parts,pyr_2,-2.00'];
     expect(await settle('parts', ...lines.map((line) => `${quoteId},${line}`))).toMatchObject({
@@ -317,7 +317,7 @@ describe('another connected account', () => {
     facts: { partner_id: expect.any(String) as string, reason: expect.stringMatching(reason) as string },
   });
 
-  test('does not replace one with rows, nor from a month that has some', async () => {
+  test('does not replace an account with rows, nor begin in a month with rows', async () => {
     await world.partners([connected('d', 'acct_d1')]);
     await world.rows([quote({ partner_id: 'd', quote_id: 'q-d1' }), quote({ partner_id: 'd', quote_id: 'q-d2' })]);
     await take('acct_d1', share(700, AT, { quote_id: 'q-d1' }));
@@ -330,7 +330,7 @@ describe('another connected account', () => {
     expect(await kept('d')).toEqual([{ from_month: '0001-01', account: 'acct_d1' }]);
   });
 
-  test('follows it from a month without rows, and what still comes to the old one is matched', async () => {
+  test('follows from a month without rows, and later money on the old one is matched', async () => {
     expect(await world.partners([connected('d', 'acct_d2', '2026-09')])).toMatchObject({ updated: 1 });
     expect(await world.partners([connected('d', 'acct_d2', '2026-09')])).toMatchObject({ unchanged: 1 });
     expect(await kept('d')).toEqual([
@@ -343,12 +343,12 @@ describe('another connected account', () => {
     expect(read).toEqual(expect.arrayContaining(['acct_d1', 'acct_d2']));
   });
 
-  test('that is planned and was not used can be another', async () => {
+  test('that is planned and not used can be replaced', async () => {
     await world.partners([connected('d', 'acct_d3', '2026-09')]);
     expect((await kept('d')).at(-1)).toEqual({ from_month: '2026-09', account: 'acct_d3' });
   });
 
-  test('a file told before it begins is of the account that there is', async () => {
+  test('is not used for a file imported before it begins', async () => {
     const now = { ...connected('f', 'acct_f1'), balance_transactions_from: 'settlement_file' };
     await world.partners([now]);
     await world.rows([quote({ partner_id: 'f', quote_id: 'q-f' })]);
@@ -362,7 +362,7 @@ describe('another connected account', () => {
   const accountOf = (transfer: string) =>
     world.sql(`SELECT account FROM balance_transactions WHERE transfer = $1`, [transfer]);
 
-  test('leaves to the old one what a late line tells of its quotes', async () => {
+  test('leaves late lines about earlier quotes to the old one', async () => {
     const old = { ...connected('g', 'acct_g1'), balance_transactions_from: 'settlement_file' };
     await world.partners([old]);
     await world.rows([quote({ partner_id: 'g', quote_id: 'q-g' })]);
@@ -373,12 +373,12 @@ describe('another connected account', () => {
     });
     expect(await accountOf('tr_g')).toEqual([{ account: 'acct_g1' }]);
     expect(await accountOf('tr_g2')).toEqual([{ account: 'acct_g2' }]);
-    // Of no known quote, it is of the account of its own time.
+    // A line of an unknown quote belongs to the account of its own month.
     expect(await accountOf('tr_g3')).toEqual([{ account: 'acct_g1' }]);
     expect([await found('q-g'), await differences()]).toEqual([undefined, []]);
   });
 
-  test('each is told of by who tells of it: a late line of a read account is none, of an unread one is', async () => {
+  test('keeps its own source: a late line counts for the account of the files and not for the one that is read', async () => {
     const old = { ...connected('h', 'acct_h1'), balance_transactions_from: 'settlement_file' };
     await world.partners([old]);
     await world.rows([quote({ partner_id: 'h', quote_id: 'q-h' })]);
@@ -392,7 +392,7 @@ describe('another connected account', () => {
     expect(await accountOf('tr_i')).toEqual([]);
   });
 
-  test('is where the share of a requote comes to, and the old one where that of its quote does', async () => {
+  test('gets the share of a later requote, and the old one the share of its quote', async () => {
     const old = { ...connected('j', 'acct_j1'), balance_transactions_from: 'settlement_file' };
     const first = quote({ partner_id: 'j', quote_id: 'q-j' });
     await world.partners([old]);
@@ -404,7 +404,7 @@ describe('another connected account', () => {
     expect(await accountOf('tr_j2')).toEqual([{ account: 'acct_j2' }]);
   });
 
-  test('an account that was given wrongly with a file does not count its balance transactions twice', async () => {
+  test('does not count balance transactions twice that were imported for the wrong account', async () => {
     await world.partners([connected('k', 'acct_k1')]);
     await world.rows([quote({ partner_id: 'k', quote_id: 'q-k' })]);
     await world.partners([connected('k', 'acct_k2', '2026-08')]);
@@ -414,16 +414,16 @@ describe('another connected account', () => {
     expect([await found('q-k'), await unknownOf('acct_k1'), await differences()]).toEqual([undefined, 0, []]);
   });
 
-  test('does not replace one on which money moved', async () => {
+  test('does not replace an account with balance transactions', async () => {
     await world.partners([connected('m', 'acct_m1')]);
     await take('acct_m1', share(700, '2026-06-01T12:00:00Z', { quote_id: 'q-of-nobody' }));
     await expect(world.partners([connected('m', 'acct_m2')])).rejects.toMatchObject(
-      refused(/acct_m2 cannot replace acct_m1, for money moved on it already/),
+      refused(/acct_m2 cannot replace acct_m1, for it has balance transactions already/),
     );
     expect(await world.partners([connected('m', 'acct_m2', '2026-08')])).toMatchObject({ updated: 1 });
   });
 
-  test('replaces one that nothing has used', async () => {
+  test('replaces an unused account', async () => {
     await world.partners([connected('u', 'acct_u1')]);
     expect(await world.partners([connected('u', 'acct_u2')])).toMatchObject({ updated: 1 });
     expect(await kept('u')).toEqual([{ from_month: '0001-01', account: 'acct_u2' }]);

@@ -1,4 +1,4 @@
-/** The demonstration's partner with a connected account: its settlement files explain its rows, but for two findings. */
+/** The demonstration's partner with a connected account: its settlement files explain its rows, except for two findings. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ const open = async (month: string) => {
   return exceptions.filter(needsWork).map(({ status, open }) => `${status} ${open}`);
 };
 
-test('each month is explained by the next, and of the last a share that never came and one pulled back stay', async () => {
+test('each month is explained by the next, and one missing share and one reversed transfer of the last stay open', async () => {
   const found: Record<string, string[]> = {};
   for (const [month, rows, now] of [
     ['2026-07', '2026-07.csv', '2026-08-01T10:07:00Z'],
@@ -47,7 +47,7 @@ test('each month is explained by the next, and of the last a share that never ca
     found[month] = await open(month);
   }
   expect(found).toEqual({
-    // Of quotes, and of a reversal, whose rows come with the next file.
+    // Lines of quotes, and of a reversal, whose rows are in the next file.
     '2026-07': ['unknown -8.17', 'unknown -23.35', 'unknown -5.44'],
     '2026-08': ['reversed 7.74', 'unknown -18.48', 'unknown -5.44'],
     '2026-09': ['missing 19.32', 'reversed 18.48'],

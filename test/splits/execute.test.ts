@@ -51,19 +51,19 @@ const unfinished = async (work: Promise<Done[]>): Promise<SplitUnfinished> => {
   return error as SplitUnfinished;
 };
 const posted = () => standIn.requests.filter(({ method, status }) => method === 'POST' && status === 200).length;
-/** A day later the processor has forgotten its keys. */
+/** After a day the processor has forgotten its idempotency keys. */
 const forgetKeys = () => {
   now = new Date(now.getTime() + 25 * 3600 * 1000);
 };
 
-test('in real time the share is on our account when the customer has paid, and the price less it on the platform', async () => {
+test('in real time the customer pays, our account gets the share and the platform the rest of the price', async () => {
   const { requests } = planSplit(ACCEPTED, REAL);
   const [paid] = await run(requests);
   expect(paid).toMatchObject({ does: 'payment', amount: 1000, currency: 'usd', known: false });
   expect([balanceOf(standIn.state, ''), balanceOf(standIn.state, 'acct_us')]).toEqual([300, 700]);
 });
 
-test('in sequence the operator is paid, the platform has the fee, and the transfer says of which quote it is', async () => {
+test('in sequence the operator is paid, the platform gets the fee, and the transfer names its quote', async () => {
   const { requests } = planSplit(ACCEPTED, SEQUENTIAL, HOST);
   expect(await run(requests)).toMatchObject([
     { does: 'payment', amount: 1000 },
@@ -75,7 +75,7 @@ test('in sequence the operator is paid, the platform has the fee, and the transf
   expect(told).toMatchObject({ source: { metadata: { quote_id: 'q-1', enrollment_id: 'e-1' } } });
 });
 
-test('an account that the platform may not write to is left to the settlement file', async () => {
+test('if the platform may not write to our account, the settlement file must name the quote', async () => {
   standIn.state.connect.readOnly.add('acct_us');
   expect(await run(planSplit(ACCEPTED, SEQUENTIAL, HOST).requests)).toMatchObject([{}, { labelled: false }]);
 });
@@ -105,16 +105,16 @@ test.each(['drop_after', 'fail_before'] as const)('whatever is cut off (%s) is d
   const { requests } = planSplit(ACCEPTED, SEQUENTIAL, HOST);
   for (const like of ['POST /v1/payment_intents', 'POST /v1/transfers']) {
     standIn.fail(like, { how });
-    // After a lost connection the client itself may ask again.
+    // After a lost connection the client may retry by itself.
     await run(requests).catch(() => undefined);
-    // A failed key answers so for a day.
+    // A failed key repeats its error for a day.
     if (how === 'fail_before') forgetKeys();
   }
   await run(requests);
   expect(['acct_host', '', 'acct_us'].map((account) => balanceOf(standIn.state, account))).toEqual([200, 100, 700]);
 });
 
-test('a transfer waits for the money to be available, and is made when it is', async () => {
+test('a transfer is made when the money is available, and not before', async () => {
   standIn.state.connect.holdFees = true;
   const { requests } = planSplit(ACCEPTED, SEQUENTIAL, HOST);
   const { code, done } = await unfinished(run(requests));
@@ -123,7 +123,7 @@ test('a transfer waits for the money to be available, and is made when it is', a
   expect(await run(requests)).toMatchObject([{ known: true }, { does: 'transfer', amount: 700, known: false }]);
 });
 
-test('a customer who has not finished is not charged again, and nothing is routed', async () => {
+test('an unconfirmed payment is not charged again, and nothing is transferred', async () => {
   const { requests } = planSplit(ACCEPTED, SEQUENTIAL, HOST);
   const given = { payment_method: 'pm_card_authenticationRequired' };
   expect(await unfinished(run(requests, given))).toMatchObject({ code: 'payment_unpaid', done: [] });
@@ -131,7 +131,7 @@ test('a customer who has not finished is not charged again, and nothing is route
   expect(posted()).toBe(1);
 });
 
-test('a declined card is refused as the processor says it, and another may be tried', async () => {
+test("a declined card throws the processor's error, and another card may be tried", async () => {
   const { requests } = planSplit(ACCEPTED, REAL);
   await expect(run(requests, { payment_method: 'pm_card_visa_chargeDeclined' })).rejects.toMatchObject({
     code: 'card_declined',
@@ -200,7 +200,7 @@ test('a month of executed plans, refunds and the documented form reconciles to t
       partly: ['reversed', '2.33'],
       wholly: ['reversed', '7.00'],
       'given-back': ['reversed', '7.00'],
-      // Of 5.00 with a share of 3.50 its fee took 3.50 to the platform: we keep 1.50.
+      // Of 5.00 with a share of 3.50, the fee of 3.50 went to the platform: we keep 1.50.
       documented: ['misrouted', '2.00'],
     });
     const routed = found.partners.reduce((sum, each) => sum + Math.round(Number(each.routed) * 100), 0);

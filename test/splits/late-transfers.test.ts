@@ -1,6 +1,6 @@
 /**
- * A share that comes after an invoice has billed it is the partner's money: a payment of that invoice, taken back with it.
- * After each step the journal ties to what reconciling finds open, and every other check holds.
+ * A share received after an invoice has billed it is a payment of that invoice, reversed with the transfer. After each step
+ * the journal ties to what the reconciliation finds open, and every other check passes.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
@@ -31,7 +31,7 @@ const take = (...balance_transactions: readonly Told[]) =>
   world.database.transaction((tx) =>
     importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(balance_transactions) }, 'acct_1'),
   );
-/** Of a quote: what happened, what is billed, what of that a share has paid, what is open. */
+/** Of a quote: its status, what is billed, what a share has paid of that, and what is open. */
 const standing = async (quoteId: string): Promise<string> => {
   const { exceptions } = await world.database.reading((tx) =>
     reconcileMonth(tx, { settings: world.settings, now: world.environment.now() }, july),
@@ -74,7 +74,7 @@ afterEach(async () => {
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });
 
-test('a row is owed by the processor, a share is money with it, and an invoice moves the rest to the partner', async () => {
+test('a row is receivable from the processor, a share settles it, and an invoice moves the rest to the partner', async () => {
   expect(await balance('assets:receivable:processor')).toBe('65.00');
   expect(await balance('assets:processor')).toBe('12.00');
   world.at('2026-08-10T10:00:00Z');
@@ -84,7 +84,7 @@ test('a row is owed by the processor, a share is money with it, and an invoice m
   world.at('2026-08-13T10:00:00Z');
 });
 
-test('a share that comes then is a payment of its invoice, and the quote has nothing open', async () => {
+test('a share received after its invoice pays the invoice, and the quote has nothing open', async () => {
   const late = share(700, LATE, { quote_id: 'late' });
   await take(late);
   expect(await paymentOf(late)).toEqual({
@@ -93,12 +93,12 @@ test('a share that comes then is a payment of its invoice, and the quote has not
   expect(await standing('late')).toBe('late 7.00 7.00 0.00');
   expect(await balance('assets:receivable:billed')).toBe('58.00');
   expect(await balance('assets:processor')).toBe('19.00');
-  // Told again, it is no second payment.
+  // Imported again, it is no second payment.
   await take(late);
   expect(await payments()).toHaveLength(1);
 });
 
-test('a share in two parts pays in two parts, and what is beyond both is too much', async () => {
+test('a share in two parts pays in two parts, and anything beyond is over', async () => {
   const [first, second] = [share(300, LATE, { quote_id: 'in-parts' }), share(500, LATE, { quote_id: 'in-parts' })];
   await take(first, second);
   expect(await paymentOf(first)).toMatchObject({ amount: '3.00', status: 'applied' });
@@ -106,7 +106,7 @@ test('a share in two parts pays in two parts, and what is beyond both is too muc
   expect(await standing('in-parts')).toBe('over 7.00 7.00 -1.00');
 });
 
-test('the share of a requote that was accepted after the bill is a share', async () => {
+test('the share of a requote accepted after the invoice is no payment', async () => {
   await world.rows([requote(raised, { requote_id: 'raise', accepted_at: '2026-08-11T12:00:00Z' })]);
   const [added, whole] = [share(350, LATE, { quote_id: 'raised' }), share(700, LATE, { quote_id: 'raised' })];
   await take(added);
@@ -116,14 +116,14 @@ test('the share of a requote that was accepted after the bill is a share', async
   expect(await standing('raised')).toBe('as expected');
 });
 
-test('what comes of a quote of which a part was billed pays for that part', async () => {
+test('if part of a quote was billed, a late share pays that part', async () => {
   const rest = share(200, LATE, { quote_id: 'short' });
   await take(rest);
   expect(await paymentOf(rest)).toMatchObject({ amount: '2.00', status: 'applied' });
   expect(await standing('short')).toBe('late 2.00 2.00 0.00');
 });
 
-test('pulled back, the payment is taken back and the invoice is open again', async () => {
+test('a reversed transfer reverses the payment, and the invoice is open again', async () => {
   const came = share(700, LATE, { quote_id: 'pulled' });
   await take(came, reversedTransfers(came, 300, '2026-08-12T13:00:00Z'));
   expect(await paymentOf(came)).toMatchObject({
@@ -132,7 +132,7 @@ test('pulled back, the payment is taken back and the invoice is open again', asy
   expect(await standing('pulled')).toBe('reversed 7.00 4.00 0.00');
 });
 
-test('what a person matched pays, taken back it does not, and matched again it pays again', async () => {
+test('a manual match pays, undoing it reverses the payment, and matching again pays again', async () => {
   const nameless = share(700, LATE);
   await take(nameless);
   const request = { balance_transaction: nameless.id, quoteId: 'nameless', reason: 'the partner says so' };
@@ -150,7 +150,7 @@ test('what a person matched pays, taken back it does not, and matched again it p
   expect((await payments()).filter(({ reference }) => reference === nameless.id)).toHaveLength(2);
 });
 
-test('a pull-back that was matched by mistake gives the payment back', async () => {
+test('undoing a mistaken match of a reversed transfer reinstates the payment', async () => {
   const came = share(700, LATE, { quote_id: 'lone' });
   const back = reversedTransfers(came, 700, '2026-08-12T13:00:00Z');
   await take(came, back);
@@ -173,7 +173,7 @@ test('a pull-back that was matched by mistake gives the payment back', async () 
   expect(await paymentOf(came)).toMatchObject({ status: 'reversed', back: ['refunded 7.00'] });
 });
 
-test('the settlement file tells of it as the processor does', async () => {
+test('a settlement file has the same effect as the processor', async () => {
   const came = share(700, LATE);
   await take(came);
   const text = `quote_id,transfer,payment,amount\ntold,,${came.source.id},7.00\n`;
@@ -181,7 +181,7 @@ test('the settlement file tells of it as the processor does', async () => {
   expect(await paymentOf(came)).toMatchObject({ status: 'applied', paid: [`${invoice} 7.00`] });
 });
 
-test('of an invoice that the partner has paid by wire, the share is unapplied cash', async () => {
+test('if the partner has paid the invoice by wire, the share is unapplied cash', async () => {
   await world.database.transaction((tx) =>
     recordPayment(tx, world, {
       ...{ amount: '24.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-12', reference: 'WIRE 24' },
@@ -195,7 +195,7 @@ test('of an invoice that the partner has paid by wire, the share is unapplied ca
   expect(await balance('liabilities:unapplied')).toBe('-7.00');
 });
 
-test('of an invoice that is void, what a share has paid stays the cash of the partner, and the quote lacks it again', async () => {
+test('after a void, what a share has paid is unapplied cash, and the quote is open again', async () => {
   for (const { payment_id } of await world.database.reading((tx) => readPayments(tx, { partnerId: 'p-1' }))) {
     await world.database
       .transaction((tx) => unapplyPayment(tx, world, { paymentId: payment_id }))
@@ -209,7 +209,7 @@ test('of an invoice that is void, what a share has paid stays the cash of the pa
   expect(await standing('late')).toBe('late 7.00 7.00 0.00');
 });
 
-test('what was pulled back and paid an invoice becomes a reversal in the ledger as any other', async () => {
+test('a reversed transfer that had paid an invoice becomes a reversal in the ledger like any other', async () => {
   world.at('2026-09-01T10:00:00Z');
   const { recorded, manual_review } = await world.database.transaction((tx) => recordReversals(tx, world, july));
   expect(recorded.map(({ quote_id, invoiceAmount }) => [quote_id, invoiceAmount])).toEqual([['lone', '-7.00']]);

@@ -1,4 +1,4 @@
-/** How a connected account was set up (service.md 7.1): checked when partners are imported, kept, and shown as given. */
+/** The set-up of a connected account (service.md 7.1): checked on import, stored, and shown as given. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePartners } from '../../src/partners/file.ts';
 import { readPartners } from '../../src/partners/queries.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-test('type and state are kept, and brought up to date', async () => {
+test('type and state are stored and updated', async () => {
   const shown = async () => (await world.database.reading((tx) => readPartners(tx, 'p-1')))[0];
   const record = { ...ACCOUNT, connected_account_type: 'express', connected_account_state: 'onboarding' };
   await world.partners([partner(record)]);

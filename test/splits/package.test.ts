@@ -55,7 +55,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Compiles a program with TypeScript's own options, nothing of ours being set up there, and gives what it prints. */
+/** Compiles a program with TypeScript's default options and returns what it prints. */
 async function compiled(name: string, ...options: string[]): Promise<string> {
   await run(
     process.execPath,
@@ -74,12 +74,12 @@ test("a partner's program compiles against the built package and runs", async ()
   expect(await compiled('checkout')).toBe('5500 5000\noperator_missing\n');
 });
 
-test('one that makes the requests too gives its own client of the processor', async () => {
-  // The client's own types want those of Node.
+test('a program that makes the requests passes its own client of the processor', async () => {
+  // The client's types need those of Node.
   expect(await compiled('executing', '--skipLibCheck')).toBe('input_missing 0\n');
 });
 
-test('the module that it imports depends on nothing outside of itself', () => {
+test('the imported module depends on nothing outside itself', () => {
   const read = (file: string) => readFileSync(builtFile(join('src', file)), 'utf8');
   const imports = (text: string) =>
     [...text.matchAll(/^(?:import|export) .*from '([^']+)'/gm)].map((match) => match[1]);

@@ -1,4 +1,4 @@
-/** From the share to the bank: what a connected account paid out, which line of the bank it is, and what is missing. */
+/** Payouts of connected accounts: their contents, their bank lines, and what is missing. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
@@ -56,7 +56,7 @@ beforeEach(async () => {
   ]);
 });
 
-/** So much moved on an account, and was paid out there by one of them, if any. */
+/** Balance transactions of an account, one of which may be the payout of the others. */
 function moves(account: string, balance_transactions: readonly Told[], by?: Told): void {
   for (const each of balance_transactions) {
     stripe.state.balanceTransactions.set(each.id, { ...each });
@@ -105,8 +105,8 @@ function paidOut(): Told {
   return out;
 }
 
-describe('what an account paid out', () => {
-  test('is followed from each share into the bank, and its fees are what it kept', async () => {
+describe('a payout of an account', () => {
+  test('is followed from each share to the bank, and its fees are the fees among its contents', async () => {
     const out = paidOut();
     expect(await read()).toMatchObject({ read: 4, recorded: 4, matched: 2 });
     expect((await reconciled()).payouts).toMatchObject([
@@ -127,12 +127,12 @@ describe('what an account paid out', () => {
       ['p-1', '14.00', '14.00'],
       ['p-2', '0.00', '0.00'],
     ]);
-    // Nothing is left with the processor, to the cent.
+    // The balance with the processor is zero, to the cent.
     expect([await atProcessor(), await open()]).toEqual([{ amount: 0 }, []]);
     await books.verified();
   });
 
-  test('is found when the bank told of it first', async () => {
+  test('is found if the bank reports it first', async () => {
     const out = paidOut();
     expect(await bank('2026-07-21', '13.70')).toMatchObject({ outcome: 'payout', needs_review: true });
     expect(await open()).toEqual(['payout']);
@@ -141,7 +141,7 @@ describe('what an account paid out', () => {
     await books.verified();
   });
 
-  test('is no money of payment links, though these are of about as much', async () => {
+  test('is not settled with payments by link of about the same amount', async () => {
     const linked = { method: 'link', amount: '14.00', receivedOn: '2026-07-18', partnerId: 'p-1' } as const;
     await books.record({ ...linked, reference: 'pi_1' });
     const out = paidOut();
@@ -151,12 +151,12 @@ describe('what an account paid out', () => {
     await books.verified();
   });
 
-  test('tells of what the readings missed', async () => {
+  test('adds the balance transactions that the readings missed', async () => {
     await world.rows([quote({ quote_id: 'q-late' })]);
     await read();
     world.at('2026-07-30T10:00:00Z');
     const out = payout(700, '2026-07-29T01:00:00Z');
-    // Created long before the overlap begins, and listed only now.
+    // Created long before the overlap, and listed only now.
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-late' }), out], out);
     world.at('2026-07-30T10:00:01Z');
     await world.sql(
@@ -167,7 +167,7 @@ describe('what an account paid out', () => {
     expect((await reconciled()).payouts).toMatchObject([{ balance_transactions: 1 }]);
   });
 
-  test('is asked for again while the list does not add up to it, and named when it never does', async () => {
+  test('is requested again while its contents do not add up to it, and reported if they never do', async () => {
     const out = payout(1400, PAID_OUT);
     moves('acct_1', [share(700, SOLD, { quote_id: 'q-1' }), out], out);
     await read();
@@ -181,8 +181,8 @@ describe('what an account paid out', () => {
   });
 });
 
-describe('what is missing', () => {
-  test('did not arrive, once the bank tells of later days', async () => {
+describe('a missing payout', () => {
+  test('is reported once the bank file covers later days', async () => {
     paidOut();
     await read();
     world.at('2026-07-28T20:00:00Z');
@@ -191,7 +191,7 @@ describe('what is missing', () => {
     await bank('2026-07-28', '1.00', 'INTEREST');
     const found = await reconciled();
     expect(found).toMatchObject({ payouts: [{ status: 'not_arrived' }] });
-    // Nothing came of the quote of p-2 either.
+    // The share of the quote of p-2 is missing, too.
     expect([found.open, found.exceptions.map(({ quote_id }) => quote_id)]).toEqual([2, ['q-3']]);
     const { connected: standing, attention } = await world.database.reading((tx) =>
       readStatus(tx, world.environment.now()),
@@ -200,7 +200,7 @@ describe('what is missing', () => {
     expect(attention.join('\n')).toContain('1 payout of connected accounts not as expected');
   });
 
-  test('failed, and came with the next', async () => {
+  test('that failed is paid with the next one', async () => {
     const first = paidOut();
     const again = payout(1370, '2026-07-24T01:00:00Z');
     moves('acct_1', [payoutFailed(first, '2026-07-22T12:00:00Z'), again], again);
@@ -216,7 +216,7 @@ describe('what is missing', () => {
     await books.verified();
   });
 
-  test('is in no payout, though later ones say what they are of', async () => {
+  test('leaves transactions that later payouts skip', async () => {
     world.at('2026-08-20T10:00:00Z');
     paidOut();
     const passedOver = share(700, '2026-07-16T12:00:00Z', { quote_id: 'q-1' });
@@ -233,8 +233,8 @@ describe('what is missing', () => {
   });
 });
 
-describe('a person says', () => {
-  test('which of two accounts paid out, where both paid out as much', async () => {
+describe('finance says', () => {
+  test('which of two accounts paid out the same amount', async () => {
     const out = paidOut();
     const twin = payout(1370, PAID_OUT);
     moves('acct_2', [share(1370, SOLD, { quote_id: 'q-3' }), twin], twin);
@@ -247,13 +247,13 @@ describe('a person says', () => {
     await opened('acct_2');
     expect(await payouts()).toEqual([[13.7, 0, 'acct_2', twin.source.id]]);
     world.at('2026-07-22T10:00:00Z');
-    // The other is the only one now that the next can be.
+    // Only the other one is left for the next bank line.
     expect(await bank('2026-07-22', '13.70')).toMatchObject({ needs_review: false });
     expect(await open()).toEqual([]);
     await books.verified();
   });
 
-  test('of which account it is, where nobody tells of its payouts', async () => {
+  test('which account a payout is from, if its payouts are not reported', async () => {
     await bank('2026-07-21', '13.70');
     await expect(opened('acct_none')).rejects.toMatchObject({
       code: 'payout_not_settled',
@@ -265,7 +265,7 @@ describe('a person says', () => {
   });
 });
 
-test('a manual payout, of which the processor never says what it paid out, is found in the bank all the same', async () => {
+test('a manual payout, whose contents the processor never lists, is found in the bank', async () => {
   const out = payout(700, PAID_OUT, { automatic: false });
   const text = ndjson([share(700, SOLD, { quote_id: 'q-1' }), out]);
   world.at('2026-07-22T10:00:00Z');

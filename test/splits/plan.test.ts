@@ -1,4 +1,4 @@
-/** The request that a partner must make for each acceptance: exactly the share, to the right account, findable. */
+/** The request that a partner must make for each acceptance: exactly the share, to the right account, with its metadata. */
 import type Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
 import {
@@ -58,7 +58,7 @@ describe('in real time', () => {
     });
   });
 
-  test('a requote is a second such payment, for the incremental amounts only', () => {
+  test('a requote is a second payment, for the incremental amounts only', () => {
     const [request] = planSplit(requote, realTime).requests;
     expect(request?.headers).toEqual({ 'Idempotency-Key': 'requote:rq-1:payment' });
     expect(request?.params).toMatchObject({
@@ -68,7 +68,7 @@ describe('in real time', () => {
     expect(request?.params.metadata).toEqual({ quote_id: 'q-1', requote_id: 'rq-1', enrollment_id: 'e-1' });
   });
 
-  test('the documented form of a requote is made by name: on our account, our share as fee to the platform', () => {
+  test('the documented form of a requote is optional: on our account, with our share as the fee to the platform', () => {
     const [request] = planSplit(requote, realTime, { requote_form: 'as_documented' }).requests;
     expect(request?.headers['Stripe-Account']).toBe('acct_service');
     expect(request?.params).toMatchObject({ amount: 1100, application_fee_amount: 1000 });
@@ -115,7 +115,7 @@ describe('in sequence', () => {
     ]);
   });
 
-  test('needs the operator, and a fee that the charge can bear', () => {
+  test('needs the operator, and a fee of at most the charge', () => {
     expect(() => planSplit(quote, sequential)).toThrow(SplitImpossible);
     expect(() => planSplit(quote, sequential, { ...options, platform_fee: '5.01' })).toThrow(/more than the charge/);
     expect(planSplit(quote, sequential, { ...options, platform_fee: '5.00' }).requests[0]?.params).toMatchObject({
@@ -151,13 +151,13 @@ describe('amounts', () => {
     expect(() => share(currency, text, text)).toThrow(SplitImpossible);
   });
 
-  test('a share of nothing sends nothing, and a price of nothing charges nothing', () => {
+  test('a share of zero sends nothing, and a price of zero charges nothing', () => {
     expect(share('USD', '5.00', '0.00')).not.toHaveProperty('transfer_data');
     expect(planSplit({ ...quote, spotPrice: '0', partnerCut: '0', invoiceAmount: '0' }, realTime).requests).toEqual([]);
   });
 });
 
-describe('a share of nothing asks for no fee, which the processor would refuse', () => {
+describe('a share of zero asks for no fee, which the processor would refuse', () => {
   const nothing = { ...requote, invoiceAmount: '0.00', partnerCut: '11.00' };
 
   test('in the documented form of a requote', () => {
@@ -179,7 +179,7 @@ describe('a share of nothing asks for no fee, which the processor would refuse',
 describe('a refund', () => {
   const refunded = { ...quote, reversal_id: 'rv-1', spotPrice: '27.50', invoiceAmount: '25.00' };
 
-  test('in real time pulls the share back with it', () => {
+  test('in real time reverses the share with it', () => {
     expect(planRefund(refunded, realTime)).toEqual([
       {
         does: 'refund',
@@ -204,13 +204,13 @@ describe('a refund', () => {
     ]);
   });
 
-  test('of nothing is none, and one without our share leaves it alone', () => {
+  test('of zero makes no request, and one without our share reverses nothing', () => {
     expect(planRefund({ ...refunded, spotPrice: '0', invoiceAmount: '0' }, realTime)).toEqual([]);
     const [request] = planRefund({ ...refunded, invoiceAmount: '0' }, realTime);
     expect(request?.params).not.toHaveProperty('reverse_transfer');
   });
 
-  test('in sequence needs to know the operator', () => {
+  test('in sequence needs the operator', () => {
     expect(() => planRefund(refunded, sequential)).toThrow(/7\.4\.3/);
   });
 });
@@ -221,7 +221,7 @@ test("the longest identifiers fit the processor's keys", () => {
   expect(request?.headers['Idempotency-Key'].length).toBeLessThanOrEqual(255);
 });
 
-test("the plans are what the processor's own types accept", () => {
+test("the plans match the processor's own types", () => {
   for (const request of [
     ...planSplit(quote, realTime).requests,
     ...planSplit(requote, realTime, { requote_form: 'as_documented' }).requests,

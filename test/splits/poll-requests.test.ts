@@ -1,9 +1,9 @@
-/** PollRequests that something moved: an account is read soon, once for many of them, and never two at a time. */
+/** Requests to read an account: read soon, once for many requests, and one account at a time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { pollOnRequest } from '../../src/splits/poll-requests.ts';
 
-/** Reads that end when they are let. */
+/** Readings that end when the test lets them. */
 function reader() {
   const begun: string[] = [];
   const ends: ((error?: Error) => void)[] = [];
@@ -23,7 +23,7 @@ function reader() {
   return { hints, begun, failures, end };
 }
 
-test('hints that come during a reading make one more, whatever their number', async () => {
+test('requests during a reading cause one more, whatever their number', async () => {
   const { hints, begun, end } = reader();
   hints.take(['acct_1']);
   for (let times = 0; times < 100; times += 1) hints.take(['acct_1', 'acct_2']);
@@ -39,7 +39,7 @@ test('hints that come during a reading make one more, whatever their number', as
   await hints.stop();
 });
 
-test('an account that cannot be read keeps no other from being read', async () => {
+test('an account that cannot be read does not block the others', async () => {
   const { hints, begun, failures, end } = reader();
   hints.take(['acct_1', 'acct_2']);
   await end(new Error('no way to it'));
@@ -48,7 +48,7 @@ test('an account that cannot be read keeps no other from being read', async () =
   await hints.stop();
 });
 
-test('when it stops it finishes the reading that is under way, and begins none', async () => {
+test('stopping finishes the current reading and begins no other', async () => {
   const { hints, begun, end } = reader();
   hints.take(['acct_1', 'acct_2']);
   const stopped = hints.stop();

@@ -1,4 +1,4 @@
-/** Reading a connected account at the processor: whole, again from a little before its end, and cut off anywhere. */
+/** Reading a connected account at the processor: whole, again from before its end, and interrupted anywhere. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AccountReading, accessTo, OVERLAP_HOURS, readAccount } from '../../src/splits/poll.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -32,14 +32,14 @@ const moves = (...balance_transactions: Told[]) => {
 const read = (): Promise<AccountReading> => readAccount(world.database, world, accessTo(world.environment, 'acct_1'));
 const asked = () => stripe.requests.at(-1)?.params as { created?: { gte: string } };
 
-test('the first reading takes all, over several pages', async () => {
+test('the first reading gets everything, over several pages', async () => {
   moves(share(700, '2026-07-15T12:00:00Z', { quote_id: 'q-first' }));
   for (let made = 0; made < 250; made += 1) moves(payout(100, '2026-07-16T12:00:00Z', { automatic: false }));
   expect(await read()).toEqual({ account: 'acct_1', read: 251, recorded: 251, duplicates: 0, matched: 1 });
   expect(asked().created).toBeUndefined();
 });
 
-test('the next begins before the end of the last, and finds what was created then and seen later', async () => {
+test('the next reading overlaps the last, and finds what became visible later', async () => {
   world.at('2026-08-02T10:00:00Z');
   moves(share(700, '2026-07-31T12:00:00Z', { quote_id: 'q-lost' }));
   expect(await read()).toMatchObject({ read: 1, recorded: 1, matched: 1 });
@@ -48,7 +48,7 @@ test('the next begins before the end of the last, and finds what was created the
   expect(await read()).toMatchObject({ read: 1, recorded: 0, duplicates: 1 });
 });
 
-test('a reading that is cut off moves no cursor', async () => {
+test('an interrupted reading moves no cursor', async () => {
   const cursor = () => world.sql(`SELECT max(read_to) FROM processor_readings`);
   const before = await cursor();
   world.at('2026-08-03T10:00:00Z');
@@ -65,7 +65,7 @@ test('a clock days behind the last reading is refused', async () => {
   world.at('2026-08-03T10:00:00Z');
 });
 
-test('without a key it cannot be read, and says how else', () => {
+test('without a key the refusal names the variable', () => {
   const { environment } = world;
   expect(() => accessTo(environment, 'acct_other')).toThrow(/STRIPE_SECRET_KEY_acct_other/);
 });

@@ -1,4 +1,4 @@
-/** A partner whose shares the processor routes, with one of each fact that comes of it, for tests of all that is kept. */
+/** A partner with a connected account and one record of each kind, for tests of everything that is stored. */
 import type { Month } from '../../src/month.ts';
 import { settlePayoutsOfAccounts } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
@@ -10,7 +10,7 @@ import { booksOf } from '../payments/books.ts';
 import { partner, quote, type World } from '../support/world.ts';
 import { ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
-/** An account pays out these balance transactions, as the readings of it tell. */
+/** An account pays out these balance transactions, as its readings report. */
 export async function payOut(world: World, account: string, out: Told, ids: readonly string[]): Promise<void> {
   await world.database.transaction(async (tx) => {
     const text = ndjson([out]);
@@ -30,7 +30,7 @@ export async function payOut(world: World, account: string, out: Told, ids: read
   });
 }
 
-/** Sells four quotes on that day: one routed, one told of by the settlement file, one pulled back, one that never came. */
+/** Sells four quotes on that day: one by metadata, one by settlement file, one reversed, one missing. */
 export async function sellThroughProcessor(world: World, day: string): Promise<void> {
   const at = `${day}T12:00:00Z`;
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
@@ -59,7 +59,7 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   );
 }
 
-/** Bills the quote that never came, half of whose share comes then and pays for it; its month is closed. */
+/** Bills the missing quote of a closed month. Half of its share is received then and pays for it. */
 export async function billThroughProcessor(world: World, month: string): Promise<string[]> {
   const numbers = await world.database.transaction((tx) => billMissingShares(tx, world, month as Month));
   const late = share(350, world.environment.now().toISO(), { quote_id: 'split-missing' });

@@ -1,4 +1,4 @@
-/** What came against what was expected: one quote for each thing that can happen to a share, and each found as it is. */
+/** Reconciles what was received with what was expected: one quote for each thing that can happen to a share. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
@@ -59,13 +59,13 @@ async function exceptionOf({ quote_id }: { quote_id: string }) {
 }
 
 describe('a share', () => {
-  test('that came whole is matched', async () => {
+  test('received whole is matched', async () => {
     const q = await sold();
     expect(await take([share(700, AT, named(q))])).toEqual({ read: 1, recorded: 1, duplicates: 0, matched: 1 });
     expect(await exceptionOf(q)).toBeUndefined();
   });
 
-  test('that was told of twice came once', async () => {
+  test('that was imported twice counts once', async () => {
     const q = await sold();
     const balance_transaction = share(700, AT, named(q));
     await take([balance_transaction]);
@@ -73,14 +73,14 @@ describe('a share', () => {
     expect(await exceptionOf(q)).toBeUndefined();
   });
 
-  test('that came before its quote was imported is matched when both are there', async () => {
+  test('received before its quote was imported is matched once the quote is there', async () => {
     await take([share(700, AT, { quote_id: 'q-early' })]);
     const q = await sold({ quote_id: 'q-early' });
     expect(await take([])).toMatchObject({ matched: 1 });
     expect(await exceptionOf(q)).toBeUndefined();
   });
 
-  test('that names its enrollment alone is found by it', async () => {
+  test('that names only its enrollment is matched by it', async () => {
     const q = await sold({ enrollment_id: 'e-alone' });
     expect(await take([share(700, AT, { enrollment_id: 'e-alone' })])).toMatchObject({ matched: 1 });
     expect(await exceptionOf(q)).toBeUndefined();
@@ -94,7 +94,7 @@ describe('a share', () => {
     expect(await exceptionOf(none)).toEqual({ status: 'missing', open: '7.00' });
   });
 
-  test('of a quote with a requote is expected of both', async () => {
+  test('of a quote with a requote is expected for both', async () => {
     const q = await sold();
     await world.rows([requote(q, { requote_id: `rq-${q.quote_id}` })]);
     await take([share(700, AT, named(q))]);
@@ -103,7 +103,7 @@ describe('a share', () => {
     expect(await exceptionOf(q)).toBeUndefined();
   });
 
-  test('that came after more than seven days is late, and nothing is open', async () => {
+  test('received after more than seven days is late, and nothing is open', async () => {
     const q = await sold();
     await take([share(700, '2026-07-22T12:00:01Z', named(q))]);
     expect(await exceptionOf(q)).toEqual({ status: 'late', open: '0.00' });
@@ -117,15 +117,15 @@ describe('a share', () => {
     await take([share(700, '2026-07-31T12:00:00Z', named(q))]);
   });
 
-  test('charged as 7.3.3 is documented is booked at what arrived, and the rest is open', async () => {
+  test('charged as 7.3.3 documents is booked at the amount received, and the rest is open', async () => {
     const q = await sold();
     await take([misrouted(1000, 700, AT, named(q))]);
     expect(await exceptionOf(q)).toEqual({ status: 'misrouted', open: '4.00' });
   });
 });
 
-describe('a share pulled back', () => {
-  test('whole becomes a reversal of the whole quote, with the balance transaction as its evidence', async () => {
+describe('a reversed transfer', () => {
+  test('of the whole share becomes a reversal of the whole quote, with the balance transaction as its evidence', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
     await take([came, reversedTransfers(came, 700, '2026-07-20T12:00:00Z')]);
@@ -137,7 +137,7 @@ describe('a share pulled back', () => {
     expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '0.00' });
   });
 
-  test('in part needs the price, which a person says', async () => {
+  test('of a part needs the price from finance', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
     const back = reversedTransfers(came, 233, '2026-07-20T12:00:00Z');
@@ -155,7 +155,7 @@ describe('a share pulled back', () => {
     expect(await refusalOf(reverse('3.33'))).toMatchObject({ code: 'balance_transaction_not_reversible' });
   });
 
-  test('in part, with its price in the settlement file, needs nobody', async () => {
+  test('of a part, with its price in the settlement file, needs no manual review', async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
     const back = reversedTransfers(came, 350, '2026-07-20T12:00:00Z');
@@ -168,7 +168,7 @@ describe('a share pulled back', () => {
     expect(recorded).toMatchObject([{ reversal_id: `rv-${q.quote_id}`, spotPrice: '-5.00', partnerCut: '-1.50' }]);
   });
 
-  test("is not reversed a second time where the partner's own row did it", async () => {
+  test("is not reversed again after the partner's own reversal row", async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
     await take([came, reversedTransfers(came, 700, '2026-07-20T12:00:00Z')]);
@@ -180,7 +180,7 @@ describe('a share pulled back', () => {
     expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '0.00' });
   });
 
-  test("by a dispute is disputed, which the partner's settlement file tells", async () => {
+  test("is disputed if the partner's settlement file says so", async () => {
     const q = await sold();
     const came = share(700, AT, named(q));
     const back = reversedTransfers(came, 700, '2026-07-20T12:00:00Z');
@@ -189,14 +189,14 @@ describe('a share pulled back', () => {
     expect(await exceptionOf(q)).toEqual({ status: 'disputed', open: '7.00' });
   });
 
-  test('of a charge on our own account, by a dispute that we lost, is still misrouted', async () => {
+  test('by a lost dispute of a charge on our own account stays misrouted', async () => {
     const q = await sold();
     const came = misrouted(1000, 700, AT, named(q));
     await take([came, disputed(came, 1000, '2026-07-20T12:00:00Z')]);
     expect(await exceptionOf(q)).toEqual({ status: 'misrouted', open: '14.00' });
   });
 
-  test('that the ledger reversed and nobody pulled back is over', async () => {
+  test('that is missing, although the ledger has the reversal, leaves the quote over', async () => {
     const q = await sold();
     await take([share(700, AT, named(q))]);
     await world.rows([reversal(q)]);
@@ -205,7 +205,7 @@ describe('a share pulled back', () => {
 });
 
 describe('a balance transaction without a quote', () => {
-  test('is unknown, with candidates for a person, and never matched by its amount', async () => {
+  test('is unknown, with candidates for manual review, and never matched by its amount', async () => {
     const q = await sold({ spotPrice: '91.23', partnerCut: '1.23', invoiceAmount: '90.00' });
     const balance_transaction = share(9000, AT);
     expect(await take([balance_transaction])).toMatchObject({ matched: 0 });
@@ -230,7 +230,7 @@ describe('a balance transaction without a quote', () => {
     await world.database.transaction((tx) => matchBalanceTransaction(tx, world, say));
   });
 
-  test('is found by the settlement file, one transfer over several quotes, if its lines add up', async () => {
+  test('is matched by the settlement file, also to several quotes, if the lines add up to it', async () => {
     const [one, other] = [await sold(), await sold()];
     const balance_transaction = share(1400, AT);
     await take([balance_transaction]);
@@ -246,12 +246,12 @@ describe('a balance transaction without a quote', () => {
     expect([await exceptionOf(one), await exceptionOf(other)]).toEqual([undefined, undefined]);
   });
 
-  test('of no share is told apart and needs nobody', async () => {
+  test('that is no share is listed apart and needs no manual review', async () => {
     await take([payout(5000, AT)]);
     expect((await reconcile()).other_balance_transactions).toMatchObject([{ type: 'payout', count: 1, net: '-50.00' }]);
   });
 
-  test('that says something else than before is refused', async () => {
+  test('whose content changed is refused', async () => {
     const balance_transaction = share(700, AT);
     await take([balance_transaction]);
     expect(await refusalOf(take([{ ...balance_transaction, amount: 701, net: 701 }]))).toMatchObject({
@@ -260,17 +260,17 @@ describe('a balance transaction without a quote', () => {
   });
 });
 
-test('where the processor lets us read nothing, the lines of the settlement file are what moved', async () => {
+test('if the account cannot be read, the lines of the settlement file are its balance transactions', async () => {
   const [whole, part] = [await sold({ partner_id: 'p-csv' }), await sold({ partner_id: 'p-csv' })];
   const text =
-    'quote_id,transfer,payment,amount,moved_at\n' +
+    'quote_id,transfer,payment,amount,occurred_at\n' +
     `${whole.quote_id},tr_a,py_a,7.00,2026-07-16T00:00:00Z\n${part.quote_id},tr_b,py_b,6.00,2026-07-16T00:00:00Z\n`;
   expect(await settle(text, 'p-csv')).toEqual({ read: 2, recorded: 2, duplicates: 0, matched: 2 });
   expect(await settle(text, 'p-csv')).toEqual({ read: 2, recorded: 0, duplicates: 2, matched: 0 });
   expect([await exceptionOf(whole), await exceptionOf(part)]).toEqual([undefined, { status: 'short', open: '1.00' }]);
 });
 
-test('each partner ties: expected = routed + billed + open', async () => {
+test('for each partner, expected = routed + billed + open', async () => {
   const { partners, exceptions } = await reconcile();
   expect(partners.map((each) => each.partner_id)).toEqual(['p-1', 'p-csv']);
   for (const { partner_id, expected, routed, billed, open } of partners) {

@@ -1,4 +1,4 @@
-/** What was pulled back is reversed once, in the statement that billed it, at the price that somebody said. */
+/** Reversed transfers are reversed in the ledger once, in the statement that billed them, at the price that is known. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { importRows } from '../../src/ledger/import.ts';
@@ -56,7 +56,7 @@ const open = async (quoteId: unknown) =>
     )
   ).exceptions.filter((each) => each.quote_id === quoteId);
 
-test('of a quote that was invoiced, what was pulled back of its routed requote is reversed under the connected account', async () => {
+test('a reversed transfer of the routed requote of an invoiced quote is reversed under the connected account', async () => {
   await world.partners([partner({ partner_id: 'era' })]);
   const sold = quote({ partner_id: 'era', accepted_at: '2026-06-20T12:00:00Z' });
   await world.rows([sold]);
@@ -79,7 +79,7 @@ test('of a quote that was invoiced, what was pulled back of its routed requote i
   expect((await open(id)).map((each) => [each.status, each.open])).toEqual([['reversed', '0.00']]);
 });
 
-test('where it may be of several requotes, a person is asked', async () => {
+test('if it may be of several requotes, it needs manual review', async () => {
   await world.partners([partner({ partner_id: 'two' })]);
   const sold = quote({ partner_id: 'two', accepted_at: '2026-06-20T12:00:00Z' });
   await world.rows([sold]);
@@ -90,7 +90,7 @@ test('where it may be of several requotes, a person is asked', async () => {
   await take([came, back], 'two');
   expect(await reverse()).toMatchObject({
     recorded: [],
-    manual_review: [{ quote_id: sold['quote_id'], reason: expect.stringContaining('several of its requotes') }],
+    manual_review: [{ quote_id: sold['quote_id'], reason: expect.stringContaining('several requotes') }],
   });
   const person = world.database.transaction((tx) =>
     reverseManually(tx, world, { balance_transaction: back.id, spotPrice: '5.00' }),
@@ -98,7 +98,7 @@ test('where it may be of several requotes, a person is asked', async () => {
   await expect(person).rejects.toMatchObject({ code: 'balance_transaction_not_reversible' });
 });
 
-test('the whole share is pulled back and the partner keeps its cut: the price that a person says counts', async () => {
+test('the whole share is reversed and the partner keeps its cut: the price from finance counts', async () => {
   await world.partners([connected('cut')]);
   const sold = quote({ partner_id: 'cut' });
   await world.rows([sold]);
@@ -111,7 +111,7 @@ test('the whole share is pulled back and the partner keeps its cut: the price th
   expect((await rowsOf('cut')).at(-1)).toMatchObject({ kind: 'reversal', spot: '-7', cut: '0', invoice: '-7' });
 });
 
-test('a reversal that the partner is importing of its own is waited for, and not recorded again', async () => {
+test("a reversal waits for the partner's own import of it, and is not recorded again", async () => {
   await world.partners([connected('race')]);
   const sold = quote({ partner_id: 'race' });
   await world.rows([sold]);
@@ -137,7 +137,7 @@ test('a reversal that the partner is importing of its own is waited for, and not
   expect((await rowsOf('race')).map(({ kind }) => kind)).toEqual(['quote_accepted', 'reversal']);
 });
 
-test('a payment of an invoice of ours on the same account is no share', async () => {
+test('a payment of our invoice on the same account is no share', async () => {
   await world.partners([connected('own')]);
   const created = Math.floor(Date.parse(CAME) / 1000);
   const paid = {

@@ -1,7 +1,7 @@
 /**
  * A month of quotes on two platforms, real-time and sequential, with requotes, partial refunds and disputes, as a
- * simulated processor tells it: out of order, in pieces that overlap, some of it by settlement file only. Faults are
- * injected at random from a seed; reconciling must find exactly those, and explain every cent of every account.
+ * simulated processor reports it: out of order, in overlapping pages, some of it by settlement file only. Faults are
+ * injected at random from a seed. The reconciliation must find exactly those, and explain every cent of every account.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
@@ -33,7 +33,7 @@ const chance = (share: number): boolean => random() < share;
 interface Platform extends Routing {
   readonly partner_id: string;
   readonly balance_transactions: Told[];
-  /** Lines of its settlement file; those of a share that goes astray are left out again. */
+  /** Lines of its settlement file, without those of a share that is lost. */
   settlement: string[];
 }
 
@@ -56,7 +56,7 @@ const PLATFORMS: readonly Platform[] = [
   },
 ];
 
-/** What may go wrong with a quote; each ends in one exception of that status, the others in none. */
+/** What may go wrong with a quote. Each fault ends in one exception of that status. */
 const FAULTS = ['missing', 'short', 'over', 'late', 'misrouted', 'reversed', 'disputed', 'unknown'] as const;
 type Fault = (typeof FAULTS)[number];
 
@@ -65,7 +65,7 @@ const major = (units: number): string => {
   const text = String(Math.abs(units)).padStart(3, '0');
   return `${units < 0 ? '-' : ''}${text.slice(0, -2)}.${text.slice(-2)}`;
 };
-/** An instant of July, that many minutes after its beginning. */
+/** An instant of July, so many minutes after its beginning. */
 const instant = (minutes: number): string => new Date(Date.UTC(2026, 6, 1, 12) + minutes * 60_000).toISOString();
 
 interface Acceptance {
@@ -87,8 +87,8 @@ function routed(platform: Platform, acceptance: Acceptance, form?: 'as_documente
     platform.split === 'sequential' ? { operator_account: 'acct_host', platform_fee: '0' } : { requote_form: form };
   return planSplit(accepted, platform, options).requests.flatMap((request): Told[] => {
     if (request.does === 'transfer') {
-      // A transfer has no metadata for our payment: the platform's settlement file tells whose it is, or the platform
-      // writes it itself afterwards.
+      // A transfer has no metadata for our payment: the platform's settlement file names the quote, or the platform
+      // writes the metadata afterwards.
       const later = instant(minutes + 60 * (1 + below(100)));
       if (chance(0.5)) return [share(request.params.amount, later, request.params.metadata)];
       const told = share(request.params.amount, later);
@@ -149,7 +149,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     }
     const last = acceptances.at(-1) as Acceptance;
     let fault = chance(0.08) ? (FAULTS[below(FAULTS.length)] as Fault) : undefined;
-    // Only a requote in real time is documented so; and a share of nothing can't fail to come.
+    // Only a requote in real time has the documented form, and a share of zero cannot be missing.
     if (fault === 'misrouted' && (platform.split !== 'real_time' || acceptances.length === 1)) fault = undefined;
     const shareOf = ({ spot, cut }: Acceptance) => spot - cut;
     if (fault === 'misrouted' && last.cut === shareOf(last)) fault = undefined;
@@ -162,7 +162,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
       const { balance_transactions } = platform;
       switch (faulty) {
         case 'missing': {
-          // The transfer failed. Of a quote with a requote something came all the same.
+          // The transfer failed. For a quote with a requote, the other share was received.
           faults.set(first.quote_id, acceptances.length === 1 ? 'missing' : 'short');
           platform.settlement = platform.settlement.filter((line) => !line.includes(told.source.id));
           break;
@@ -194,7 +194,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           break;
         }
         case 'unknown': {
-          // Neither metadata nor a line tells of what quote it is: it is unknown, and its quote lacks it.
+          // Neither metadata nor a line names its quote: it is unknown, and its quote is missing.
           platform.settlement = platform.settlement.filter((line) => !line.includes(told.source.id));
           const nameless = share(told.amount, instant(acceptance.minutes));
           balance_transactions.push(nameless);
@@ -209,7 +209,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           balance_transactions.push(back);
           if (faulty === 'disputed') settle(platform, acceptance, back, -told.amount, ',dispute,');
           faults.set(first.quote_id, faulty);
-          // Whole, of a quote without a requote, the ledger can reverse it by itself.
+          // A whole share of a quote without a requote is reversed without manual review.
           if (acceptances.length > 1) partials.add(back.id);
           break;
         }
@@ -219,7 +219,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
           break;
         default: {
           balance_transactions.push(...came);
-          // Refunds as they should be: in part, with the price in the settlement file.
+          // A normal refund: of a part, with the price in the settlement file.
           if (fault === undefined && acceptance === first && acceptances.length === 1 && chance(0.05)) {
             const refunded = 1 + below(acceptance.spot);
             const back = Math.floor((refunded * shareOf(acceptance)) / acceptance.spot);
@@ -240,8 +240,8 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   world.at('2026-08-20T10:00:00Z');
   await world.close('2026-07');
 
-  // Taken in as a platform's world would have it: shuffled, page after page with an overlap, a page twice, one event lost
-  // and found by the next reading; the settlement file before or after.
+  // Imported as in production: shuffled, in overlapping pages, one page twice, one event lost and found by the next
+  // reading; the settlement file before or after.
   for (const platform of PLATFORMS) {
     const settleNow = () =>
       world.database.transaction((tx) =>
@@ -279,7 +279,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     );
   const injected = Object.fromEntries([...faults].sort(([one], [other]) => (one < other ? -1 : 1)));
 
-  // Reconciling and the journal say the same of what is still to come: all quotes here have a row in July.
+  // The reconciliation and the journal agree on what is open: all quotes here have a row in July.
   const openOf = ({ partners }: Awaited<ReturnType<typeof reconcile>>) =>
     Object.fromEntries(partners.map(({ partner_id, open }) => [partner_id, cents(open)]));
   const toComeByTheJournal = async () => {
@@ -300,7 +300,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     ),
   ).toEqual(unknown);
 
-  // Every cent: what the accounts hold is what the quotes got, what nobody can explain, and what was no share.
+  // Every cent: the accounts hold what was allocated to quotes, what is unknown, and what was no share.
   for (const platform of PLATFORMS) {
     const held = platform.balance_transactions.reduce((sum, { net }) => sum + net, 0);
     const sums = found.partners.filter(({ partner_id }) => partner_id === platform.partner_id);
@@ -316,7 +316,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   }
   expect(openOf(found), `seed ${seed}`).toEqual(await toComeByTheJournal());
 
-  // What was pulled back becomes reversals, what never came is billed: then only what needs a person is open.
+  // Reversed transfers become reversals and missing shares are billed: then only manual reviews are open.
   const { manual_review } = await world.database.transaction((tx) => recordReversals(tx, world, july));
   expect(new Set(manual_review.map(({ balance_transaction }) => balance_transaction))).toEqual(partials);
   await world.database.transaction((tx) => billMissingShares(tx, world, july));
@@ -324,7 +324,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   expect(byQuote(after), `seed ${seed}`).toEqual(injected);
   expect(openOf(after), `seed ${seed}`).toEqual(await toComeByTheJournal());
   const openNow = after.exceptions.filter(({ open }) => /[1-9]/.test(open));
-  // Too much is for a person: a share sent twice, or a charge on our own account of which the fee left us more than ours.
+  // Too much needs manual review: a share sent twice, or a charge on our account whose fee left us more than our share.
   const owedToUs = openNow.filter(({ status, open }) => status !== 'unknown' && !open.startsWith('-'));
   expect(new Set(owedToUs.map(({ status }) => status))).toEqual(new Set(['reversed', 'disputed']));
   expect(openNow.filter(({ status }) => status === 'reversed' || status === 'disputed')).toHaveLength(partials.size);

@@ -1,4 +1,4 @@
-/** Plans of quotes that the ledger has: by the arrangement of each acceptance's own month. */
+/** Plans of quotes in the ledger, by the arrangement of each acceptance's own month. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { planQuote, type QuotePlanRequest } from '../../src/splits/accepted.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -69,7 +69,7 @@ test("in sequence the platform's fee is charged with the quote and not with its 
   ]);
 });
 
-test('of a quote from before the change of arrangement only the later requote is split', async () => {
+test('for a quote before the change of arrangement, only the later requote is split', async () => {
   const { plans, connected_account_id } = await plan({ quoteId: 'q-turned' });
   expect(connected_account_id).toBe('acct_turned');
   expect(plans.map(({ requote_id }) => requote_id)).toEqual(['rq-turned']);

@@ -170,7 +170,7 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
          count(*) FILTER (WHERE (m.account, m.currency) <> (p.account, p.currency)) AS mismatched
   FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
   JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
-  WHERE ${inMonth("to_char(p.moved_at, 'YYYY-MM')")}
+  WHERE ${inMonth("to_char(p.occurred_at, 'YYYY-MM')")}
   GROUP BY c.payout_transaction_id, p.id, p.account, p.type, p.net
 ), inspected AS (
   SELECT payout_id FROM settled UNION ALL SELECT payout_transaction_id FROM contents
@@ -220,7 +220,7 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
-  UNION ALL SELECT 'share ' || share_allocation_id, moved_on, entry_on, recorded_at FROM share_allocations
+  UNION ALL SELECT 'share ' || share_allocation_id, occurred_on, entry_on, recorded_at FROM share_allocations
   UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at
     FROM credit_refund_returns
 ), inspected AS (

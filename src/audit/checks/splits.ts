@@ -10,7 +10,7 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   LEFT JOIN LATERAL (
     SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM share_allocations r
     WHERE r.balance_transaction_id = m.balance_transaction_id) AS r ON true
-  WHERE ${inMonth("to_char(m.moved_at, 'YYYY-MM')")}
+  WHERE ${inMonth("to_char(m.occurred_at, 'YYYY-MM')")}
 ), differences AS (
   SELECT format('balance transaction %s of %s', id, account) AS subject,
          format('%s less %s is %s %s; settlement line %s, allocated %s', amount, fee, net, currency,
@@ -27,7 +27,7 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
 export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
   SELECT t.*, CASE WHEN t.account IN (
            SELECT connected_account_id FROM partner_arrangements WHERE balance_transactions_from = 'settlement_file')
-         THEN account_source(t.account, to_char(t.moved_at AT TIME ZONE 'UTC', 'YYYY-MM'))
+         THEN account_source(t.account, to_char(t.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM'))
          ELSE 'processor' END AS source,
          count(*) OVER (PARTITION BY t.id, t.payment) > 1 AS repeated
   FROM balance_transactions t

@@ -144,7 +144,7 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
     .slice(0, SHOWN)
     .map(
       (each) =>
-        `${printable(each.payout)} of ${each.moved_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
+        `${printable(each.payout)} of ${each.occurred_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
         (each.status === 'contents_unknown'
           ? "its contents are unknown. Run 'reckoner processor poll'."
           : 'no bank line matches it. Ask the bank and the processor.'),

@@ -122,7 +122,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
       amount,
       fee,
       net,
-      moved_at: new Date(Number(created) * 1000).toISOString(),
+      occurred_at: new Date(Number(created) * 1000).toISOString(),
       payment: source?.id ?? (typeof parsed.data.source === 'string' ? parsed.data.source : null),
       of_payment: kind === 'reversal' || kind === 'dispute' ? idOf(source?.charge) : null,
       transfer: idOf(source?.source_transfer) ?? idOf(source?.source_transfer_reversal),

@@ -239,7 +239,7 @@ export interface Refunded extends Pick<Accepted, 'quote_id' | 'requote_id' | 'en
 
 /**
  * The requests for a refund, which the Merchant of Record makes (7.5). In real time the processor pulls the share back
- * in proportion to the price and rounds by itself, so what counts is what it then says it has pulled back. In sequence
+ * in proportion to the price and rounds by itself, so the amount that it reports as reversed counts. In sequence
  * the operator refunds, and the platform reverses its transfer by hand. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
