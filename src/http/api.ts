@@ -1,4 +1,4 @@
-/** The API's calls: each checks who calls and what was sent, does one act in one transaction, and answers exactly. */
+/** The handlers of the API: each checks the caller and the request, acts in one transaction, and answers. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { DateTime } from 'luxon';
@@ -95,7 +95,7 @@ function quoteAnswer(quote: QuoteState): object {
   };
 }
 
-/** The payment values of 2.2, or those of 2.3 for a requote; beside them the plan of a connected account's split. */
+/** The payment values of service.md 2.2, or 2.3 for a requote, with the split plan of a connected account. */
 function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
   // What the partner of a connected account must ask its processor for (service.md 7).
   const plan = routed && planAcceptance(routed, query);
@@ -107,14 +107,14 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
     : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
 }
 
-// --- What every call passes -------------------------------------------------------------------------------------------
+// --- Checks of every call -----------------------------------------------------------------------------------------------
 
 interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
-/** Under which a request may be repeated, and what it asks for. */
+/** An idempotency key and the request that it stands for. */
 interface RequestKey {
   readonly key: string;
   readonly sha256: string;
@@ -148,8 +148,8 @@ function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Que
 }
 
 /**
- * A call that accepts, together with those that arrive at the same time. One with an idempotency key, which an acceptance
- * does not need, is by itself: its answer and its key are kept by one transaction.
+ * A call that accepts, batched with others that arrive at the same time. A call with an idempotency key, which an
+ * acceptance does not need, runs alone: one transaction stores its answer and its key.
  */
 function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,
@@ -177,7 +177,7 @@ function serveAcceptances<Params extends z.ZodType>(
   });
 }
 
-/** What every call passes before its act: whose it is, how often they ask, and what they ask for. */
+/** Checks every call before its act: the caller, the rate limit and the request. */
 function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
@@ -203,7 +203,7 @@ function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Que
   app.route({ method: [...operation.methods], url, handler });
 }
 
-/** Reading is done in one consistent picture; writing again from its start where another request took the key first. */
+/** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
 async function insideTransaction(
   { database }: Shared,
   operation: Operation,
@@ -218,7 +218,7 @@ async function insideTransaction(
   }
 }
 
-/** Another request under the same key was answered meanwhile: what was done here is undone, and its answer is given. */
+/** Another request under the same key was answered first: roll back and give that answer. */
 class KeyTaken extends Error {}
 
 async function onceByKey(
@@ -245,13 +245,13 @@ async function onceByKey(
   return answer;
 }
 
-/** What the request asks for, whatever the order and spacing of its fields. */
+/** A hash of the request that ignores the order and spacing of its fields. */
 const fingerprint = (request: FastifyRequest, body: unknown): string =>
   createHash('sha256')
     .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
     .digest('hex');
 
-/** Whoever has no good token is counted by the address. */
+/** Counts a caller without a valid token by its address. */
 async function callerOf(request: FastifyRequest, { tokens, limits }: Shared): Promise<Caller> {
   try {
     return await tokens.verify(bearerToken(request));
@@ -269,7 +269,7 @@ function bearerToken(request: FastifyRequest): string {
   return token;
 }
 
-/** service.md 5.4. Where it is not required it is checked when present. */
+/** service.md 5.4. Checked when present, even where it is not required. */
 function checkPartnerHeader(
   request: FastifyRequest,
   name: string,
@@ -284,7 +284,7 @@ function checkPartnerHeader(
   if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
 }
 
-/** Browsers, proxies and link previews say so when they load something that nobody has asked for yet. */
+/** Browsers, proxies and link previews mark requests that no user made yet. */
 function isPrefetch(request: FastifyRequest): boolean {
   const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
   return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
@@ -299,7 +299,7 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
   });
 }
 
-/** An id that no id can look like is as unknown as any other. */
+/** A malformed id is refused like an unknown one. */
 function readParams(operation: Operation, request: FastifyRequest): unknown {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;

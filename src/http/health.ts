@@ -18,7 +18,7 @@ export function addHealth(app: FastifyInstance, { database, settings, metrics }:
 
   const allowed = addressList(settings.http.metrics_allow);
   app.get('/metrics', async (request, reply) => {
-    // Behind a proxy that the settings do not trust, request.ip is the proxy's address.
+    // Behind an untrusted proxy, request.ip is the proxy's address.
     const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded;
     const unknown = forwarded !== undefined && settings.http.trust_proxy.length === 0;
     if (unknown || !allowed(request.ip)) throw refuse('address_not_allowed', { address: request.ip });

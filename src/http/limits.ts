@@ -1,20 +1,20 @@
 /**
- * How often somebody may ask: requests of a client or an address, and failures of the token exchange, which count for the
- * client at its address and for the address. Counted by each process for itself. Refusal: rate_limited.
+ * Rate limits: requests by client or address, and failures of the token exchange by address and by client at an address.
+ * Each process counts for itself. Refusal: rate_limited.
  */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { refuse } from '../errors/refusals.ts';
 
 export interface Limits {
-  /** Counts a request of a client or, before that is known, of an address. */
+  /** Counts a request of a client, or of an address while the client is unknown. */
   readonly request: (key: string) => Promise<void>;
-  /** Refuses while there were too many failures; a right secret does not help then. */
+  /** Refuses after too many failures, even with the correct secret. */
   readonly beforeExchange: (clientId: string, address: string) => Promise<void>;
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
   readonly succeededExchange: (clientId: string, address: string) => Promise<void>;
 }
 
-/** Within a quarter of an hour. Behind one address there may be several clients with old secrets. */
+/** Per 15 minutes. Several clients with old secrets may share an address. */
 const FAILURES = { ofClient: 10, ofAddress: 100, seconds: 15 * 60 };
 
 export function openLimits(requestsPerMinute: number): Limits {

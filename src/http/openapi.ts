@@ -8,7 +8,7 @@ import { decimal, OPERATIONS, type Operation, tokenAnswer, tokenRequest } from '
 
 type Json = Record<string, unknown>;
 
-/** What any call with a token may answer. */
+/** The refusals of any call with a token. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'rate_limited', 'unavailable'] as const),
   'internal',
@@ -18,12 +18,12 @@ const problem = z.object({
   type: z.string(),
   title: z.string(),
   status: z.int(),
-  detail: z.string().meta({ description: 'What happened, and what to do now' }),
+  detail: z.string().meta({ description: 'What happened and what to do next' }),
   instance: z.string(),
-  code: z.string().meta({ description: 'What programs decide by' }),
+  code: z.string().meta({ description: 'The refusal code, for programs' }),
 });
 
-/** JSON Schema 2020-12, which is what OpenAPI 3.1 wants. */
+/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -58,8 +58,8 @@ export function describeApi(settings: Settings, issuer: string): Json {
       title: 'Partner Insurance Enrollment Service',
       version: packageVersion,
       description:
-        'Quotes, requotes and their acceptance, and a partner’s invoices. Amounts are decimals in major units; an amount ' +
-        'may be sent as a number or a string, and is read from its text.',
+        'Quotes, requotes, their acceptance, and a partner’s invoices. Amounts are decimals in major units. Send an amount ' +
+        'as a number or a string; it is read exactly.',
     },
     servers: [{ url: issuer }],
     security: [{ clientCredentials: [] }],
@@ -84,14 +84,14 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
     operationId: first ? id : `${id}By${method === 'POST' ? 'Post' : 'Get'}`,
     summary,
     description:
-      description + (operation.origin === 'documented' && first ? '' : '\n\nThis call is this system’s own.'),
+      description + (operation.origin === 'documented' && first ? '' : '\n\nThis call is specific to this system.'),
     parameters: [
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
       {
         name: header,
         in: 'header',
         required: partnerHeader === 'required',
-        description: 'Your partner id: that of the token',
+        description: 'Your partner id; it must be that of the token',
         schema: { type: 'string' },
       },
       ...queryParameters(operation),
@@ -101,7 +101,8 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
               name: 'Idempotency-Key',
               in: 'header',
               required: false,
-              description: 'The same request under the same key gets the same answer; another one is refused (409)',
+              description:
+                'Repeating a request under its key returns the first answer; a different request is refused (409)',
               schema: { type: 'string', minLength: 1, maxLength: 255 },
             },
           ]
@@ -125,7 +126,7 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
   };
 }
 
-/** What may stand behind the `?`. */
+/** The query parameters. */
 function queryParameters({ query }: Operation): Json[] {
   const { properties = {}, required = [] } = schemaOf(query, 'input') as {
     properties?: Record<string, Json>;
@@ -173,8 +174,8 @@ function describeExchange(): Json {
     operationId: 'exchangeToken',
     summary: 'Exchange credentials for an access token',
     description:
-      'OAuth 2.0 client credentials, as a JSON body, a form, or HTTP Basic. Keep the token until it expires; then ' +
-      'exchange again.',
+      'OAuth 2.0 client credentials, as a JSON body, a form, or HTTP Basic. Reuse the token until it expires, then ' +
+      'request another.',
     security: [],
     requestBody: {
       required: true,

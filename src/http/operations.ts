@@ -1,6 +1,6 @@
 /**
- * The calls of the API: each operation once, with the schemas that check what comes in and describe what goes out. The
- * OpenAPI description and the reference page are made from these. `api.ts` has their handlers.
+ * The operations of the API, with the schemas that check requests and describe answers. The OpenAPI description and the
+ * reference page are generated from them. `api.ts` has their handlers.
  */
 import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
@@ -18,13 +18,13 @@ export interface Operation<
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** Whether the service's documentation describes the call, or it is this system's own. */
+  /** `documented` by the service's documentation, or this system's `own`. */
   readonly origin: 'documented' | 'own';
   readonly act: 'reads' | 'makes' | 'accepts';
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /** What may stand behind the `?`; anything else there is not looked at. */
+  /** The query parameters; others are ignored. */
   readonly query: Query;
   readonly status: 200 | 201;
   readonly answer: z.ZodType;
@@ -38,7 +38,7 @@ const identifier = z
   .string()
   .regex(IDENTIFIER, 'must be 1 to 128 of A-Z a-z 0-9 . _ : - and start with a letter or digit');
 
-/** A decimal on its way in: a string, or a number that is read from its text. Becomes that text. */
+/** A decimal in a request: a string, or a number read from its source text. Parsed to that text. */
 export const decimal = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -49,7 +49,7 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** An amount on its way out: a JSON number with exactly the currency's digits. */
+/** An amount in an answer: a JSON number with exactly the currency's digits. */
 const amount = (description: string) => z.number().meta({ description });
 const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
 const instant = z.iso.datetime({ offset: true });
@@ -72,7 +72,7 @@ const quoteAnswer = z.object({
   insured_amount: amount('The amount that is insured'),
   ...prices,
   quoted_at: instant,
-  status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: wholly or in part' }),
+  status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
   enrollment_id: identifier.nullable(),
   accepted_at: instant.nullable(),
 });
@@ -101,22 +101,22 @@ const split = z
           path: z.string(),
           headers: z
             .record(z.string(), z.string())
-            .meta({ description: 'the account the request is made on; else yours' }),
-          add: z.array(z.string()).optional().meta({ description: 'Parameters that only your checkout knows' }),
-          params: z
-            .record(z.string(), z.unknown())
-            .meta({ description: 'Amounts are whole numbers of the smallest unit' }),
+            .meta({ description: 'The account that the request is made on; yours if absent' }),
+          add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
+          params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
         }),
       )
       .nullable()
-      .meta({ description: 'What to ask the processor for, in this order; null where it cannot be planned' }),
+      .meta({
+        description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
+      }),
     problem: z
       .object({ code: z.string(), reason: z.string() })
       .nullable()
-      .meta({ description: 'Why it cannot be planned; the acceptance stands all the same' }),
+      .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   })
   .optional()
-  .meta({ description: 'Only under a connected account: how the share is routed to us (docs/connected-accounts.md)' });
+  .meta({ description: 'Only for connected accounts: how to route our share (docs/connected-accounts.md)' });
 
 const acceptance = z.object({
   quote_id: identifier,
@@ -184,12 +184,12 @@ export const splitQuery = z.object({
     .string()
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
     .optional()
-    .meta({ description: 'In a sequential split: the account of the operator or event host, who charges' }),
+    .meta({ description: 'Sequential split: the account of the operator or event host, which charges' }),
   platform_fee: z
     .string()
     .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be a plain decimal such as 1.50')
     .optional()
-    .meta({ description: 'In a sequential split: your own fee in major units, charged with what is accepted' }),
+    .meta({ description: 'Sequential split: your own fee in major units, charged with the accepted amount' }),
 });
 export type SplitQuery = z.output<typeof splitQuery>;
 const ofQuote = z.object({ quote_id: identifier });
@@ -228,8 +228,8 @@ export const createQuote = operation({
   path: '/api/v1/quote',
   summary: 'Generate a quote',
   description:
-    'The price of an insured amount under one of your policies, in your currency: insured amount × rate, at least the ' +
-    "policy's minimum; partnerCut is your share of it, each rounded half up; invoiceAmount is the rest.",
+    'Prices an insured amount under one of your policies, in your currency. spotPrice is insured amount × rate, at least ' +
+    "the policy's minimum. partnerCut is your share. Both are rounded half up; invoiceAmount is the rest.",
   origin: 'own',
   partnerHeader: 'checked',
   params: none,
@@ -246,7 +246,7 @@ export const readQuote = operation({
   methods: ['GET'],
   path: '/api/v1/quote/{quote_id}',
   summary: 'Read a quote',
-  description: 'The quote as it was made, and whether it was accepted.',
+  description: 'Returns the quote as offered and whether it was accepted.',
   origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
@@ -264,9 +264,8 @@ export const acceptQuote = operation({
   path: '/api/v1/quote/{quote_id}/accept',
   summary: 'Accept a quote',
   description:
-    'Enrolls the customer: the price is recorded at this instant, once. Accepting again, also at the same time, gives ' +
-    'the same answer and records nothing. POST does the same; prefer it where something between you and us may repeat ' +
-    'or prefetch a GET.',
+    'Enrolls the customer and records the price once, at this instant. Accepting again, even concurrently, gives the ' +
+    'same answer and records nothing. POST does the same; use it if a proxy may repeat or prefetch a GET.',
   origin: 'documented',
   partnerHeader: 'required',
   params: ofQuote,
@@ -295,8 +294,8 @@ export const createRequote = operation({
   path: '/api/v1/quote/{quote_id}/requote',
   summary: 'Requote an accepted quote',
   description:
-    'What a higher insured amount adds to the price accepted last, by the terms of the quote. Nothing is charged before ' +
-    'the requote is accepted. A lower price is refused: what must be given back is reversed.',
+    'Prices a higher insured amount by the terms of the quote, and returns what it adds to the last accepted price. ' +
+    'Nothing is charged until the requote is accepted. A lower price is refused; give money back with a reversal.',
   origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
@@ -321,8 +320,8 @@ export const acceptRequote = operation({
   path: '/api/v1/requote/{requote_id}/accept',
   summary: 'Accept a requote',
   description:
-    'The increments become due, as a payment split of their own. The first of a quote’s open requotes to be accepted ' +
-    'makes the others stale.',
+    'The increments become due, with a payment split of their own. Accepting one of a quote’s open requotes makes the ' +
+    'others stale.',
   origin: 'own',
   partnerHeader: 'required',
   params: ofRequote,
@@ -351,7 +350,7 @@ export const listInvoices = operation({
   methods: ['GET'],
   path: '/api/v1/invoices',
   summary: 'Your invoices, credit notes and statements',
-  description: 'All of your documents in number order, each with its lines, its balance and its payment link.',
+  description: 'All your documents in number order, with their lines, balances and payment links.',
   origin: 'own',
   partnerHeader: 'required',
   params: none,
@@ -371,7 +370,7 @@ export const OPERATIONS: readonly Operation[] = [
   listInvoices,
 ];
 
-/** The token exchange, described for people and clients; OAuth has rules of its own for it (RFC 6749). */
+/** The description of the token exchange, which follows OAuth's own rules (RFC 6749). */
 export const tokenAnswer = z.object({
   access_token: z.string(),
   expires_in: z.int().meta({ description: 'Seconds for which the token is valid' }),

@@ -1,4 +1,4 @@
-/** Pages for people: HTML from templates that escape all they are given, with a policy that lets nothing else run. */
+/** HTML pages from templates that escape every value, under a content security policy that allows nothing else. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
 const STYLE = read('style.css').trim();
 const POLICY = [
   "default-src 'none'",
-  // The page's one style stands in it, known by its hash: nothing that a name could smuggle in is ever applied.
+  // The inline style is allowed by its hash, so injected styles never apply.
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
   "base-uri 'none'",
   "form-action 'none'",
@@ -22,7 +22,7 @@ const POLICY = [
 const handlebars = Handlebars.create();
 handlebars.registerPartial('layout', read('_layout.html.hbs'));
 
-/** The page of a template; a field that it names and the view lacks is an error. */
+/** The page of a template; a field that the view does not have is an error. */
 export function page<View extends object>(name: string): (view: View & { title: string; sandbox: boolean }) => string {
   const render = handlebars.compile<object>(read(`${name}.html.hbs`), { strict: true, knownHelpersOnly: true });
   return (view) => render({ ...view, style: new Handlebars.SafeString(STYLE) });

@@ -1,6 +1,6 @@
 /**
- * The page behind a payment link: what one document asks for, and how it is paid. Its token is all that opens it; of other
- * partners and other documents nothing is on it, but for the document that replaces this one.
+ * The page of a payment link: what one document asks for and how to pay it. Only its token opens it. It shows no other
+ * partner and no other document, except the one that replaces this one.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { readDocumentRows } from '../delivery/queries.ts';
@@ -41,7 +41,7 @@ export function addPaymentPages(app: FastifyInstance, { database, environment, s
   app.get<{ Params: { token: string } }>('/pay/:token/invoice.pdf', async (request, reply) => {
     await limits.request(request.ip);
     const found = await find(request.params.token);
-    // A void document is no longer handed out: somebody might pay it.
+    // A void document is not served: its reader might pay it.
     if (found === undefined || found.document.status === 'void') return unknown(reply);
     const pdf = await database.reading((tx) => readPdf(tx, found.document.document_id));
     if (pdf === undefined) return unknown(reply);
@@ -64,10 +64,10 @@ const download = (reply: FastifyReply, name: string, type: string, how: 'inline'
     .headers({ 'X-Robots-Tag': 'noindex, nofollow', 'Content-Disposition': `${how}; filename="${name}"` })
     .type(type);
 
-// --- What the template sees -------------------------------------------------------------------------------------------
+// --- The template's view ----------------------------------------------------------------------------------------------
 
 interface PageFact extends Fact {
-  /** A number that payers copy: one click selects all of it. */
+  /** A number that payers copy: one click selects it. */
   readonly copy: boolean;
 }
 

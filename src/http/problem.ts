@@ -1,14 +1,14 @@
-/** What went wrong as a problem document (RFC 9457): every refusal by its code, a bug by the request's id alone. */
+/** Errors as problem documents (RFC 9457): a refusal with its code, a bug only with the request's id. */
 
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { databaseFailure, sqlstate } from '../database/transaction.ts';
 import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 
-/** After which a client may send the same again. */
+/** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
 
-/** lock_not_available · query_canceled, by the patience of our connections. */
+/** lock_not_available and query_canceled: the timeouts of our connections. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
 /** Any thrown value as a refusal; undefined for a bug. */
@@ -23,7 +23,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   return refusalOfFramework(error as FastifyError);
 }
 
-/** No connection to be had: refused, gone, or all of them busy for too long. */
+/** No connection: refused, lost, or all of them busy for too long. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
@@ -34,7 +34,7 @@ function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** Fastify's own refusals: of bodies, media types and addresses. */
+/** Fastify's own errors, about bodies, media types and addresses. */
 function refusalOfFramework(error: FastifyError): Refusal | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
@@ -76,7 +76,7 @@ function writeProblem(refusal: Refusal, request: FastifyRequest, reply: FastifyR
     code: refusal.code,
     ...refusal.facts,
   };
-  // As bytes: Fastify adds a charset to texts, which RFC 9457's media type does not have.
+  // As bytes: Fastify would add a charset, which the media type of RFC 9457 does not have.
   return reply
     .code(status)
     .type('application/problem+json')

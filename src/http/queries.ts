@@ -1,4 +1,4 @@
-/** SQL of the HTTP side: the payment page, signing keys and metrics. */
+/** SQL of the HTTP server: the payment page, signing keys and metrics. */
 
 import type { JWK } from 'jose';
 import type { Instructions } from '../config/instructions.ts';

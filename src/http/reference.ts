@@ -1,4 +1,4 @@
-/** `/openapi.json`, and `/reference`: the same for people, a page that needs nothing from elsewhere. */
+/** `/openapi.json`, and the same as a self-contained page: `/reference`. */
 import type { FastifyInstance } from 'fastify';
 import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
@@ -39,7 +39,7 @@ export function addReference(app: FastifyInstance, shared: Shared): void {
   app.get('/reference', async (_request, reply) => sendPage(reply, html));
 }
 
-/** An answer over several lines, its numbers as they are written. */
+/** An answer as indented JSON, with numbers as written. */
 function pretty(example: unknown): string {
   return writeExactJson(example)
     .replace(/([{,])(?=")/g, '$1\n  ')

@@ -1,4 +1,4 @@
-/** The HTTP server: its routes, and the hooks that every request passes. */
+/** The HTTP server: its routes and the hooks of every request. */
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
@@ -19,14 +19,14 @@ import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of the refusal that answered it. */
+    /** The code of its refusal. */
     refusal: string | null;
-    /** The partner that sent it, once that is known. */
+    /** The partner that sent it, once known. */
     partnerId: string | null;
   }
 }
 
-/** No body of the API needs a tenth of it. */
+/** Ten times what any body of the API needs. */
 const BODY_LIMIT = 64 * 1024;
 const REQUEST_SECONDS = 30;
 

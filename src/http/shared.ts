@@ -1,4 +1,4 @@
-/** What the routes share: the service they belong to, its tokens, limits and metrics. */
+/** What the routes share: the service, its tokens, limits and metrics. */
 import { BlockList, isIPv6 } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Environment } from '../config/environment.ts';

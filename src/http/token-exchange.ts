@@ -1,4 +1,4 @@
-/** The token exchange and what publishes it: `POST /api/oauth/token`, the keys, the discovery documents (RFC 8414). */
+/** The token exchange, `POST /api/oauth/token`, with its public keys and discovery documents (RFC 8414). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
@@ -12,7 +12,7 @@ type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type
 
 class ExchangeRefused extends Error {
   readonly code: OAuthError;
-  /** The client tried to say who it is by HTTP Basic, and is answered in kind. */
+  /** The client used HTTP Basic, so the answer carries WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -76,7 +76,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): vo
       id_token_signing_alg_values_supported: ['ES256'],
     }),
   );
-  // Shorter than a key is published before it signs.
+  // Shorter than the time a key is published before it signs.
   app.get('/.well-known/jwks.json', async (_request, reply) =>
     reply
       .header('Cache-Control', 'public, max-age=300')
@@ -87,23 +87,23 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): vo
 
 const parameters = z.record(z.string(), z.unknown());
 
-/** Who asks, from a JSON body (service.md 4.1), a form, or HTTP Basic. */
+/** The credentials, from a JSON body (service.md 4.1), a form, or HTTP Basic. */
 function readExchange(request: FastifyRequest): Exchange {
   const body = readParameters(request);
   const grant = body['grant_type'] ?? 'client_credentials';
   if (grant !== 'client_credentials') {
-    throw new ExchangeRefused('unsupported_grant_type', 'The only grant type here is client_credentials.');
+    throw new ExchangeRefused('unsupported_grant_type', 'The only supported grant type is client_credentials.');
   }
   const basic = readBasic(request.headers.authorization);
   const { client_id: clientId, client_secret: secret } = body;
   if (basic !== undefined) {
     if (secret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
-      throw new ExchangeRefused('invalid_request', 'The client says twice who it is: in the header and in the body.');
+      throw new ExchangeRefused('invalid_request', 'Send the credentials once: in the header or in the body.');
     }
     return basic;
   }
   if (typeof clientId !== 'string' || clientId === '' || typeof secret !== 'string' || secret === '') {
-    throw new ExchangeRefused('invalid_request', 'client_id and client_secret are needed, each a text.');
+    throw new ExchangeRefused('invalid_request', 'client_id and client_secret are required, each a string.');
   }
   return { clientId, secret, basic: false };
 }
@@ -115,14 +115,14 @@ function readParameters(request: FastifyRequest): Record<string, unknown> {
   if (request.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
     const form = new URLSearchParams(text);
     if (new Set(form.keys()).size !== form.size)
-      throw new ExchangeRefused('invalid_request', 'A parameter stands there twice.');
+      throw new ExchangeRefused('invalid_request', 'A parameter occurs twice.');
     return Object.fromEntries(form);
   }
   try {
     const parsed = parameters.safeParse(JSON.parse(text));
     if (parsed.success) return parsed.data;
   } catch {
-    // said below
+    // Refused below.
   }
   throw new ExchangeRefused('invalid_request', 'The body is not a JSON object.');
 }
@@ -136,7 +136,7 @@ function readBasic(header: string | undefined): Exchange | undefined {
     const plain = (part: string) => decodeURIComponent(part.replace(/\+/g, ' '));
     if (id && rest.length > 0) return { clientId: plain(id), secret: plain(rest.join(':')), basic: true };
   } catch {
-    // said below
+    // Refused below.
   }
   throw new ExchangeRefused('invalid_client', 'The Authorization header is not HTTP Basic.', true);
 }
@@ -161,7 +161,7 @@ function describe(
   if (known === undefined) request.log.error({ err: thrown }, 'failed');
   const refusal = known ?? refuse('internal', { request_id: request.id });
   const own = httpStatusOf(refusal.code);
-  // RFC 6749 knows no 415.
+  // RFC 6749 has no 415.
   const status = own === 415 ? 400 : own;
   const { retry_after: retryAfter } = refusal.facts as { retry_after?: number };
   if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));

@@ -10,7 +10,7 @@ import { refuse } from '../errors/refusals.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import type { Shared } from './shared.ts';
 
-/** Stores an event once, by account and id, and refuses one that is none or of another environment. */
+/** Stores an event once, by account and id. Refuses a malformed event and one of another environment. */
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
@@ -33,7 +33,7 @@ export function addWebhooks(
           throw refuse('webhook_not_configured', { variable: WEBHOOK_SECRET });
         }
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-        // The signature is checked over the text, so bytes that are none are refused first.
+        // The signature is checked over the text, so refuse bytes that are not UTF-8 first.
         const text = oneLine(body);
         const given = request.headers[webhooks.header];
         const signature = typeof given === 'string' ? given : undefined;
@@ -58,7 +58,7 @@ function accountOf(given: unknown): string | undefined {
   throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
-/** The event as one line, as the import expects it: line breaks occur only between the tokens of JSON. */
+/** The event on one line, as the import expects it. Line breaks occur only between JSON tokens. */
 function oneLine(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body).replace(/[\r\n]+/g, ' ');

@@ -1,6 +1,6 @@
 /**
- * Importing ledger rows: files are staged, judged by queries over all rows outside the ledger's lock, and recorded
- * whole or not at all. Refusals: file_unreadable, file_unwritable. Bad rows are not refusals but the report.
+ * Imports ledger rows: stages the files, checks all rows with queries outside the ledger's lock, and records all of them
+ * or none. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are no refusal; the report lists them.
  */
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
@@ -26,7 +26,7 @@ import { inMinorUnits, rowProblem } from './row.ts';
 import { createStaging, openStager, type Staged } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
-/** What the report says at most about single rows. */
+/** The most bad rows that the report lists. */
 const REPORTED_ERRORS = 1000;
 
 export interface ImportReport {
@@ -34,24 +34,24 @@ export interface ImportReport {
   readonly duplicates: number;
   readonly rejected: number;
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
-  /** Of the accepted: rows of a closed month, posted to the earliest open one. */
+  /** Accepted rows of a closed month, posted to the earliest open month. */
   readonly late: number;
-  /** Nothing was recorded because of bad rows. */
+  /** Whether bad rows prevented the import. */
   readonly refused: boolean;
 }
 
 export interface ImportOptions {
-  /** Record the good rows although there are bad ones. */
+  /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
-  /** Where the bad rows go with their reasons, one JSON object a line. */
+  /** The file for bad rows and their reasons, one JSON object per line. */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly onProgress?: (bytes: number) => void;
 }
 
 /**
- * Stages, judges and records in the given transaction. The caller commits, or rolls back after a preview. Nothing is
- * recorded where a row is bad and `skipInvalid` is not set, or where a file can't be read to its end.
+ * Stages, checks and records in the given transaction. The caller commits, or rolls back after a preview. Records nothing
+ * if a row is bad and `skipInvalid` is not set, or if a file cannot be read to its end.
  */
 export async function importRows(
   tx: Transaction,
@@ -61,7 +61,7 @@ export async function importRows(
   await createStaging(tx);
   const { broken, staged } = await stageFiles(tx, files, options);
   failpoint('import.staged');
-  // Importers wait for each other from here on: what is judged now still holds when it is recorded.
+  // Importers wait for each other from here on, so these checks still hold when the rows are recorded.
   await lockImporters(tx);
   await judge(tx, options);
   failpoint('import.judged');
@@ -118,7 +118,7 @@ async function stageFiles(
 
 async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<void> {
   await surveyStaged(tx);
-  // First, so that a row which was recorded while its partner was active is a duplicate for good.
+  // First, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
   await findUnknownSellers(tx);
   await findRepeatedRows(tx);
@@ -128,8 +128,8 @@ async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<v
 }
 
 /**
- * The reversals that must go for no amount of their quote to fall below zero: going through a quote's rows in order,
- * each one that would. Without --skip-invalid the order of rows does not matter, so additions come first.
+ * The reversals to reject so that no amount of a quote falls below zero: in the order of a quote's rows, each one that
+ * would take it below. Without --skip-invalid the order of rows does not matter, so additions come first.
  */
 function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
   const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');
@@ -149,7 +149,7 @@ function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileO
   return tooMany;
 }
 
-/** A decimal as a whole number of ten-thousandths: four is the most minor digits that a currency has. */
+/** A decimal as an integer of ten-thousandths: no currency has more than four minor digits. */
 const exact = (text: string): bigint => inMinorUnits(text, 4);
 
 function distinct(zoneMonths: readonly ZoneMonth[]): ZoneMonth[] {

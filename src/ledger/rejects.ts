@@ -1,4 +1,4 @@
-/** The file of rejected rows: each as it stood, with its place and reason, one JSON object a line. */
+/** The file of rejected rows: the row as in its file, its place and the reason, one JSON object per line. */
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import type { Transaction } from '../database/transaction.ts';
@@ -28,12 +28,12 @@ export async function writeRejects(tx: Transaction, path: string, fileNames: rea
   }
 }
 
-/** By whatever name or link. */
+/** Whether two paths name the same file, through links as well. */
 function isSameFile(one: string, other: string): boolean {
   try {
     const [a, b] = [statSync(one), statSync(other)];
     return a.dev === b.dev && a.ino === b.ino;
   } catch {
-    return false; // One of them is not there, or is no file: opening it says so.
+    return false; // One does not exist or is not a file; opening it reports that.
   }
 }

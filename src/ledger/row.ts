@@ -1,6 +1,6 @@
 /**
- * One ledger row as it arrives, and the rules that it must keep by itself (contract, Ledger rows). Rules that need the
- * partners, the ledger or other rows are queries over all staged rows, in queries.ts. Pure: a clock is passed in.
+ * An incoming ledger row and the rules that concern it alone (contract, Ledger rows). Rules that need partners, the
+ * ledger or other rows are queries over all staged rows, in queries.ts. Pure: the clock is passed in.
  */
 import { amountProblem, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
@@ -22,10 +22,10 @@ export const ROW_FIELDS = [
 ] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 
-/** What an export says of a row besides: an exported ledger can be imported again, and these are read over. */
+/** Further columns of an export. An exported ledger can be imported again; these columns are ignored. */
 export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 
-/** A field's text; the empty string where it is left out. */
+/** A field's text; empty if it is missing. */
 export type RowTexts = Record<RowField, string>;
 
 export const REQUIRED_FIELDS: readonly RowField[] = [
@@ -40,7 +40,7 @@ export const REQUIRED_FIELDS: readonly RowField[] = [
   'invoiceAmount',
 ];
 
-/** Every code that a bad row is reported with. A duplicate is not bad and is counted only. */
+/** The codes of bad rows. A duplicate is not bad; it is only counted. */
 export const ROW_CODES = [
   // The file or the line (read.ts)
   'header_missing',
@@ -52,7 +52,7 @@ export const ROW_CODES = [
   'line_too_long',
   'not_utf8',
   'field_malformed',
-  // The row by itself
+  // The row alone
   'field_missing',
   'field_unexpected',
   'kind_unknown',
@@ -79,7 +79,7 @@ export const ROW_CODES = [
 export type RowCode = (typeof ROW_CODES)[number];
 
 export interface RowProblem {
-  /** Empty where the row as a whole is at fault; a field that no row has is named as it stood. */
+  /** Empty if the row as a whole is at fault; an unknown field keeps its name. */
   readonly field: string;
   readonly code: RowCode;
   readonly reason: string;
@@ -88,10 +88,10 @@ export interface RowProblem {
 const IDENTIFIERS = ['partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 
-/** Five minutes: how far a partner's clock may be ahead of ours. */
+/** How far a partner's clock may be ahead of ours: five minutes. */
 const FUTURE_MILLISECONDS = 5 * 60 * 1000;
 
-/** The first rule that a row breaks, or undefined for a row that is good by itself. */
+/** The first rule that a row breaks on its own; undefined if none. */
 export function rowProblem(row: RowTexts, now: number): RowProblem | undefined {
   return fieldsProblem(row) ?? timeProblem(row.accepted_at, now) ?? amountsProblem(row);
 }
@@ -158,7 +158,7 @@ function amountsProblem(row: RowTexts): RowProblem | undefined {
   return undefined;
 }
 
-/** A plain decimal with at most that many significant decimals, as a whole number of the smallest unit. */
+/** A plain decimal with at most that many significant decimals, as an integer in the smallest unit. */
 export function inMinorUnits(text: string, digits: number): bigint {
   const point = text.indexOf('.');
   if (point === -1) return BigInt(text + '0'.repeat(digits));
@@ -166,7 +166,7 @@ export function inMinorUnits(text: string, digits: number): bigint {
 }
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?$/;
-/** February's 29th is checked apart. */
+/** February 29 is checked separately. */
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** The rule of times (contract, Amounts, times, identifiers); `now` in milliseconds since 1970. */

@@ -1,4 +1,4 @@
-/** Staging: rows go by COPY into a table of this transaction only, good and bad alike, in file order. */
+/** Staging: COPY writes all rows, good and bad, in file order into a temporary table of this transaction. */
 
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
@@ -9,7 +9,7 @@ import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
-  // Enough for the hash joins of a million rows; the rest of a larger import goes to disk, not to memory.
+  // Enough for the hash joins of a million rows; a larger import spills to disk.
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
   await execute(
     tx,
@@ -24,8 +24,8 @@ export async function createStaging(tx: Transaction): Promise<void> {
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
-  // What the queries find: a duplicate is not recorded, anything else is reported. One finding a row; without the index
-  // a statement that finds thousands while it looks for those there are took 14 s for 50,000 duplicates.
+  // Findings of the rules, at most one per row: a duplicate is not recorded, anything else is reported. Without the index,
+  // 50,000 duplicates took 14 s.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE findings (seq bigint PRIMARY KEY, field text, code text NOT NULL, reason text)
@@ -36,32 +36,32 @@ export async function createStaging(tx: Transaction): Promise<void> {
 const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
   accepted_at, spot_price, partner_cut, invoice_amount, field, code, reason, raw`;
 
-/** Bytes gathered before they are handed to the connection. */
+/** Bytes buffered before they are sent. */
 const CHUNK = 128 * 1024;
 
 export interface Staged {
   readonly rows: number;
-  /** Of these, bad by themselves. */
+  /** Of these, invalid on their own. */
   readonly bad: number;
 }
 
 export interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
-  /** Waits while the server is slower than the reader. To be called between batches. */
+  /** Waits while the server is slower than the reader. Call it between batches. */
   readonly drained: () => Promise<void>;
   readonly finish: () => Promise<Staged>;
-  /** Gives the COPY up, so that the connection can undo the transaction. */
+  /** Ends the COPY, so that the transaction can be rolled back. */
   readonly abandon: () => Promise<void>;
 }
 
-/** Opens the COPY. Raw records are staged only where rejects are to be written: they double the bytes. */
+/** Opens the COPY. Raw records are staged only if rejects are written: they double the bytes. */
 export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Stager> {
   const connection = await connectionOf(tx);
   const stream = connection.query(copyFrom(`COPY staged (${COLUMNS}) FROM STDIN`));
   let failure: unknown;
   const ended = finished(stream);
   ended.catch((error) => {
-    failure = error; // thrown to whoever writes or waits next
+    failure = error; // The next write or wait throws it.
   });
   let seq = 0;
   let bad = 0;
@@ -87,7 +87,7 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
       flush();
       stream.end();
       await ended;
-      // What the queries join and filter by.
+      // The columns that the rules join and filter by.
       await execute(tx, 'ANALYZE staged (seq, kind, partner_id, quote_id, policy_id, own_id, code)');
       return { rows: seq, bad };
     },
@@ -98,7 +98,7 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
   };
 }
 
-/** One line of COPY's text format. Of a bad row only ids are kept, so that rows that follow it find what they name. */
+/** One line of COPY's text format. A bad row keeps only its ids, so that later rows can refer to it. */
 function stagedLine(
   seq: number,
   file: number,
@@ -109,7 +109,7 @@ function stagedLine(
   const place = `${seq}\t${file}\t${line}\t`;
   const end = keepRaw ? `${escaped(raw)}\n` : '\\N\n';
   if (problem === undefined) {
-    // A good row's texts hold nothing that COPY would read otherwise.
+    // The texts of a good row contain nothing that COPY would need escaped.
     return (
       `${place}${texts.kind}\t${texts.partner_id}\t${texts.quote_id}\t${texts.requote_id || '\\N'}\t` +
       `${texts.reversal_id || '\\N'}\t${texts.enrollment_id || '\\N'}\t${texts.policy_id}\t${texts.currency}\t` +
@@ -123,14 +123,14 @@ function stagedLine(
   return `${place}${ids}${'\t\\N'.repeat(7)}\t${found}\t${end}`;
 }
 
-/** PostgreSQL reads no more than 16383 decimals. A good amount's may be more, but behind the fourth all are zeros. */
+/** PostgreSQL accepts at most 16383 decimals. A good amount may have more, but all after the fourth are zeros. */
 function amount(text: string): string {
   return text.length > 1000 ? text.replace(/(\.\d{4})0+$/, '$1') : text;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '' };
 
-/** Text as COPY's text format wants it. PostgreSQL has no NUL character: it is left out. */
+/** Escapes a text for COPY. PostgreSQL has no NUL character, so it is dropped. */
 function escaped(text: string): string {
   return text.replace(/[\\\t\n\r\0]/g, (character) => ESCAPES[character] as string);
 }

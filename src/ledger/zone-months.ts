@@ -1,4 +1,4 @@
-/** The months that an instant may belong to in a time zone, for the statements that decide a row's posting month. */
+/** The months that an instant may belong to in a time zone, for statements that decide a posting month. */
 import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
 
 export interface ZoneMonth {
@@ -9,11 +9,11 @@ export interface ZoneMonth {
   readonly ends_at: string;
 }
 
-// A zone's months cost 0.6 ms to work out, a fifth of an acceptance, and a day's acceptances share a handful.
+// Cached: computing a zone's months takes 0.6 ms, a fifth of an acceptance, and a day's acceptances share a few.
 const known = new Map<string, readonly ZoneMonth[]>();
 const MOST_KNOWN = 2000;
 
-/** A UTC month and its neighbours in a zone: an instant's local month is one of them. */
+/** A UTC month and its neighbors in a zone: an instant's local month is one of them. */
 export function monthsAround(timeZone: string, utcMonth: Month): readonly ZoneMonth[] {
   const key = `${timeZone} ${utcMonth}`;
   const found = known.get(key) ?? workedOut(timeZone, utcMonth);

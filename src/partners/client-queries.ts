@@ -43,7 +43,7 @@ export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<
   );
 }
 
-/** Revokes; false where that was done before. */
+/** Revokes a client; false if it was revoked before. */
 export async function insertRevocation(
   tx: Transaction,
   revocation: { clientId: string; eventId: number; now: string },
@@ -63,7 +63,7 @@ export interface ClientRow {
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_sequence: number;
-  /** The secrets that are good now, the newest first; `ends_at` is null where none is set. */
+  /** The live secrets, newest first; `ends_at` is null for one without an end. */
   readonly live_secrets: readonly {
     readonly sequence: number;
     readonly sha256: string;
@@ -72,8 +72,8 @@ export interface ClientRow {
 }
 
 /**
- * Clients with the secrets that are good at an instant: of the last two those that have neither expired nor been ended
- * by their successor. A revoked client has none.
+ * Clients with the secrets that are live at an instant: of the last two, those neither expired nor ended by their
+ * successor. A revoked client has none.
  */
 export function readClients(
   tx: Transaction,
@@ -101,7 +101,7 @@ export function readClients(
   );
 }
 
-/** SQL: whether a client is the partner's and not revoked. Asked at each request, so that a revocation works at once. */
+/** SQL: whether the client belongs to the partner and is not revoked. Every request asks, so that a revocation works at once. */
 export const clientLives = (clientId: string, partnerId: string): string =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})
     AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = ${clientId}))`;

@@ -21,11 +21,11 @@ import { IDENTIFIER } from './file.ts';
 export interface Credentials {
   readonly partner_id: string;
   readonly client_id: string;
-  /** 256 random bits. It is kept nowhere: only its hash is. */
+  /** 256 random bits. Only its hash is stored. */
   readonly client_secret: string;
 }
 
-/** Who does this, and when. */
+/** The actor and the time of a change. */
 export interface Act {
   readonly actor: Actor;
   readonly environment: EnvironmentName;
@@ -37,7 +37,7 @@ export interface Rotation extends Credentials {
   readonly previous_ends_at: string;
 }
 
-/** For how long the old secret works beside the new one, unless said otherwise. */
+/** How long the old secret works beside the new one by default. */
 export const OVERLAP_DAYS = 7;
 
 export async function createClient(
@@ -69,7 +69,7 @@ export async function createClient(
   return { partner_id: partnerId, client_id: clientId, client_secret: secret };
 }
 
-/** A further secret. The one before works until the overlap ends; a third live one is refused unless that is now. */
+/** Adds a secret. The previous one works until the overlap ends. A third live secret is refused unless the overlap is zero. */
 export async function rotateSecret(
   tx: Transaction,
   clientId: string,
@@ -109,7 +109,7 @@ export async function rotateSecret(
   };
 }
 
-/** Its secrets and the tokens that it got stop working at once. Revoking again changes nothing. */
+/** Stops its secrets and tokens at once. Revoking again changes nothing. */
 export async function revokeClient(
   tx: Transaction,
   clientId: string,
@@ -136,21 +136,21 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
   return client;
 }
 
-/** Two rotations at once would take the same number: they queue here. */
+/** Concurrent rotations would take the same number, so they wait here. */
 async function lockClient(tx: Transaction, clientId: string): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(7311, hashtext(:clientId::text))`, { clientId });
 }
 
-/** The client that these credentials are good for. The answer and its time are the same whatever is wrong with them. */
+/** The client of these credentials. The answer and its timing are the same whatever is wrong with them. */
 export async function authenticate(
   tx: Transaction,
   given: { clientId: string; secret: string; now: DateTime<true> },
 ): Promise<{ clientId: string; partnerId: string } | undefined> {
-  // What cannot be an id is not asked for: PostgreSQL has no NUL.
+  // Do not look up what cannot be an id: PostgreSQL has no NUL.
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
-  // Always two comparisons, for an unknown client against a hash that nothing has.
+  // Always compare twice; for an unknown client, with a hash that no secret has.
   const live = client?.live_secrets ?? [];
   const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
   return client !== undefined && matches.includes(true)
@@ -160,7 +160,7 @@ export async function authenticate(
 
 const NO_HASH = '0'.repeat(64);
 
-/** Says what it is and of which environment, so that a secret found where it should not be is recognised. */
+/** The prefix names the program and the environment, so that a leaked secret is recognized. */
 const newSecret = (environment: EnvironmentName): string =>
   `rk_${environment}_${randomBytes(32).toString('base64url')}`;
 

@@ -28,7 +28,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** From the beginning of time: the first arrangement of a partner. */
+/** The first arrangement of a partner applies to all earlier months. */
 const ALWAYS = '0001-01' as Month;
 
 export async function importPartners(
@@ -36,7 +36,7 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   now: DateTime<true>,
 ): Promise<PartnerImport> {
-  // No import of rows is between its checks and its commit: it saw the partners all as before, or sees them all as now.
+  // No ledger import is between its checks and its commit: each sees all partners as before or all as now.
   await lockImporters(tx);
   const at = now.toISO();
   const written = await upsertPartners(tx, partners, at);

@@ -12,11 +12,11 @@ export interface Arrangement {
   readonly split: 'real_time' | 'sequential' | null;
   readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
   readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
-  /** Null: from the processor itself. */
+  /** Null if they come from the processor itself. */
   readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
 }
 
-/** Records partners as the file has them; says of each whether it is new. Partners that did not change are left out. */
+/** Inserts and updates partners; returns the changed ones and whether each is new. */
 export function upsertPartners(
   tx: Transaction,
   partners: readonly PartnerRecord[],
@@ -62,7 +62,7 @@ export function upsertPartners(
   );
 }
 
-/** Records policies as the file has them; those that it leaves out stay. Gives the partners whose policies changed. */
+/** Inserts and updates policies; keeps those that the file omits. Returns the partners whose policies changed. */
 export async function upsertPolicies(
   tx: Transaction,
   partners: readonly PartnerRecord[],
@@ -108,7 +108,7 @@ export function latestArrangements(tx: Transaction, partnerIds: readonly string[
   );
 }
 
-/** The latest month in which each of these partners has ledger rows of its own. */
+/** The latest month of each partner's ledger rows. */
 export function latestMonthsWithRows(
   tx: Transaction,
   partnerIds: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Accepting quotes and requotes: what was offered becomes a ledger row at that instant, once. Whoever accepts again, or
- * at the same time, gets the same answer, and nothing more is recorded. It is judged and recorded for any number at once,
- * and each has its own answer. Refusals: token_invalid (its client was revoked), quote_unknown, requote_unknown,
+ * Accepts quotes and requotes: each becomes one ledger row at that instant. Accepting again, or concurrently, gives the
+ * same answer and records nothing. Any number are checked and recorded together, each with its own answer.
+ * Refusals: token_invalid (the client was revoked), quote_unknown, requote_unknown,
  * partner_inactive, policy_inactive, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { randomUUID } from 'node:crypto';
@@ -29,7 +29,7 @@ export interface Wanted extends Asked {
   readonly id: string;
 }
 
-/** What an acceptance answers: the quote's prices, or the increments of a requote. */
+/** The answer to an acceptance: the quote's prices, or the increments of a requote. */
 export interface Accepted {
   readonly partnerId: string;
   readonly quoteId: string;
@@ -43,24 +43,24 @@ export interface Accepted {
   readonly invoiceAmount: string;
 }
 
-/** What is to be recorded, so that it is accepted. */
+/** An acceptance that still has to be recorded. */
 export interface Due {
   readonly wanted: Wanted;
   readonly accepted: Accepted;
   readonly policyId: string;
-  /** Of the partner, when it was judged. */
+  /** The partner's time zone when the acceptance was checked. */
   readonly timeZone: string;
   /** The requote's step; null for a quote. */
   readonly step: number | null;
 }
 
-/** What becomes of one: it was accepted before, it is refused, or it is to be recorded. */
+/** Accepted before, refused, or to be recorded. */
 export type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
 
-/** How often one is judged: a row that it found taken, or a partner whose zone changed, is settled at the second look. */
+/** How often an acceptance is checked. The second look settles a row recorded meanwhile or a changed time zone. */
 export const LOOKS = 3;
 
-/** Accepts one by itself, within a transaction that does more. */
+/** Accepts one quote or requote within a transaction that does more. */
 export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
   for (let look = 1; look <= LOOKS; look += 1) {
     const [verdict] = await judge(tx, [wanted]);
@@ -79,13 +79,13 @@ export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted>
   throw unsettled(wanted);
 }
 
-/** A bug's error: whatever is found taken is there at the next look. */
+/** Means a bug: a row that was recorded meanwhile is visible at the next look. */
 export const unsettled = ({ kind, id }: Wanted): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
 // --- Judging --------------------------------------------------------------------------------------------------------------
 
-/** Says what becomes of each. Writes nothing and needs no lock. Its statements do not wait for each other's answers. */
+/** Checks each acceptance. Writes nothing and needs no lock. Sends its statements without waiting between them. */
 export async function judge(tx: Transaction, wanted: readonly Wanted[]): Promise<Verdict[]> {
   const [requotes, states] = await Promise.all([
     readRequotes(
@@ -144,7 +144,7 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
   return {
     due: {
       wanted,
-      // The enrollment is the quote's: a requote changes its price, not whom it protects.
+      // A requote keeps the quote's enrollment: it changes the price, not the customer.
       accepted: { ...increments, enrollmentId: quote.enrollment_id ?? '', acceptedAt: wanted.now.toUTC().toISO() },
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
@@ -153,7 +153,7 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
   };
 }
 
-/** The answer that the acceptance of a quote gave; undefined while it is not accepted. */
+/** The answer given when the quote was accepted; undefined while it is open. */
 export function acceptedQuote(quote: QuoteState): Accepted | undefined {
   if (quote.enrollment_id === null || quote.accepted_at === null) return undefined;
   return { ...pricesOf(quote), enrollmentId: quote.enrollment_id, acceptedAt: instant(quote.accepted_at) };
@@ -169,10 +169,10 @@ const pricesOf = (quote: QuoteState): Omit<Accepted, 'enrollmentId' | 'acceptedA
   invoiceAmount: quote.invoice_amount,
 });
 
-/** One text for an instant, whether it was just taken or read back: the same answer is the same bytes. */
+/** One text per instant, whether new or read back, so that the same answer has the same bytes. */
 const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
-/** What a requote adds to the price that it starts from. */
+/** What a requote adds to the price accepted before it. */
 export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentId' | 'acceptedAt'> {
   const { currency } = requote;
   const more = (now: string, before: string) => Amount.of(now, currency).minus(Amount.of(before, currency)).toString();
@@ -187,7 +187,7 @@ export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentI
   };
 }
 
-/** A requote stands on the price that was accepted last when it was made; on no other, and not on a reversed quote. */
+/** Refuses a requote if its quote was reversed or another price was accepted since the requote was made. */
 function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
   const { quote_id, requote_id, currency } = requote;
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
@@ -202,9 +202,9 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
 // --- Recording ------------------------------------------------------------------------------------------------------------
 
 /**
- * Records those of different quotes, each posted by the rule, in one statement however many they are; needs the ledger's
- * lock. Undefined where nothing was recorded and another look will say why: the ledger has the row by now, or the partner
- * another time zone. Fails with isOvertaken where another requote of a quote was accepted meanwhile.
+ * Records acceptances of different quotes in one statement, by the posting rule. Needs the ledger's lock. Undefined for
+ * one that was not recorded because the ledger has its row by now or the partner changed its time zone; another look
+ * decides it. Fails with isOvertaken if another requote of a quote was accepted meanwhile.
  */
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
   const recorded = await recordAcceptances(
@@ -227,7 +227,7 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
 
 const kindOf = ({ requoteId }: Accepted) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
-/** The months that they may belong to in their zones: a handful, however many they are. */
+/** The months that they may belong to in their zones: a few, however many acceptances there are. */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {

@@ -2,7 +2,7 @@
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 
-/** What a policy is priced by when it is quoted; a requote is priced by the terms of its quote. */
+/** The terms of a price: the policy's for a quote, the quote's for a requote. */
 export interface Terms {
   readonly currency: string;
   readonly price_rate: string;
@@ -18,8 +18,8 @@ export interface Price {
 
 /**
  * spotPrice is insured amount × rate, at least the minimum; partnerCut is spotPrice × the cut's rate; each is rounded
- * half up to the minor unit, and invoiceAmount is the rest. So of two prices by the same terms the higher one is not
- * lower in any of the three.
+ * half up to the minor unit, and invoiceAmount is the rest. By the same terms, a higher price is not lower in any of the
+ * three amounts.
  */
 export function priceOf(insured: Amount, terms: Terms): Price {
   const byRate = insured.timesHalfUp(terms.price_rate);

@@ -1,6 +1,6 @@
 /**
- * Quotes and requotes: prices that are offered and stay as they were offered. Nothing is in the ledger before they are
- * accepted. Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large,
+ * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
+ * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large,
  * quote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
@@ -55,7 +55,7 @@ export async function makeQuote(
   return quote;
 }
 
-/** A new price for a higher insured amount, on the quote's own terms, against the price accepted last. */
+/** A new price for a higher insured amount, by the quote's own terms, compared with the last accepted price. */
 export async function makeRequote(
   tx: Transaction,
   wanted: { quoteId: string; insuredAmount: string },
@@ -96,7 +96,7 @@ export async function makeRequote(
   return requote;
 }
 
-/** The partner's own quote; another partner's is as unknown as one that does not exist. */
+/** The partner's own quote. Another partner's quote is refused like an unknown one. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;
@@ -113,7 +113,7 @@ export function refuseInactive(
   if (facts.policy_inactive) throw refuse('policy_inactive', { policy_id: policyId });
 }
 
-/** What is insured, by the rules of amounts in the quote's currency; never below zero. */
+/** Parses the insured amount in the quote's currency; it may not be negative. */
 function insuredAmount(text: string, currency: string): Amount {
   const problem = amountProblem(text, minorDigits(currency) as number);
   const reason = problem?.reason ?? (text.startsWith('-') && /[1-9]/.test(text) ? 'is below zero' : undefined);

@@ -3,12 +3,12 @@
  * Checks a pack exported by Reckoner. It needs Node 20 or later and nothing else. README.txt describes the same checks with
  * sha256sum and a spreadsheet.
  *
- *   node verify.mjs [PACK]                    every check of the pack in that folder (default: this file's folder)
+ *   node verify.mjs [PACK]                    check the pack in that folder (default: this file's folder)
  *     --previous PACK                         … and that it continues an earlier pack
- *     --seal 2026-07=5f0c…                    … and that a month has the seal that you hold: printed, mailed, on paper
- *   node verify.mjs PROOF.json [--seal …]     that one row is under the seal of its month
+ *     --seal 2026-07=5f0c…                    … and that a month has the seal that you received
+ *   node verify.mjs PROOF.json [--seal …]     check that one row is under the seal of its month
  *
- * Exit status: 0 all checks hold, 1 one does not, 2 it cannot be checked.
+ * Exit status: 0 all checks passed, 1 a check failed, 2 the pack cannot be checked.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { parseArgs } from 'node:util';
 const sha256 = (content) => createHash('sha256').update(content).digest();
 const hex = (buffer) => buffer.toString('hex');
 
-// --- What is said --------------------------------------------------------------------------------------------------
+// --- Output --------------------------------------------------------------------------------------------------------
 
 let failures = 0;
 const failed = new Set();
@@ -34,7 +34,7 @@ const note = (text) => console.log(`note  ${text}`);
 
 // --- Reading -------------------------------------------------------------------------------------------------------
 
-/** The lines of a file as buffers, a batch for each piece read. A line ends in LF and in nothing else. */
+/** The lines of a file as buffers, one batch per chunk. Only LF ends a line. */
 async function* lineBatches(path) {
   let rest = Buffer.alloc(0);
   for await (const piece of createReadStream(path, { highWaterMark: 1 << 18 })) {
@@ -52,7 +52,7 @@ async function* lineBatches(path) {
 }
 
 const ESCAPES = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
-/** A field of the canonical form: \N is no value, a backslash hides the character after it. */
+/** A field of the canonical form: \N is null, a backslash escapes the next character. */
 const field = (text) => (text === '\\N' ? null : text.replace(/\\(.)/g, (_, c) => ESCAPES[c] ?? c));
 
 /** The rows of a .tsv file as objects. The first line names the columns. */
@@ -68,7 +68,7 @@ async function* tsvRows(path) {
 }
 
 const CELL = /("(?:[^"]|"")*"|[^,]*)(,|$)/gy;
-/** The rows of an exported .csv (a text that begins with an apostrophe loses it: README.txt) or .jsonl as objects. */
+/** The rows of an exported .csv or .jsonl as objects. In CSV, a leading apostrophe is removed (see README.txt). */
 async function* dataRows(path) {
   let names;
   let open = '';
@@ -79,7 +79,7 @@ async function* dataRows(path) {
         continue;
       }
       open += (open === '' ? '' : '\n') + line.toString();
-      if (open.split('"').length % 2 === 0) continue; // a quoted cell goes on in the next line
+      if (open.split('"').length % 2 === 0) continue; // A quoted cell continues on the next line.
       const cells = [];
       for (const [, cell, end] of open.replace(/\r$/, '').matchAll(CELL)) {
         cells.push((cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell).replace(/^'/, ''));
@@ -92,10 +92,10 @@ async function* dataRows(path) {
   }
 }
 
-/** A decimal as a whole number of ten-thousandths: exact, and no currency has more decimals. */
+/** A decimal as an integer of ten-thousandths: no currency has more decimals. */
 function amount(text) {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,4}))?$/.exec(text ?? '') ?? [];
-  if (whole === undefined) throw new Error(`'${text}' is no amount`);
+  if (whole === undefined) throw new Error(`'${text}' is not an amount`);
   return BigInt(sign + whole + fraction.padEnd(4, '0'));
 }
 const AMOUNTS = ['spot_price', 'partner_cut', 'invoice_amount'];
@@ -108,7 +108,7 @@ function addTo(sums, key, values) {
 
 // --- Seals ---------------------------------------------------------------------------------------------------------
 
-/** The lines of a record: its first word, and what follows it. */
+/** The lines of a record, split after the first word. */
 function readRecord(text) {
   const record = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map() };
   for (const line of text.split('\n').filter((each) => each !== '')) {
@@ -120,7 +120,7 @@ function readRecord(text) {
   return record;
 }
 
-/** The root of a Merkle tree (RFC 9162, 2.1.1), from the hashes of its leaves one after another. */
+/** The root of a Merkle tree (RFC 9162, 2.1.1) from the hashes of its leaves in order. */
 function merkleTree() {
   const subtrees = [];
   const join = (left, right) => ({
@@ -165,7 +165,7 @@ function checkHeldSeals(held, seals) {
 
 function checkProof(path, held) {
   const proof = JSON.parse(readFileSync(path, 'utf8'));
-  if (proof.format !== 'reckoner-proof') throw new Error(`${path} is no proof`);
+  if (proof.format !== 'reckoner-proof') throw new Error(`${path} is not a proof`);
   const record = readRecord(proof.record);
   const leaf = sha256(Buffer.concat([Buffer.of(0), Buffer.from(proof.line)]));
   const siblings = proof.path.map((each) => Buffer.from(each, 'hex'));
@@ -206,7 +206,7 @@ async function checkFiles(pack, manifest) {
   check('files', problems, `${manifest.files.length} files against manifest.json`);
 }
 
-/** Records against the manifest, each other and the evidence beside them. Gives them, with what is in the evidence. */
+/** Checks the seal records against the manifest, each other and the evidence. Returns them with the evidence. */
 async function checkSeals(pack, manifest) {
   const problems = [];
   const evidence = {
@@ -262,7 +262,7 @@ async function checkSeals(pack, manifest) {
   return evidence;
 }
 
-/** The rows of a month: their root, their totals, and their sums by document line for later. */
+/** Checks a month's rows: root and totals. Returns their sums by document line. */
 async function checkRows(folder, record, evidence, problems, rowProblems) {
   const tree = merkleTree();
   const totals = new Map();
@@ -295,7 +295,7 @@ async function checkRows(folder, record, evidence, problems, rowProblems) {
   return rows;
 }
 
-/** Sealed documents: headers are the sums of their lines, lines those of their rows, and numbers have no gaps. */
+/** Checks the sealed documents: headers sum their lines, lines sum their rows, and numbers have no gaps. */
 function checkDocuments({ documents, lines, groups, records }) {
   const problems = [];
   const billed = new Set();
@@ -325,7 +325,7 @@ function checkDocuments({ documents, lines, groups, records }) {
   for (const key of groups.keys()) {
     const [month, partner] = key.split('\t');
     const { sealed_at, closed_at } = records.get(month);
-    // A month sealed later has its documents under the first seal that was made.
+    // The first seal also covers the documents of months closed before it.
     if (!billed.has(key) && sealed_at === closed_at) problems.push(`rows of ${partner} in ${month} are on no document`);
   }
   const fromTheStart = [...records.values()].some(({ previous }) => previous === 'none');
@@ -343,9 +343,9 @@ function checkDocuments({ documents, lines, groups, records }) {
 }
 
 /**
- * What people read against what was sealed. `row` adds to the problems and says whether a seal of this pack has the row;
- * `end` names what was sealed and is missing. Balances and states (open, paid, sent) are of the moment of the export: the
- * sealed facts are what they follow from.
+ * Compares the exported tables with the sealed facts. `row` adds problems and returns whether a seal of this pack covers
+ * the row; `end` lists sealed rows that are missing. Balances and states (open, paid, sent) are as of the export and are
+ * not sealed; they follow from the sealed facts.
  */
 const COMPARED = {
   ledger(pack, evidence) {
@@ -380,7 +380,7 @@ const COMPARED = {
         missing.delete(row.number);
         const amounts = [...AMOUNTS, 'credit_applied'];
         const texts = ['document', 'purpose', 'partner_id', 'month', 'currency', 'issued_on', 'due_on', 'enrollments'];
-        // What the table has besides; in JSON a document has its lines instead.
+        // Columns that only the table has; in JSON a document has its lines instead.
         if (row.lines === undefined) texts.push('partner_name', 'arrangement', 'reason');
         else compareLines(row, evidence.lines.get(document.document_id) ?? [], problems);
         compare(row.number, document, row, { amounts, texts }, problems);
@@ -446,7 +446,7 @@ const COMPARED = {
           'source',
           'identity',
         ];
-        // Whose it is may be found out later, by a fact of its own.
+        // A payment may be assigned to its partner later, by a fact of its own.
         if (payment.partner_id) texts.push('partner_id');
         compare(`payment ${id}`, payment, row, { amounts: ['amount'], texts }, problems);
         return true;
@@ -458,7 +458,7 @@ const COMPARED = {
 
 const documentsByNumber = ({ documents }) => new Map([...documents.values()].map((row) => [row.number, row]));
 
-/** Numbers of the sealed documents of the pack's months: an export has them all. */
+/** The numbers of the sealed documents of the pack's months; an export contains all of them. */
 const sealedDocuments = ({ documents, records }) =>
   new Set([...documents.values()].filter(({ month }) => records.has(month)).map(({ number }) => number));
 
@@ -471,7 +471,7 @@ function compareLines({ number, lines }, sealed, problems) {
     compare(`line ${line.position} of ${number}`, line, lines[index], { amounts: AMOUNTS, texts }, problems);
 }
 
-/** A value to compare; a time is one instant however it is written. */
+/** A value to compare; times are compared as instants. */
 function read(value) {
   const text = String(value ?? '');
   const [, day, time, fraction = ''] =
@@ -538,7 +538,7 @@ function compareRow(sealed, row, problems) {
     problems.push(`row ${row.entry_id} is not sealed row ${sealed.entry_id} in ${other.join(', ')}`);
 }
 
-/** The chain from an earlier pack: the same seals where both have a month, and one after the other. */
+/** Checks that the pack continues an earlier one: the same seals for shared months, and an unbroken chain. */
 function checkPrevious(pack, evidence) {
   const problems = [];
   const earlier = readManifest(pack).months.filter(({ seal }) => seal !== null);
@@ -571,7 +571,8 @@ try {
   if (statSync(place).isFile()) checkProof(place, held);
   else {
     const manifest = readManifest(place);
-    if (manifest.format !== 'reckoner-export' || manifest.version !== 1) throw new Error('this is no pack that I know');
+    if (manifest.format !== 'reckoner-export' || manifest.version !== 1)
+      throw new Error('this is not a version 1 export pack');
     await checkFiles(place, manifest);
     const evidence = await checkSeals(place, manifest);
     checkDocuments(evidence);
@@ -580,9 +581,13 @@ try {
     checkHeldSeals(held, new Map([...evidence.records].map(([month, { seal }]) => [month, seal])));
     for (const [month, { seal }] of evidence.records) console.log(`seal  ${month}  ${seal}`);
   }
-  console.log(failures === 0 ? 'All checks hold.' : `${failures} problem(s): ${[...failed].join(', ')}.`);
+  console.log(
+    failures === 0
+      ? 'All checks hold.'
+      : `${failures} ${failures === 1 ? 'problem' : 'problems'}: ${[...failed].join(', ')}.`,
+  );
   process.exitCode = failures === 0 ? 0 : 1;
 } catch (error) {
-  console.error(`Cannot be checked: ${error.message}`);
+  console.error(`Cannot check: ${error.message}`);
   process.exitCode = 2;
 }

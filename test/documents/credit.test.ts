@@ -108,7 +108,7 @@ test('the credit note is a document of its own, in the shape of the contract', a
   });
 });
 
-test('its e-mail carries the note and no ledger rows: it bills none', async () => {
+test('its e-mail attaches the credit note and no ledger rows', async () => {
   await world.rows([quote(), quote()]);
   await world.close();
   await world.deliver();
@@ -174,7 +174,7 @@ test('credits never exceed the invoice, one by one and together', async () => {
   await expectVerified(world);
 });
 
-test('over a whole chain of replacements credits never exceed the invoice; a void credit note frees its part', async () => {
+test('across a chain of replacements credits never exceed the invoice; voiding a credit note frees its part', async () => {
   await invoiceOf('50');
   await act.credit(INV_1, '20');
   await world.partners([partner({ name: 'One' })]);
@@ -236,7 +236,7 @@ test('only a live invoice can be credited or written off', async () => {
   expect(await refusalOf(act.writeOff(INV_1))).toMatchObject({ code: 'document_void' });
 });
 
-test('a write-off takes what is still open, once, and leaves the invoice paid', async () => {
+test('a write-off covers the open balance, once, and leaves the invoice paid', async () => {
   await invoiceOf('50');
   await act.credit(INV_1, '20');
   world.at('2026-11-03T10:00:00Z');
@@ -250,7 +250,7 @@ test('a write-off takes what is still open, once, and leaves the invoice paid', 
   await expectVerified(world);
 });
 
-test('a credit keeps what the invoice says: only its balance moves', async () => {
+test('a credit changes only the balance of the invoice', async () => {
   await invoiceOf('50');
   await world.deliver();
   const before = await document(world, INV_1);

@@ -104,7 +104,7 @@ test('a void document can be neither held, released nor sent again', async () =>
   await expectVerified(world);
 });
 
-test('a resend is an e-mail of its own: another Message-ID, the same PDF, both logged', async () => {
+test('a resend is a new e-mail with its own Message-ID and the same PDF; both are logged', async () => {
   await world.deliver();
   world.at('2026-08-05T10:00:00Z');
   await act.resend(INV_1);
@@ -122,7 +122,7 @@ test('a resend is an e-mail of its own: another Message-ID, the same PDF, both l
   await expectVerified(world);
 });
 
-test('a resend to another address goes there alone, without copies, and does not change the contacts', async () => {
+test('a resend to another address goes only there, without copies, and does not change the contacts', async () => {
   await world.partners([
     partner({ invoicing_contact: { name: 'AP', email: 'ap@partner.example', cc: ['copy@partner.example'] } }),
   ]);

@@ -123,7 +123,7 @@ async function keepPdf(rendererVersion: number, libraries: Readonly<Record<strin
   });
 }
 
-test('a document that version 1 rendered is rendered again to the same bytes', async () => {
+test('a document of renderer version 1 is rendered again to the same bytes', async () => {
   await closeJuly();
   await keepPdf(1, librariesByVersion[1] as Record<string, string>);
   expect(await differences()).toEqual([]);
@@ -137,13 +137,13 @@ test('a PDF that version 1 would have rendered differently is found', async () =
   ]);
 });
 
-test('a PDF of a later program or of other libraries is checked by its hash alone', async () => {
+test('a PDF of a later program or of other libraries is checked only by its hash', async () => {
   await closeJuly();
   await keepPdf(99, librariesByVersion[1] as Record<string, string>, Buffer.from('%PDF-1.7 of the future'));
   expect(await differences()).toEqual([]);
 });
 
-test('a void copy of every document says what voided it, and the issued PDF stays as it was', async () => {
+test('the void copy of each kind of document shows the void, and the issued PDF does not change', async () => {
   await closeJuly();
   await world.deliver();
   const issued = await kept('INV-2026-000001');

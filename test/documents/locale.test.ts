@@ -33,7 +33,7 @@ describe('an amount', () => {
     expect(locale.number('-1234.50')).toBe(negative);
   });
 
-  test('keeps the digits that it has', () => {
+  test('keeps its digits', () => {
     const german = localeOf('DE');
     expect(['0', '7', '-7', '999', '1000', '-100000', '0.000', '1234.1255'].map((each) => german.number(each))).toEqual(
       ['0', '7', '-7', '999', '1.000', '-100.000', '0,000', '1.234,1255'],
@@ -101,7 +101,7 @@ test('every country writes amounts as CLDR says, where this engine has the same 
   else if (differences.length > 0) console.info(`CLDR ${process.versions['cldr']} differs from ${cldr}:`, differences);
 });
 
-test('every country of the table is one, stands in it once, and none is left to the fallback', () => {
+test('every country of the table exists and occurs once, and no country uses the fallback', () => {
   const { amounts } = JSON.parse(readTemplateFile('locales.json').toString()) as { amounts: { countries: string[] }[] };
   const listed = amounts.flatMap(({ countries }) => countries.join(' ').split(' '));
   expect([...listed].sort()).toEqual(Object.keys(readTemplate().countries).sort());

@@ -391,7 +391,7 @@ describe('a void copy', () => {
   const drawnVoid = async (document: DocumentSnapshot, facts: VoidMark = voided) =>
     read(await renderDocument(document, { void: facts }));
 
-  test('says on every page, aloud and across, that it is void', async () => {
+  test('says on every page, in its text and across it, that it is void', async () => {
     for (const sandbox of [false, true]) {
       const { pages, info } = await drawnVoid(snapshot({ lines: manyLines, sandbox }));
       expect(pages.length).toBeGreaterThan(2);
@@ -406,7 +406,7 @@ describe('a void copy', () => {
     }
   });
 
-  test('says since when, why, and what replaces it, above what it said', async () => {
+  test('shows when and why it was voided and what replaces it, above the document', async () => {
     const { text } = await drawnVoid(snapshot());
     expect(text).toContain('This invoice is void. Do not pay it.');
     expect(text).toContain(
@@ -501,7 +501,7 @@ describe('how to pay', () => {
     }
   }, 120_000);
 
-  test('prints no code where there is nothing to open or the link is too long for one', async () => {
+  test('prints no code if the link cannot be opened or is too long', async () => {
     for (const link of ['javascript:alert(1)', `https://x.example/${'a'.repeat(660)}`]) {
       const { text, pages } = await drawn(snapshot({ payment_link: link }));
       expect(text).not.toContain('Scan the code');
@@ -510,7 +510,7 @@ describe('how to pay', () => {
     }
   });
 
-  test('never makes anything but a web address clickable', async () => {
+  test('makes only web addresses clickable', async () => {
     const { text, pages } = await drawn(snapshot({ payment_link: 'javascript:alert(1)' }));
     expect(text).toContain('javascript:alert(1)');
     expect(pages.flatMap((page) => page.links)).toEqual([]);
@@ -568,7 +568,7 @@ describe('names', () => {
     expect(text).toContain('Nguyễn Trãi'.normalize('NFC'));
   });
 
-  test('in scripts that the fonts lack show their code points, never empty boxes', async () => {
+  test('in scripts without glyphs show their code points, never empty boxes', async () => {
     const name = 'Tokyo 株式会社 עִברית مرحبا 👨‍👩‍👧 Ltd';
     const { text } = await drawn(snapshot({ partner: { ...partner, name } }));
     for (const shown of [
@@ -606,7 +606,7 @@ describe('names', () => {
 });
 
 describe('unprintable', () => {
-  test('lists each character that the fonts lack once, in order', () => {
+  test('lists each character without a glyph once, in order', () => {
     expect(unprintable('株式株 é 👍🏽')).toEqual(['株', '式', '👍', '🏽']);
   });
 
@@ -629,7 +629,7 @@ describe('unprintable', () => {
 });
 
 describe('a logo', () => {
-  test('stands above the issuer’s name, which a reader by ear gets for it', async () => {
+  test('is above the issuer’s name, which is its alternative text', async () => {
     for (const color of [2, 6] as const) {
       const logo = pngLogo({ color });
       const { text, pages, images } = await drawn(snapshot({ issuer: { ...issuer, logo } }));
@@ -816,7 +816,7 @@ describe('pages', () => {
     }
   }, 60_000);
 
-  test('never split how to pay', async () => {
+  test('never split the payment instructions', async () => {
     for (let count = 2; count <= 20; count += 3) {
       const { pages } = await drawn(snapshot({ lines: manyLines.slice(0, count), instructions_changed: true }));
       const page = pages.find(({ text }) => text.includes('How to pay'));
@@ -842,7 +842,7 @@ describe('a sandbox document', () => {
     }
   });
 
-  test('is told apart from a real one, which carries no such word', async () => {
+  test('differs from a real one, which has no such word', async () => {
     const { pages, text } = await drawn(snapshot({ lines: manyLines }));
     expect(text.toUpperCase()).not.toContain('SANDBOX');
     expect(pages.flatMap((page) => page.words.filter((word) => word.askew))).toEqual([]);

@@ -35,7 +35,7 @@ const july = async () => {
 const rename = (...ids: string[]) => world.partners(ids.map((partner_id) => partner({ partner_id, name: 'New' })));
 const invoice = (sequence: number) => `INV-2026-${String(sequence).padStart(6, '0')}`;
 
-test('nothing differs: all are counted as unchanged, and nothing is written', async () => {
+test('if nothing differs, all documents count as unchanged and nothing is written', async () => {
   await july();
   const before = await world.documents();
   expect(await act.rerunMonth('2026-07')).toEqual({
@@ -48,7 +48,7 @@ test('nothing differs: all are counted as unchanged, and nothing is written', as
   expect(await world.documents()).toEqual(before);
 });
 
-test('what differs is replaced, what is void is issued, what may not be replaced is listed, the rest is unchanged', async () => {
+test('differing documents are replaced, void ones issued again, those that may not be replaced listed, the rest unchanged', async () => {
   await july();
   await act.voided(invoice(2));
   await act.writeOff(invoice(3));
@@ -75,7 +75,7 @@ test('what differs is replaced, what is void is issued, what may not be replaced
   expect(await act.rerunMonth('2026-07')).toMatchObject({ unchanged: 3, replaced: [], issued: [], refused: [{}, {}] });
 });
 
-test('replacements are numbered in order of partner, bytewise, then currency, without a gap, whatever was void first', async () => {
+test('replacements are numbered by partner (bytewise), then currency, without gaps, whatever was voided first', async () => {
   const ids = ['B', 'a', 'a-1', 'Z'];
   await world.partners(ids.map((partner_id) => partner({ partner_id })));
   await world.rows([
@@ -100,7 +100,7 @@ test('replacements are numbered in order of partner, bytewise, then currency, wi
   await expectVerified(world);
 });
 
-test('invoices, credit notes and statements are each replaced in their own series, and credit finds its way', async () => {
+test('invoices, credit notes and statements are replaced in their own series, and credit moves to the replacement', async () => {
   const connected = { connected_account_id: 'acct_1', merchant_of_record: 'third_party', split: 'sequential' };
   const p3 = { partner_id: 'p-3', arrangement: 'connected_account', ...connected };
   await world.partners([partner(), partner({ partner_id: 'p-2' }), partner(p3)]);
@@ -168,7 +168,7 @@ test('with new terms, those whose terms changed are replaced, and all that are i
   await expectVerified(world);
 });
 
-test('other months are left alone, and so is a late row that waits for its month', async () => {
+test('other months do not change, nor does a late row that waits for its month', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' }), quote()]);
   await world.close();
@@ -180,7 +180,7 @@ test('other months are left alone, and so is a late row that waits for its month
   await expectVerified(world);
 });
 
-test('a month without rows has nothing to run again, and an open one is refused', async () => {
+test('a month without rows has nothing to rerun, and an open month is refused', async () => {
   await july();
   world.at('2026-09-01T10:00:00Z');
   await world.close();
@@ -189,7 +189,7 @@ test('a month without rows has nothing to run again, and an open one is refused'
   expect(await refusalOf(act.rerunMonth('2026-05'))).toMatchObject({ code: 'month_not_closed' });
 });
 
-test('the close’s totals stay what they were: they are of the rows, however often documents are replaced', async () => {
+test('the totals of the close never change: they sum ledger rows, however often documents are replaced', async () => {
   await july();
   const [before] = await world.months('2026-07');
   await rename(...P);

@@ -139,7 +139,7 @@ test('instructions of another currency are not on this invoice', async () => {
   expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
 });
 
-test('several differences are all named', async () => {
+test('all differences are named', async () => {
   await closeJuly();
   await world.partners([partner({ name: 'New', tax_id: 'US-2', policies })]);
   expect((await act.rerun(INV_1)).replaced[0]?.why).toEqual([
@@ -188,7 +188,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
   await expectVerified(world);
 });
 
-test('with new terms it is due by today’s terms from today, also where only the terms changed', async () => {
+test('with new terms it is due by today’s terms from today, even if only the terms changed', async () => {
   await closeJuly();
   await world.partners([partner({ payment_terms_days: 10 })]);
   world.at('2026-10-05T10:00:00Z');
@@ -206,7 +206,7 @@ test('a replacement of next year has a number of next year, and its old due date
   await expectVerified(world);
 });
 
-test('a chain of three: each replaces the one before, and only the last can be run again', async () => {
+test('in a chain of three, each replaces the previous one, and only the last can be rerun', async () => {
   await closeJuly();
   for (const name of ['One', 'Two', 'Three']) {
     await world.partners([partner({ name })]);
@@ -231,7 +231,7 @@ test('a chain of three: each replaces the one before, and only the last can be r
   await expectVerified(world);
 });
 
-test('a statement and a credit note of a month can be run again, in their own series', async () => {
+test('a statement and a credit note of a month can be rerun, in their own series', async () => {
   const connected = { connected_account_id: 'acct_1', merchant_of_record: 'third_party', split: 'sequential' };
   const p2 = { partner_id: 'p-2', arrangement: 'connected_account', ...connected };
   await world.partners([partner(p2)]);
@@ -252,7 +252,7 @@ test('a statement and a credit note of a month can be run again, in their own se
   await expectVerified(world);
 });
 
-test('an invoice of zero can be run again', async () => {
+test('an invoice of zero can be rerun', async () => {
   const sold = sale('2026-07', '9');
   await world.rows([sold, refund(sold, '2026-07')]);
   await world.close();
@@ -265,7 +265,7 @@ test('an invoice of zero can be run again', async () => {
   await expectVerified(world);
 });
 
-test('credit that it was issued with passes to its replacement, and so does credit against it', async () => {
+test('credit applied at issue and credit against it both move to the replacement', async () => {
   const sold = sale('2026-06', '30');
   await world.rows([sold]);
   await world.close('2026-06');
@@ -286,7 +286,7 @@ test('credit that it was issued with passes to its replacement, and so does cred
   await expectVerified(world);
 });
 
-test('what is settled, held or no month’s document is refused if it differs, and nothing changes', async () => {
+test('a differing document that is settled, on hold or not of a month is refused, and nothing changes', async () => {
   await closeJuly();
   const note = await act.credit(INV_1, '1');
   await act.hold(INV_1, 'disputed');
@@ -312,7 +312,7 @@ test('what is settled, held or no month’s document is refused if it differs, a
   await expectVerified(world);
 });
 
-test('a row that came late is not of the month, whatever is run again', async () => {
+test('a late row does not belong to the month, whatever is rerun', async () => {
   await closeJuly();
   await world.rows([quote()]);
   await world.partners([partner({ name: 'New' })]);
@@ -321,7 +321,7 @@ test('a row that came late is not of the month, whatever is run again', async ()
   await expectVerified(world);
 });
 
-test('policies are compared whatever their names and order: upper case, signs, both kinds', async () => {
+test('policies compare equal whatever their order: upper case, signs, both kinds', async () => {
   const ids = ['b', 'A', 'a-b', 'a.b', 'aB', 'Z'];
   const named = ids.map((policy_id) => ({
     policy_id,
@@ -336,7 +336,7 @@ test('policies are compared whatever their names and order: upper case, signs, b
   expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
 });
 
-test('production issues nothing, neither a replacement nor a credit note, by settings that are incomplete', async () => {
+test('with incomplete settings production issues neither a replacement nor a credit note', async () => {
   await closeJuly();
   await world.partners([partner({ name: 'New' })]);
   const sandbox = world.environment;

@@ -62,7 +62,7 @@ test('a voided invoice keeps its number and snapshot, gives the reason, and noth
   await expectVerified(world);
 });
 
-test('a void is dated by the issuer’s clock: late in the evening of New York it is still that day', async () => {
+test('a void is dated in the issuer’s time zone: late in the evening in New York it is still that day', async () => {
   await world.rows([quote()]);
   await world.close();
   world.at('2026-08-03T03:30:00Z');
@@ -192,7 +192,7 @@ test('an e-mail that may have arrived is not withdrawn but uncertain', async () 
   await expectVerified(world);
 });
 
-test('a credit note of which nothing is used can be voided, and no later invoice gets it', async () => {
+test('an unused credit note can be voided, and no later invoice uses it', async () => {
   await withCredit();
   await act.voided('INV-2026-000002');
   await act.voided('CN-2026-000001');
@@ -241,7 +241,7 @@ test('a document that is paid, used as credit, written off or void is refused, a
   await expectVerified(world);
 });
 
-test('a clock that went back dates nothing before what happened already: neither before a document nor before a void', async () => {
+test('a clock that went back is refused: nothing is dated before an earlier document or void', async () => {
   await world.rows([quote(), quote({ partner_id: 'p-2' })]);
   await world.close();
   world.at('2026-07-30T10:00:00Z');

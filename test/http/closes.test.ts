@@ -35,7 +35,7 @@ async function quotesOf(caller: Caller, count: number): Promise<string[]> {
   return made.map(({ body }) => body['quote_id'] as string);
 }
 
-test('in the last millisecond of a month it is that month’s, a millisecond later the next one’s', async () => {
+test('in the last millisecond of a month it belongs to that month, a millisecond later to the next', async () => {
   world.at('2026-06-30T13:00:00Z');
   const tokyo = await served.caller('p-2');
   const [last, first] = await quotesOf(tokyo, 2);
@@ -56,7 +56,7 @@ test('in the last millisecond of a month it is that month’s, a millisecond lat
   );
 });
 
-test('of a closed month it posts to the earliest open one and keeps its own', async () => {
+test('of a closed month it posts to the earliest open month and keeps its own month', async () => {
   world.at('2026-06-30T20:00:00Z');
   const caller = await served.caller('p-0');
   const [id] = await quotesOf(caller, 1);
@@ -71,7 +71,7 @@ test('of a closed month it posts to the earliest open one and keeps its own', as
   ]);
 });
 
-test('while a close holds the ledger for longer than it waits, it answers 503 with Retry-After and records nothing', async () => {
+test('if a close holds the ledger for too long, it answers 503 with Retry-After and records nothing', async () => {
   world.at('2026-07-20T12:00:00Z');
   const caller = await served.caller('p-0');
   const [id] = await quotesOf(caller, 1);
@@ -92,7 +92,7 @@ test('while a close holds the ledger for longer than it waits, it answers 503 wi
   expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = $1`, [id])).toHaveLength(1);
 });
 
-test('at random instants around the turn of months, with closes going on, each is recorded once and billed once', async () => {
+test('at random instants around month ends, with closes running, each is recorded once and billed once', async () => {
   const { seed, random } = seeded();
   process.stdout.write(`acceptances and closes: seed ${seed}\n`);
   for (const [month, next] of [

@@ -61,7 +61,7 @@ function send(method: string, path: string, headers: readonly string[], body: Bu
   });
 }
 
-test(`${REQUESTS} hostile requests end in no failure of ours and record nothing`, async () => {
+test(`${REQUESTS} hostile requests cause no server error and record nothing`, async () => {
   const { seed, random } = seeded();
   process.stdout.write(`hostile requests: seed ${seed}\n`);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;

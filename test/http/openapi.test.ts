@@ -36,7 +36,7 @@ afterAll(async () => {
   await world.end();
 });
 
-test('it is valid OpenAPI 3.1, and has every operation once', async () => {
+test('it is valid OpenAPI 3.1 with every operation once', async () => {
   const validator = new Validator();
   expect(await validator.validate(structuredClone(described) as unknown as Record<string, unknown>)).toMatchObject({
     valid: true,
@@ -58,7 +58,7 @@ function expectDescribed(path: string, method: string, answer: Answer): void {
   expect(check(answer.body) || ajv.errorsText(check.errors)).toBe(true);
 }
 
-test('every answer of a whole way is as described, and so is every example', async () => {
+test('every answer of a full run matches its schema, and so does every example', async () => {
   const quote = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
   expectDescribed('/api/v1/quote', 'post', quote);
   const quoteId = quote.body['quote_id'] as string;
@@ -83,7 +83,7 @@ test('every answer of a whole way is as described, and so is every example', asy
   }
 });
 
-test('the reference names every call and every code, and needs nothing from elsewhere', async () => {
+test('the reference names every call and every code, and is self-contained', async () => {
   const { text } = await ask(`${served.url}/reference`);
   for (const { path, refusals } of OPERATIONS) {
     expect(text).toContain(path);

@@ -46,12 +46,12 @@ test('without a link there is no button, and the bank details are there', async 
   expect(text).toContain(NUMBER);
 });
 
-test('with a link over what is open the button leads to it', async () => {
+test('with a link for the open balance the button leads to it', async () => {
   const url = await linkOver('675', 1);
   expect(await page()).toContain(`href="${url}"`);
 });
 
-test('after a part was paid or credited a link over the whole has no button, until one over the rest is made', async () => {
+test('after a partial payment or credit the old link has no button, until a link for the balance is made', async () => {
   const books = booksOf(world);
   await books.record({ number: NUMBER, amount: '600', currency: 'USD', receivedOn: '2026-08-01' });
   await world.database.transaction((tx) =>

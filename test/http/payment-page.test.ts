@@ -150,7 +150,7 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('a paid one says so and asks for nothing', async () => {
+  test('a paid invoice says so and asks for nothing', async () => {
     const page = await visit(paths['paid'] ?? '');
     const text = await page.innerText('body');
     expect(text).toContain('This invoice is paid');
@@ -158,7 +158,7 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('a void one says so, asks for nothing and hands out nothing', async () => {
+  test('a void invoice says so, asks for nothing and offers no files', async () => {
     const page = await visit(paths['void'] ?? '');
     const text = await page.innerText('body');
     expect(text).toContain('is void. Please do not pay it.');
@@ -169,7 +169,7 @@ describe('in a browser without JavaScript', () => {
     expect((await ask(`${served.url}${paths['void']}/rows.csv`)).status).toBe(404);
   });
 
-  test('a replaced one leads to its replacement', async () => {
+  test('a replaced invoice links to its replacement', async () => {
     const page = await visit(paths['replaced'] ?? '');
     expect(await page.innerText('body')).toContain('It was replaced by INV-');
     await page.click('a[href^="/pay/"]');
@@ -178,7 +178,7 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('an unknown one says so kindly', async () => {
+  test('an unknown page says so politely', async () => {
     for (const path of ['/pay/x', `/pay/${'a'.repeat(32)}`, `${paths['due']}x`, '/pay/%00', '/pay/..%2f..%2fetc']) {
       const answer = await ask(`${served.url}${path}`);
       expect([answer.status, answer.text.includes('There is no such page')]).toEqual([404, true]);
@@ -215,7 +215,7 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('axe finds nothing on any page, large or small', async () => {
+  test('axe finds no problem on any page, on large or small screens', async () => {
     // axe is a script, which the pages' policy would not let run.
     const viewports = [
       { width: 360, height: 740 },
@@ -239,7 +239,7 @@ describe('in a browser without JavaScript', () => {
     }
   }, 120_000);
 
-  test('needs nothing from elsewhere and breaks none of its own policy', async () => {
+  test('is self-contained and does not violate its own content security policy', async () => {
     const strict = await browser.newContext();
     const page = await strict.newPage();
     const [requests, complaints]: [string[], string[]] = [[], []];
@@ -267,7 +267,7 @@ test('the PDF is the one that was sent, and the CSV has every row behind the doc
   );
 });
 
-test('nobody may index, keep or frame it, and it names no other partner', async () => {
+test('it may not be indexed, cached or framed, and names no other partner', async () => {
   const answer = await ask(`${served.url}${paths['due']}`);
   expect(Object.fromEntries(answer.headers)).toMatchObject({
     'cache-control': 'no-store',

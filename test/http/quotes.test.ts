@@ -82,7 +82,7 @@ describe('a quote', () => {
     expect((await harbour.get(`/api/v1/quote/${answer.body['quote_id']}`)).text).toBe(answer.text);
   });
 
-  test('reads a number from its text: none of it passes through binary floating point', async () => {
+  test('reads a number from its text, never through binary floating point', async () => {
     const body = '{"policy_id":"ticket-protection","insured_amount":999999999999999.99}';
     const answer = await harbour.post('/api/v1/quote', body);
     expect(answer.text).toContain('"insured_amount":999999999999999.99,"spotPrice":85000000000000.00,');
@@ -91,7 +91,7 @@ describe('a quote', () => {
     );
   });
 
-  test('in yen has no decimals, and refuses an amount that has some', async () => {
+  test('in yen has no decimals and refuses an amount with decimals', async () => {
     const tokyo = await served.caller('p-yen');
     const answer = await tokyo.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: 12_345 });
     expect(answer.text).toContain(
@@ -140,14 +140,14 @@ describe('a quote', () => {
     expect(await harbour.post('/api/v1/quote', body)).toMatchObject({ body: { problems: [{ path, reason }] } });
   });
 
-  test('names a number as such where a text is expected', async () => {
+  test('says that a string was expected instead of a number', async () => {
     const answer = await harbour.post('/api/v1/quote', '{"policy_id":5,"insured_amount":"1"}');
     expect(answer).toMatchObject({
       body: { problems: [{ path: 'policy_id', reason: expect.stringMatching(/string, received number/) }] },
     });
   });
 
-  test('of a policy that is not the partner’s, or has no price, is refused', async () => {
+  test('of another partner’s policy, or a policy without a price, is refused', async () => {
     const ask = (policy_id: string) => harbour.post('/api/v1/quote', { policy_id, insured_amount: '1' });
     expect(await refused(ask('nobodys'))).toEqual([404, 'policy_unknown']);
     expect(await refused(ask('unpriced'))).toEqual([422, 'policy_not_priced']);
@@ -187,7 +187,7 @@ describe('accepting a quote', () => {
     });
   });
 
-  test('again, by GET or POST and half an hour later, answers the same to the byte and records nothing', async () => {
+  test('again, by GET or POST, half an hour later, gives the same bytes and records nothing', async () => {
     const id = await quoted();
     const first = await harbour.get(`/api/v1/quote/${id}/accept`);
     const before = await counts();
@@ -201,7 +201,7 @@ describe('accepting a quote', () => {
     expect(await counts()).toEqual(before);
   });
 
-  test('forty times at once records one row and gives everybody the same answer', async () => {
+  test('forty times concurrently records one row and gives everyone the same answer', async () => {
     const id = await quoted();
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -213,7 +213,7 @@ describe('accepting a quote', () => {
     expect(await rowsOf(id)).toHaveLength(1);
   });
 
-  test('is nothing that HEAD, a prefetch or a cache can do', async () => {
+  test('cannot be done by HEAD, a prefetch or a cache', async () => {
     const id = await quoted();
     const path = `/api/v1/quote/${id}/accept`;
     const head = await fetch(`${served.url}${path}`, {
@@ -230,7 +230,7 @@ describe('accepting a quote', () => {
     expect(answer.headers.get('etag')).toBeNull();
   });
 
-  test('of another partner’s quote is as unknown as one that does not exist', async () => {
+  test('of another partner’s quote is refused like an unknown quote', async () => {
     const id = await quoted();
     const theirs = await lantern.get(`/api/v1/quote/${id}/accept`);
     const nobodys = await lantern.get('/api/v1/quote/q-nobody/accept');
@@ -248,7 +248,7 @@ describe('accepting a quote', () => {
     expect(await rowsOf(id)).toEqual([]);
   });
 
-  test('needs the partner’s header, and that of the token’s own partner', async () => {
+  test('needs the partner header with the token’s own partner', async () => {
     const id = await quoted();
     const bare = { authorization: `Bearer ${harbour.token}` };
     const without = await fetch(`${served.url}/api/v1/quote/${id}/accept`, { headers: bare });
@@ -261,7 +261,7 @@ describe('accepting a quote', () => {
     expect(await rowsOf(id)).toEqual([]);
   });
 
-  test('is refused once its policy is inactive, but what was accepted before stays answered', async () => {
+  test('is refused once its policy is inactive, but earlier acceptances still get their answer', async () => {
     const [before, after] = [await accepted(), await quoted()];
     const first = await harbour.get(`/api/v1/quote/${before}/accept`);
     await world.partners([partner({ policies: [{ ...PRICED.policies[0], active: false }] })]);
@@ -276,7 +276,7 @@ describe('accepting a quote', () => {
     expect((await harbour.get(`/api/v1/quote/${after}/accept`)).status).toBe(200);
   });
 
-  test('is refused where finance has imported a row of the same quote', async () => {
+  test('is refused if finance has imported a row of the same quote', async () => {
     const id = await quoted();
     await world.rows([
       {
@@ -287,7 +287,7 @@ describe('accepting a quote', () => {
     expect(await refused(harbour.get(`/api/v1/quote/${id}/accept`))).toEqual([409, 'recorded_otherwise']);
   });
 
-  test('takes the zone that the partner has by then', async () => {
+  test('uses the partner’s current time zone', async () => {
     const id = await quoted('250.00');
     world.at('2026-07-31T23:30:00Z');
     await world.partners([partner({ ...PRICED, time_zone: 'Asia/Tokyo' })]);
@@ -300,7 +300,7 @@ describe('accepting a quote', () => {
 });
 
 describe('a requote', () => {
-  test('adds what the higher price is more than the accepted one, as a row of its own', async () => {
+  test('adds the difference to the accepted price as a ledger row of its own', async () => {
     const quoteId = await accepted('250.00');
     const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount: 300 });
     expect(answer.status).toBe(201);
@@ -326,7 +326,7 @@ describe('a requote', () => {
     });
   });
 
-  test('starts from the price accepted last, so that many small steps add up to the last price', async () => {
+  test('starts from the last accepted price, so that many small steps add up to the last price', async () => {
     const quoteId = await accepted('100.00');
     for (const insured of ['101.17', '133.33', '133.34', '777.77']) {
       expect((await harbour.get(`/api/v1/requote/${await requoted(quoteId, insured)}/accept`)).status).toBe(200);
@@ -340,7 +340,7 @@ describe('a requote', () => {
     expect(sums).toEqual({ spot: '66.11', cut: '19.83', rest: '46.28' });
   });
 
-  test('of the same price adds nothing, and is no lower price', async () => {
+  test('of the same price adds nothing and is not refused', async () => {
     const quoteId = await accepted('10.00');
     const requoteId = await requoted(quoteId, '12.00');
     const answer = await harbour.get(`/api/v1/requote/${requoteId}/accept`);
@@ -349,7 +349,7 @@ describe('a requote', () => {
     );
   });
 
-  test('is refused at a lower price, before the quote is accepted, and after it was reversed', async () => {
+  test('is refused at a lower price, before the quote is accepted, and after it is reversed', async () => {
     const open = await quoted();
     const ask = (quoteId: string, insured_amount: string) =>
       harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount });
@@ -367,7 +367,7 @@ describe('a requote', () => {
     expect((await harbour.get(`/api/v1/quote/${quoteId}`)).body['status']).toBe('reversed');
   });
 
-  test('that was accepted makes the quote’s other open ones stale, and is itself answered again', async () => {
+  test('makes the quote’s other open requotes stale once accepted, and gives its answer again', async () => {
     const quoteId = await accepted('100.00');
     const [low, high] = [await requoted(quoteId, '150'), await requoted(quoteId, '200')];
     const first = await harbour.get(`/api/v1/requote/${low}/accept`);
@@ -376,7 +376,7 @@ describe('a requote', () => {
     expect((await harbour.post(`/api/v1/requote/${low}/accept`)).text).toBe(first.text);
   });
 
-  test('is one of many accepted at the same time: one is recorded, the others are stale', async () => {
+  test('accepted concurrently with others: one is recorded, the others are stale', async () => {
     const quoteId = await accepted('100.00');
     const ids: string[] = [];
     for (let insured = 150; insured < 162; insured += 1) ids.push(await requoted(quoteId, insured));
@@ -387,7 +387,7 @@ describe('a requote', () => {
     expect(await rowsOf(quoteId)).toHaveLength(2);
   });
 
-  test('is stale too where finance imported a requote meanwhile: no price is charged twice', async () => {
+  test('is stale if finance imported a requote meanwhile: no price is charged twice', async () => {
     const quoteId = await accepted('100.00');
     const waiting = await requoted(quoteId, '200');
     const facts = { partner_id: 'p-1', quote_id: quoteId, policy_id: 'ticket-protection', currency: 'USD' };
@@ -400,7 +400,7 @@ describe('a requote', () => {
     );
   });
 
-  test('keeps the terms of its quote, whatever the policy costs by then', async () => {
+  test('keeps the terms of its quote, whatever the policy costs now', async () => {
     const quoteId = await accepted('250.00');
     await world.partners([
       partner({
@@ -416,7 +416,7 @@ describe('a requote', () => {
 });
 
 describe('an idempotency key', () => {
-  test('makes a repeated POST give its first answer and make nothing new', async () => {
+  test('gives a repeated POST its first answer and creates nothing', async () => {
     const body = { policy_id: 'ticket-protection', insured_amount: '80' };
     const first = await harbour.post('/api/v1/quote', body, { 'idempotency-key': 'order-1' });
     const before = await counts();
@@ -427,7 +427,7 @@ describe('an idempotency key', () => {
     expect(await counts()).toEqual(before);
   });
 
-  test('used for another request is refused, whether its body or its path differs', async () => {
+  test('is refused for another request, whether the body or the path differs', async () => {
     const key = { 'idempotency-key': 'order-2' };
     const quoteId = (await harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '80' }, key))
       .body['quote_id'];
@@ -439,7 +439,7 @@ describe('an idempotency key', () => {
     ]);
   });
 
-  test('is a partner’s own, and a refused request leaves it free', async () => {
+  test('belongs to one partner, and a refused request leaves it unused', async () => {
     const key = { 'idempotency-key': 'order-3' };
     const wrong = await harbour.post('/api/v1/quote', { policy_id: 'nobodys', insured_amount: '80' }, key);
     expect(wrong.status).toBe(404);
@@ -452,7 +452,7 @@ describe('an idempotency key', () => {
     expect(one.body['quote_id']).not.toBe(other.body['quote_id']);
   });
 
-  test('under which twenty requests come at once makes one quote', async () => {
+  test('with twenty concurrent requests creates one quote', async () => {
     const before = (await counts())?.['quotes'] as number;
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>

@@ -242,7 +242,7 @@ for (const [code, { when, run }] of Object.entries(CASES)) {
   });
 }
 
-test('unavailable: the database is away, and when it is back the same request works', async () => {
+test('unavailable: while the database is down; the same request works when it is back', async () => {
   const own = await serveWorld(world);
   const theirs = await own.caller('p-1');
   await own.database.close();
@@ -253,10 +253,10 @@ test('unavailable: the database is away, and when it is back the same request wo
   await own.end();
 });
 
-test('bytes that are no HTTP are told so', async () => {
+test('bytes that are not HTTP are refused', async () => {
   expect(await raw(served, 'GET / HTTP/1.1\r\nHost: x\r\nbroken header\r\n\r\n')).toContain('400 Bad Request');
 });
 
-test('every refusal of the HTTP side has its case here', () => {
+test('every refusal of the HTTP server has a case here', () => {
   expect([...Object.keys(CASES), 'unavailable'].sort()).toEqual([...CALL_REFUSAL_CODES].sort());
 });

@@ -47,7 +47,7 @@ async function serveWith(more: Record<string, string>, ...args: string[]) {
 
 const client = async () => (await command(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
 
-test('says where it listens, lives, is ready, and measures what it does', async () => {
+test('prints its address, answers the health checks, and serves metrics', async () => {
   const { url, stdout, child } = await serve();
   expect(stdout()).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+ \(sandbox\)\. Press Ctrl-C to stop\.\n$/);
   expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
@@ -96,7 +96,7 @@ async function paidAndUntold(key: string): Promise<string> {
 }
 const statusOf = async (number: string) => (await world.documents()).find((each) => each.number === number)?.status;
 
-test('a payment that was told before the process was killed is recorded when the next one starts', async () => {
+test('a payment event stored before the process was killed is processed when the next one starts', async () => {
   const number = await paidAndUntold('S1');
   const { child } = await serve();
   await expect.poll(() => statusOf(number), { timeout: 20_000 }).toBe('paid');
@@ -104,7 +104,7 @@ test('a payment that was told before the process was killed is recorded when the
   await once(child, 'exit');
 });
 
-test('and by the jobs, where nobody serves', async () => {
+test('and by the jobs, if no server runs', async () => {
   world.at('2026-09-02T10:00:00Z');
   const number = await paidAndUntold('S2');
   const ran = await job('deliver', { env: { ...env(), RECKONER_NOW: '2026-09-02T11:00:00Z' } });
@@ -113,7 +113,7 @@ test('and by the jobs, where nobody serves', async () => {
   expect(ran.stdout).toContain('events of the processor');
 });
 
-test('with --json prints one document, and logs to stderr, a line a request without the address of a page', async () => {
+test('with --json prints one JSON document and logs each request to stderr without page addresses', async () => {
   const { url, stdout, stderr, child } = await serve('--json');
   expect(JSON.parse(stdout())).toEqual({ listening: url });
   await ask(`${url}/pay/${'s'.repeat(32)}`, { headers: { authorization: 'Bearer top-secret' } });
@@ -133,7 +133,7 @@ test('with --json prints one document, and logs to stderr, a line a request with
   expect(stderr()).not.toMatch(/top-secret|ssss/);
 });
 
-test('asked to stop, it finishes what it has begun and takes nothing new', async () => {
+test('on a stop signal it finishes running requests and accepts no new ones', async () => {
   const { url, child } = await serve();
   const caller = await callerWith(url, await client());
   const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
@@ -169,7 +169,7 @@ test('asked to stop, it finishes what it has begun and takes nothing new', async
   expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = $1`, [made.body['quote_id']])).toHaveLength(1);
 });
 
-test('killed in the middle of acceptances, it has recorded each whole or not at all', async () => {
+test('killed during acceptances, it has recorded each in full or not at all', async () => {
   const { url, child } = await serve();
   const caller = await callerWith(url, await client());
   const ids = await Promise.all(
@@ -205,7 +205,7 @@ test('killed in the middle of acceptances, it has recorded each whole or not at 
   expect(await world.sql(`SELECT FROM ledger_rows WHERE quote_id = ANY ($1)`, [ids])).toHaveLength(30);
 });
 
-test('clients are listed with what is live of them, and their secrets are shown once only', async () => {
+test('clients are listed with their live secrets’ dates, and each secret is shown only once', async () => {
   const made = await client();
   expect(made).toEqual({
     partner_id: 'p-1',
@@ -233,7 +233,7 @@ test('clients are listed with what is live of them, and their secrets are shown 
   expect(Math.max(...people.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
-test('what happens on a connected account is read there when a webhook hints at it, once however often', async () => {
+test('a webhook of a connected account makes the account be read, once however often it arrives', async () => {
   const stripe = await startStripe();
   await world.partners([
     partner({

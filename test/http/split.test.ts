@@ -60,7 +60,7 @@ async function quoted(caller: Caller, insured = '250'): Promise<string> {
 const plansOf = async (quoteId: string, options = {}) =>
   (await world.database.reading((tx) => planQuote(tx, { quoteId, ...options }))).plans.map(({ requests }) => requests);
 
-test('an invoiced partner is told of no split', async () => {
+test('an invoiced partner gets no split plan', async () => {
   const { body } = await accept(callers['p-1'], 'quote', await quoted(callers['p-1']));
   expect(body).not.toHaveProperty('split');
 });
@@ -90,7 +90,7 @@ test('a real-time split is one payment that routes exactly the share', async () 
   expect((await accept(callers['p-real'], 'quote', id)).text).toBe(answer.text);
 });
 
-test('a requote is a split of its own, of the increments', async () => {
+test('a requote has a split of its own, of the increments', async () => {
   const id = await quoted(callers['p-real']);
   const first = await accept(callers['p-real'], 'quote', id);
   const requote = await callers['p-real'].post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
@@ -121,7 +121,7 @@ test("a sequential split needs the operator's account, and takes the platform's 
   expect([(body['split'] as { requests: object }).requests]).toEqual(await plansOf(id, options));
 });
 
-test('what the processor cannot write is accepted all the same, and says why it is not split', async () => {
+test('an amount that the processor cannot write is accepted, with the reason why it is not split', async () => {
   const { status, body } = await accept(callers['p-dinar'], 'quote', await quoted(callers['p-dinar'], '10.01'));
   expect(status).toBe(200);
   expect(body['split']).toMatchObject({ requests: null, problem: { code: 'amount_inexpressible' } });

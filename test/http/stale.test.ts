@@ -7,7 +7,7 @@ import { openWorld, partner } from '../support/world.ts';
 
 const soon = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-test('a requote that waits behind others is not accepted after its quote was reversed', async () => {
+test('a requote that waits for others is not accepted after its quote is reversed', async () => {
   const world = await openWorld();
   world.at('2026-08-03T10:00:00Z');
   await world.partners([partner(PRICED)]);

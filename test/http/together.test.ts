@@ -1,4 +1,4 @@
-/** Acceptances that a server does together: each gets its own answer, and none fails or waits because of another. */
+/** Acceptances in one batch: each gets its own answer, and none fails or waits because of another. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
@@ -64,7 +64,7 @@ async function holding(...statements: string[]) {
   };
 }
 
-test('good, repeated, refused and foreign ones at the same time each get their own answer and one row at most', async () => {
+test('valid, repeated, refused and foreign acceptances in one batch each get their own answer and at most one row', async () => {
   const { random, seed } = seeded();
   const [fresh, theirs, done] = await Promise.all([
     quotesOf(harbour, 30),
@@ -128,7 +128,7 @@ test('good, repeated, refused and foreign ones at the same time each get their o
   expect(await rowsOf([done[2] ?? ''])).toHaveLength(2);
 });
 
-test('of two servers that accept the same hundred quotes in opposite order, none waits for the other for ever', async () => {
+test('two servers that accept the same hundred quotes in opposite order do not deadlock', async () => {
   const ids = await quotesOf(harbour, 100);
   const [here, there] = await Promise.all([
     Promise.all(ids.map((id) => accepting(harbour, id))),
@@ -139,7 +139,7 @@ test('of two servers that accept the same hundred quotes in opposite order, none
   expect((await rowsOf(ids)).sort()).toEqual([...ids].sort());
 });
 
-test('one that the database refuses fails by itself, and succeeds once the reason is gone', async () => {
+test('an acceptance that the database refuses fails alone, and succeeds once the reason is gone', async () => {
   const ids = await quotesOf(harbour, 20);
   const poison = ids[7] ?? '';
   await world.sql(`CREATE FUNCTION refuse_one() RETURNS trigger LANGUAGE plpgsql AS
@@ -154,7 +154,7 @@ test('one that the database refuses fails by itself, and succeeds once the reaso
   expect((await rowsOf(ids)).sort()).toEqual([...ids].sort());
 });
 
-test('when the server is lost under them all are told 503, and accepted when they ask again', async () => {
+test('if the database is lost, all get 503 and are accepted when they retry', async () => {
   const ids = await quotesOf(harbour, 20);
   const release = await holding('SELECT pg_advisory_xact_lock(7310, 2)');
   const answers = Promise.all(ids.map((id) => accepting(harbour, id)));
@@ -178,7 +178,7 @@ test('when the server is lost under them all are told 503, and accepted when the
   expect((await rowsOf(ids)).sort()).toEqual([...ids].sort());
 });
 
-test('while a close holds the ledger, what is known already is answered at once, and each waits for its own time', async () => {
+test('while a close holds the ledger, repeated acceptances are answered at once, and each new one waits for its own time', async () => {
   const patient = await serveWorld(world, { patience: 3 });
   const caller = await patient.caller('p-1');
   const [fresh, [done = '', late = '']] = [await quotesOf(caller, 10), await quotesOf(caller, 2)];
@@ -206,7 +206,7 @@ test('while a close holds the ledger, what is known already is answered at once,
   await patient.end();
 });
 
-test('one whose row somebody else is about to record waits by itself, and its neighbours do not', async () => {
+test('an acceptance whose row another transaction is recording waits alone; the others do not', async () => {
   const patient = await serveWorld(world, { patience: 2 });
   const caller = await patient.caller('p-1');
   const ids = await quotesOf(caller, 20);
@@ -233,7 +233,7 @@ test('one whose row somebody else is about to record waits by itself, and its ne
   await patient.end();
 });
 
-test('a client that is revoked is refused from then on, beside those of the same partner that are not', async () => {
+test('a revoked client is refused at once; other clients of the same partner are not', async () => {
   const [leaving, ids] = [await served.caller('p-1'), await quotesOf(harbour, 10)];
   expect(outcome(await accepting(leaving, ids[0] ?? ''))).toEqual([200, 'accepted']);
   const act = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
@@ -247,7 +247,7 @@ test('a client that is revoked is refused from then on, beside those of the same
   );
 });
 
-test('a token that was good a moment ago is refused once it has expired', async () => {
+test('a token is refused once it has expired, even if it was just valid', async () => {
   const [caller, [id = '']] = [await served.caller('p-1'), await quotesOf(harbour, 1)];
   expect(outcome(await accepting(caller, id))).toEqual([200, 'accepted']);
   world.at('2026-08-01T11:00:01Z');
@@ -256,7 +256,7 @@ test('a token that was good a moment ago is refused once it has expired', async 
   expect([status, body['code'], body['reason']]).toEqual([401, 'token_invalid', 'it has expired']);
 });
 
-test('under an idempotency key each is accepted once, with and without the key at the same time', async () => {
+test('each is accepted once, with an idempotency key and without one at the same time', async () => {
   const ids = await quotesOf(harbour, 6);
   const answers = await Promise.all(
     ids.flatMap((id) => [

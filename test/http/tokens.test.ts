@@ -32,7 +32,7 @@ const invoices = (token: string, partnerId = 'p-1', url = served.url) =>
 const act = () => ({ actor: thisProcess('command'), environment: 'sandbox' as const, now: world.environment.now() });
 
 describe('the exchange', () => {
-  test('gives a bearer token for an hour for client_id and client_secret in JSON, and nobody may keep the answer', async () => {
+  test('gives a bearer token for an hour for client_id and client_secret in JSON, in an uncacheable answer', async () => {
     const { client_id, client_secret } = await served.client('p-1');
     const answer = await exchange({ client_id, client_secret });
     expect(answer.status).toBe(200);
@@ -50,7 +50,7 @@ describe('the exchange', () => {
     expect((await invoices(token)).status).toBe(200);
   });
 
-  test('works for a stock OAuth client, from discovery to the token, by Basic and by form', async () => {
+  test('works with a standard OAuth client, from discovery to the token, by Basic and by form', async () => {
     const own = await serveWorld(world);
     const issuer = new URL(own.url);
     const withIssuer = await serveWorld(world, { settings: { public_url: own.url } });
@@ -128,7 +128,7 @@ describe('the exchange', () => {
     if (status === 401) expect(answer.headers.get('www-authenticate')).toContain('Basic');
   });
 
-  test('answers a wrong secret and an unknown client alike', async () => {
+  test('gives a wrong secret and an unknown client the same answer', async () => {
     const { client_id } = await served.client('p-1');
     const [wrong, unknown] = [
       await exchange({ client_id, client_secret: 'wrong' }),
@@ -137,7 +137,7 @@ describe('the exchange', () => {
     expect([wrong.status, wrong.text]).toEqual([unknown.status, unknown.text]);
   });
 
-  test('stops listening after ten failures of a client at an address, even to the right secret, and to no other client', async () => {
+  test('after ten failures of a client at an address refuses it even with the correct secret, and no other client', async () => {
     const own = await serveWorld(world);
     const { client_id, client_secret } = await own.client('p-1');
     const other = await own.client('p-1');
@@ -162,7 +162,7 @@ describe('the exchange', () => {
 });
 
 describe('a token', () => {
-  test('works for its hour and not a second longer', async () => {
+  test('works for an hour and not a second longer', async () => {
     const { token } = await served.caller('p-1');
     world.at('2026-08-01T10:59:59Z');
     expect((await invoices(token)).status).toBe(200);
@@ -192,7 +192,7 @@ describe('a token', () => {
     ]);
   });
 
-  test('is refused when it is forged, altered, unsigned or signed by a key of one’s own', async () => {
+  test('is refused if it is forged, altered, unsigned or signed with a foreign key', async () => {
     const { token, credentials } = await served.caller('p-1');
     const [header = '', claims = '', signature = ''] = token.split('.');
     const base = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -224,7 +224,7 @@ describe('a token', () => {
     }
   });
 
-  test('of one environment is nothing to the other: not its issuer, its audience or its keys', async () => {
+  test('of one environment is invalid in the other, by issuer, audience and keys', async () => {
     const real = await openWorld();
     await real.partners([partner(PRICED)]);
     const production = await serveWorld(real, { environment: { ...real.environment, name: 'production' } });
@@ -250,7 +250,7 @@ describe('a token', () => {
 });
 
 describe('a client’s secrets', () => {
-  test('overlap in a rotation, two at most, and the older one ends when it was said to', async () => {
+  test('overlap in a rotation, at most two, and the older one ends when announced', async () => {
     const made = await served.client('p-1');
     const works = async (client_secret: string) =>
       (await exchange({ client_id: made.client_id, client_secret })).status === 200;
@@ -270,7 +270,7 @@ describe('a client’s secrets', () => {
     ]);
   });
 
-  test('end all at once where a rotation has no overlap, also while two are live', async () => {
+  test('all end at once in a rotation without overlap, even while two are live', async () => {
     const made = await served.client('p-1');
     const second = await world.database.transaction((tx) =>
       rotateSecret(tx, made.client_id, { overlapDays: 7 }, act()),
@@ -297,7 +297,7 @@ describe('a client’s secrets', () => {
 describe('the signing keys', () => {
   const later = (hours: number) => world.at(new Date(Date.UTC(2026, 7, 3, 0) + hours * 3_600_000).toISOString());
 
-  test('change daily: the next one is published before it signs, the last until its tokens have expired', async () => {
+  test('change daily: the next is published before it signs, the last until its tokens have expired', async () => {
     later(0);
     const keys = new KeyStore(world.database, world.environment.now);
     const first = await keys.signing();
@@ -341,7 +341,7 @@ describe('the signing keys', () => {
     }
   });
 
-  test('make one key for many first tokens at once', async () => {
+  test('many concurrent first tokens create one key', async () => {
     const before = (await world.sql(`SELECT kid FROM signing_keys`)).length;
     const fresh = await serveWorld(world);
     const { client_id, client_secret } = await fresh.client('p-1');

@@ -46,17 +46,17 @@ const send = async (signature: string | undefined, body: string | Buffer = BODY,
   return [answer.status, answer.body['code'] ?? 'ok'];
 };
 
-test('an event that is signed over its bytes is stored as it came, as one line', async () => {
+test('an event signed over its bytes is stored unchanged, on one line', async () => {
   expect(await send(`t=${NOW},v1=${sign('whsec_old')}`)).toEqual([200, 'ok']);
   expect(stored).toEqual(['{   "id": "evt_1",   "amount": 12345678901234567890.10,   "note": "a\\nb — ü" }']);
 });
 
-test('either of two secrets is good while they change, and one right signature of several is enough', async () => {
+test('both secrets work during a rotation, and one valid signature of several is enough', async () => {
   for (const secret of SECRETS) expect(await send(`t=${NOW},v1=${sign(secret)}`)).toEqual([200, 'ok']);
   expect(await send(`t=${NOW},v0=x,v1=${'0'.repeat(64)},v1=${sign('whsec_new')}`)).toEqual([200, 'ok']);
 });
 
-test('what a connected account tells of itself names the account in the address, and is a hint to read it', async () => {
+test('an event of a connected account names the account in the address, and makes it be read', async () => {
   expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1')).toEqual([200, 'ok']);
   expect(hinted).toEqual(['acct_1']);
   expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1&account=acct_2')).toEqual([

@@ -33,13 +33,13 @@ const B = csvLine(quote({ quote_id: 'b' }));
 const J = (id: string) => JSON.stringify(quote({ quote_id: id }));
 const quoted = (line: string) => `"${line.split(',').join('","')}"`;
 
-describe('a line of CSV is counted as it stands in the file', () => {
+describe('CSV rows are reported with their physical line', () => {
   const files: readonly [sentence: string, text: string, told: string[]][] = [
     ['with LF', `${HEADER}\n${A}\n${B}\n`, ['2 a', '3 b']],
     ['with CRLF', `${HEADER}\r\n${A}\r\n${B}\r\n`, ['2 a', '3 b']],
-    ['with CRLF behind the header and LF behind rows', `${HEADER}\r\n${A}\n${B}\n`, ['2 a', '3 b']],
-    ['with LF behind the header and CRLF behind rows', `${HEADER}\n${A}\r\n${B}\r\n`, ['2 a', '3 b']],
-    ['without an end behind the last line', `${HEADER}\n${A}\n${B}`, ['2 a', '3 b']],
+    ['with CRLF after the header and LF after rows', `${HEADER}\r\n${A}\n${B}\n`, ['2 a', '3 b']],
+    ['with LF after the header and CRLF after rows', `${HEADER}\n${A}\r\n${B}\r\n`, ['2 a', '3 b']],
+    ['without a line end after the last line', `${HEADER}\n${A}\n${B}`, ['2 a', '3 b']],
     ['with a byte order mark', `\uFEFF${HEADER}\n${A}\n${B}\n`, ['2 a', '3 b']],
     ['with a byte order mark before quotes', `\uFEFF${quoted(HEADER)}\n${A}\n`, ['2 a']],
     ['with blank lines everywhere', `\n\r\n${HEADER}\n\n${A}\n   \n\t\r\n${B}\n\n\n`, ['5 a', '8 b']],
@@ -58,12 +58,12 @@ describe('a line of CSV is counted as it stands in the file', () => {
       ['2 a', '3 csv_malformed', '4 b'],
     ],
     [
-      'with text behind a quoted field',
+      'with text after a quoted field',
       `${HEADER}\n${quoted(A).replace('"a"', '"a"x')}\n${quoted(B)}\n`,
       ['2 csv_malformed', '3 b'],
     ],
     [
-      'with a quotation mark too few',
+      'with a missing quotation mark',
       `${HEADER}\n${A}\n${quoted(A).replace('"a"', '"a')}\n${quoted(B)}\n`,
       ['2 a', '3 csv_malformed', '4 b'],
     ],
@@ -79,14 +79,14 @@ describe('a line of CSV is counted as it stands in the file', () => {
       ['2 column_count', '3 column_count', '4 b'],
     ],
     ['with a header and nothing else', `${HEADER}\n`, []],
-    ['with a header that nothing ends', HEADER, []],
+    ['with a header without a line end', HEADER, []],
     ['with nothing but a byte order mark', '\uFEFF', ['1 header_missing']],
   ];
   for (const [sentence, text, wanted] of files) {
     test(sentence, async () => expect(told(await read(text, 'csv'))).toEqual(wanted));
   }
 
-  test('and its columns may stand in any order, optional ones left out', async () => {
+  test('columns may be in any order, and optional ones may be missing', async () => {
     const names = [
       'invoiceAmount',
       'currency',
@@ -109,17 +109,17 @@ describe('a line of CSV is counted as it stands in the file', () => {
     });
   });
 
-  test('and a doubled quotation mark is one', async () => {
+  test('a doubled quotation mark is one quotation mark', async () => {
     const [record] = await read(`${HEADER}\n${A.replace('p-1', '"say ""p-1"", ok"')}\n`, 'csv');
     expect(record?.texts).toMatchObject({ partner_id: 'say "p-1", ok', quote_id: 'a', invoiceAmount: '7.00' });
   });
 });
 
-describe('a line of NDJSON is counted as it stands in the file', () => {
+describe('NDJSON rows are reported with their physical line', () => {
   const files: readonly [sentence: string, text: string, told: string[]][] = [
     ['with LF', `${J('a')}\n${J('b')}\n`, ['1 a', '2 b']],
     ['with CRLF', `${J('a')}\r\n${J('b')}\r\n`, ['1 a', '2 b']],
-    ['without an end behind the last line', `${J('a')}\n${J('b')}`, ['1 a', '2 b']],
+    ['without a line end after the last line', `${J('a')}\n${J('b')}`, ['1 a', '2 b']],
     ['with a byte order mark', `\uFEFF${J('a')}\n${J('b')}\n`, ['1 a', '2 b']],
     ['with a byte order mark where none belongs', `${J('a')}\n\uFEFF${J('b')}\n`, ['1 a', '2 json_malformed']],
     ['with blank lines everywhere', `\n\r\n${J('a')}\n  \n\t\n${J('b')}\n\n`, ['3 a', '6 b']],
@@ -131,8 +131,8 @@ describe('a line of NDJSON is counted as it stands in the file', () => {
   }
 });
 
-describe('whatever stands in a file', () => {
-  test('a field comes out of CSV as it went in, across the chunks in which the file is read', async () => {
+describe('any file', () => {
+  test('a CSV field is read back unchanged, whatever the chunks', async () => {
     const field = fc.string({
       unit: fc.constantFrom('a', '7', ' ', ',', '"', '\n', 'é', '😀', "'", '\\'),
       maxLength: 8,
@@ -150,7 +150,7 @@ describe('whatever stands in a file', () => {
     );
   });
 
-  test('every line is told of, and reading never throws', async () => {
+  test('every line is reported, and reading never throws', async () => {
     const text = fc.string({
       unit: fc.constantFrom('a', ',', '"', '\n', '\r', '{', '}', '[', ':', '1', '\0', '\uFEFF'),
       maxLength: 60,
@@ -172,39 +172,39 @@ describe('whatever stands in a file', () => {
     );
   });
 
-  test('a character that two chunks share is read whole', async () => {
+  test('a character split between two chunks is read whole', async () => {
     const pad = 'x'.repeat(256 * 1024 - J('').length - 1);
     const records = await read(`${J(`${pad}é😀`)}\n${J('b')}\n`, 'ndjson');
     expect(records.map(({ texts }) => texts.quote_id.slice(-3))).toEqual(['é😀', 'b']);
   });
 });
 
-describe('a line that is far too long', () => {
+describe('a line that is much too long', () => {
   const long = 'x'.repeat(2_000_000);
 
-  test('is told of once, in either format, and the lines behind it are read', async () => {
+  test('is reported once, in either format, and the lines after it are read', async () => {
     expect(told(await read(`${J('a')}\n${J(long)}\n${J('b')}\n`, 'ndjson'))).toEqual(['1 a', '2 line_too_long', '3 b']);
     expect(told(await read(`${HEADER}\n${A}\n${long}\n${B}\n`, 'csv'))).toEqual(['2 a', '3 line_too_long', '4 b']);
   });
 
-  test('is kept to its first million characters', async () => {
+  test('is cut to its first million characters', async () => {
     const [, record] = await read(`${J('a')}\n${long}`, 'ndjson');
     expect(record?.raw).toHaveLength(1_000_000);
   });
 
-  test('is where a file ends that is one line', async () => {
+  test('may be the only line of a file', async () => {
     const records = await read(long, 'csv');
     expect(told(records)).toEqual(['1 line_too_long']);
     expect(records[0]?.fatal).toBe(true);
   });
 
-  test('may be a quoted field over a million lines, which is given up where it opened', async () => {
+  test('may be a quoted field over a million lines, which is reported where it begins', async () => {
     const records = await read(`${HEADER}\n${A}\n"${'x\n'.repeat(1_000_000)}"\n${B}\n`, 'csv');
     expect(told(records)).toEqual(['2 a', '3 csv_malformed']);
     expect(records.at(-1)?.fatal).toBe(true);
   });
 
-  test('may be nothing but quotation marks', async () => {
+  test('may consist of quotation marks only', async () => {
     expect(told(await read(`${HEADER}\n${'"'.repeat(999_999)}\n${B}\n`, 'csv'))).toEqual(['2 csv_malformed']);
     expect(told(await read(`${HEADER}\n${'"'.repeat(999_998)}\n${B}\n`, 'csv'))).toEqual(['2 column_count', '3 b']);
   });
