@@ -10,9 +10,10 @@ CREATE TABLE emails (
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
   day date,
-  -- What asked for the e-mail of a document, and the address that a user named instead of the partner's contacts.
+  -- What asked for the e-mail of a document, or for one more of another kind; and the address that a user named instead of
+  -- the usual one.
   asked_for text CONSTRAINT email_asked_for_known
-    CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares')),
+    CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address')),
   addressed_to text,
   event_id bigint REFERENCES audit_events,
   message_id text NOT NULL CONSTRAINT email_message_id_once UNIQUE,
@@ -32,10 +33,14 @@ CREATE TABLE emails (
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
   sent_at timestamptz,
+  -- Why an operator decided not to send it again.
+  dismissal_reason text,
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
   CONSTRAINT email_document_named CHECK (
-    (kind IN ('invoice', 'credit_note', 'statement')) = (document_id IS NOT NULL)
-    AND (document_id IS NOT NULL) = (asked_for IS NOT NULL)),
+    (kind IN ('invoice', 'credit_note', 'statement')) = (document_id IS NOT NULL)),
+  CONSTRAINT email_asked_for_named CHECK (
+    CASE WHEN document_id IS NULL THEN asked_for IS NULL OR asked_for IN ('resend', 'new_address')
+         ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
     (kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal')) = (month IS NOT NULL)),
@@ -47,15 +52,17 @@ CREATE TABLE emails (
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
-  CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL)
+  CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
+  CONSTRAINT email_dismissed_unsent CHECK (
+    dismissal_reason IS NULL OR document_id IS NULL AND status IN ('failed', 'uncertain', 'withdrawn'))
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
--- What is sent once, by kind. A document has one e-mail of its issue, and one more each time somebody resends it.
+-- What is sent once, by kind; and one more e-mail each time it is resent.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
-CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder';
-CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report';
-CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal';
+CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
+CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
+CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 -- The status is read when its e-mail is sent: while one waits, another would say the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
@@ -72,7 +79,7 @@ BEGIN
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
-     OR OLD.status IN ('sent', 'withdrawn') THEN
+     OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
@@ -111,6 +118,25 @@ CALL grant_to_app('SELECT', 'document_emails');
 CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_emails');
+
+-- The same of the e-mails that carry no document: the latest about each partner and day, each month, or the status.
+CREATE VIEW latest_other_emails AS
+SELECT DISTINCT ON (kind, partner_id, month, day)
+       email_id, kind, partner_id, month, day, addressed_to, status, reason, recipients, queued_at, dismissal_reason
+FROM emails WHERE document_id IS NULL ORDER BY kind, partner_id, month, day, email_id DESC;
+CALL grant_to_app('SELECT', 'latest_other_emails');
+
+-- What is neither sent nor withdrawn nor dismissed, nor followed by a later e-mail about the same.
+CREATE VIEW unfinished_emails AS
+SELECT email_id, document_id FROM emails e
+WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
+  AND CASE WHEN document_id IS NULL THEN NOT EXISTS (
+             SELECT FROM emails later
+             WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
+               AND (later.partner_id, later.month, later.day) IS NOT DISTINCT FROM (e.partner_id, e.month, e.day))
+           ELSE document_id IN (SELECT document_id FROM live_documents) AND NOT EXISTS (
+             SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
+CALL grant_to_app('SELECT', 'unfinished_emails');
 
 -- What happened to the e-mails of a document, for its history: each request, how each e-mail stands, and the attempts
 -- before its last.

@@ -962,13 +962,19 @@ CREATE TABLE emails (
   queued_at timestamp with time zone NOT NULL,
   attempted_at timestamp with time zone,
   sent_at timestamp with time zone,
+  dismissal_reason text,
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
   CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'seal', 'status'])),
-  CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares'])),
+  CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
-  CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL) AND (document_id IS NOT NULL) = (asked_for IS NOT NULL)),
+  CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL)),
+  CONSTRAINT email_asked_for_named CHECK (
+CASE
+    WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
+    ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
+END),
   CONSTRAINT email_partner_and_day_named CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
@@ -977,15 +983,16 @@ CREATE TABLE emails (
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
+  CONSTRAINT email_dismissed_unsent CHECK (dismissal_reason IS NULL OR document_id IS NULL AND (status = ANY (ARRAY['failed', 'uncertain', 'withdrawn']))),
   CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
-CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder';
-CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report';
-CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal';
+CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
+CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
+CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
@@ -1002,7 +1009,7 @@ BEGIN
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
-     OR OLD.status IN ('sent', 'withdrawn') THEN
+     OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
@@ -1043,6 +1050,29 @@ CREATE VIEW latest_emails AS
    FROM document_emails
   ORDER BY document_id, email_id DESC;
 GRANT SELECT ON latest_emails TO reckoner_app;
+
+CREATE VIEW latest_other_emails AS
+ SELECT DISTINCT ON (kind, partner_id, month, day) email_id, kind, partner_id, month, day, addressed_to, status,
+    reason, recipients, queued_at, dismissal_reason
+   FROM emails
+  WHERE document_id IS NULL
+  ORDER BY kind, partner_id, month, day, email_id DESC;
+GRANT SELECT ON latest_other_emails TO reckoner_app;
+
+CREATE VIEW unfinished_emails AS
+ SELECT email_id, document_id
+   FROM emails e
+  WHERE (status <> ALL (ARRAY['sent', 'withdrawn'])) AND dismissal_reason IS NULL AND
+        CASE
+            WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
+               FROM emails later
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day)))
+            ELSE (document_id IN ( SELECT live_documents.document_id
+               FROM live_documents)) AND NOT (EXISTS ( SELECT
+               FROM emails later
+              WHERE later.document_id = e.document_id AND later.email_id > e.email_id))
+        END;
+GRANT SELECT ON unfinished_emails TO reckoner_app;
 
 CREATE VIEW document_email_history AS
  SELECT document_emails.document_id, 6 AS rank, document_emails.queued_at AS at, 'sending_asked' AS act,

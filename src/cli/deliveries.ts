@@ -1,5 +1,6 @@
 /** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
 import type { Delivery } from '../delivery/document.ts';
+import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import { deliverNumbers, type Reporter } from '../month-end/month-end.ts';
 import type { Context } from './context.ts';
@@ -45,11 +46,7 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
 }
 
 export function describeEmail({ email, status, detail }: EmailResult): string {
-  const name = {
-    reminder: `Reminder to ${email.partner_id}`,
-    close_report: `Close report of ${email.month}`,
-    seal: `Seal of ${email.month}`,
-    status: 'Status',
-  }[email.kind as 'reminder' | 'close_report' | 'seal' | 'status'];
-  return `${name} ${status === 'deferred' ? 'not sent yet' : status}${detail === '' ? '' : `: ${detail}`}`;
+  const name = nameOf(email);
+  const state = status === 'deferred' ? 'not sent yet' : status;
+  return `${name[0]?.toUpperCase()}${name.slice(1)} ${state}${detail === '' ? '' : `: ${detail}`}`;
 }

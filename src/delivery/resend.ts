@@ -8,25 +8,17 @@ import { documentToCorrect } from '../documents/correctable.ts';
 import { queueResend } from '../documents/emails.ts';
 import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
-import { isOneAddress } from '../mail/message.ts';
-import { whyRefusedInSandbox } from '../mail/sandbox.ts';
+import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { readDocumentEmail } from './queries.ts';
+import { type DocumentEmail, readDocumentEmail } from './queries.ts';
 
-/** To the partner's contacts as they are when it is sent, or to the one address given instead of them. */
+/** To the partner's contacts as they are when it is sent, or to the one address given. Gives the new e-mail's id. */
 export async function resendDocument(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,
   { number, to }: { number: string; to?: string | undefined },
-): Promise<void> {
-  if (to !== undefined) {
-    if (!isOneAddress(to)) {
-      throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
-    }
-    if (whyRefusedInSandbox({ environment, settings }, [to]) !== undefined) {
-      throw refuse('recipient_refused', { address: to });
-    }
-  }
+): Promise<number> {
+  if (to !== undefined) refuseRecipient({ environment, settings }, to);
   const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const latest = await readDocumentEmail(tx, documentId);
@@ -42,4 +34,6 @@ export async function resendDocument(
     mailDomain: mailDomain(settings),
     now,
   });
+  const queued = await readDocumentEmail(tx, documentId);
+  return (queued as DocumentEmail).email_id;
 }

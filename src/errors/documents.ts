@@ -65,6 +65,17 @@ export const DOCUMENTS = {
       `Release it with 'reckoner invoice release ${f.number}'.`,
   ),
   document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
+  email_unknown: badInput<{ email: number }>(
+    (f) => `There is no e-mail ${f.email}. 'reckoner email list' shows the e-mails with their numbers.`,
+  ),
+  email_unfinished: refused<{ email: number; status: string; reason: string }>(
+    (f) =>
+      `E-mail ${f.email} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
+      "Supply what is missing and run 'reckoner deliver'.",
+  ),
+  email_not_dismissible: refused<{ email: number; because: string }>(
+    (f) => `E-mail ${f.email} cannot be dismissed: ${f.because}.`,
+  ),
   sending_unfinished: refused<{ number: string; status: string; reason: string }>(
     (f) =>
       `The e-mail of ${f.number} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +

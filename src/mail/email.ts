@@ -25,6 +25,8 @@ export interface EmailSubject {
   readonly month: Month | null;
   /** `YYYY-MM-DD`. */
   readonly day: string | null;
+  /** The address that a user named instead of the usual one. */
+  readonly addressed_to: string | null;
 }
 
 /** How an e-mail stands. */

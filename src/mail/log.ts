@@ -1,8 +1,11 @@
 /**
- * The e-mail log, table `email_attempts`: when each attempt to send an e-mail began and ended, to whom it went, and the
- * mail server's reply. A line is written when an attempt ends and never changes.
+ * The e-mail log. Table `email_attempts`: when each attempt to send an e-mail began and ended, to whom it went, and the
+ * mail server's reply. A line is written when an attempt ends and never changes. For people, the e-mails with how each
+ * stands. Refusal: email_unknown.
  */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import type { EmailKind, EmailStatus } from './email.ts';
 import { lockEmails } from './queries.ts';
 
 export interface AttemptOutcome {
@@ -51,3 +54,84 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
 
 export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): Promise<boolean> =>
   (await recordOutcomes(tx, [outcome]))[0] === true;
+
+// --- Reading ----------------------------------------------------------------------------------------------------------
+
+/** An e-mail as people see it. Times are ISO instants. */
+export interface ListedEmail {
+  readonly email_id: number;
+  readonly kind: EmailKind;
+  /** The number of its document. */
+  readonly document: string | null;
+  readonly partner_id: string | null;
+  readonly month: string | null;
+  readonly day: string | null;
+  readonly asked_for: string | null;
+  readonly status: EmailStatus;
+  /** Why it is held, or what the mail server said last. */
+  readonly reason: string | null;
+  /** To whom it was sent last; null before its first attempt. */
+  readonly to: string[] | null;
+  readonly message_id: string;
+  readonly attempts: number;
+  readonly queued_at: string;
+  readonly attempted_at: string | null;
+  readonly sent_at: string | null;
+  readonly dismissal_reason: string | null;
+  /** Whether it still has to be sent or dealt with. */
+  readonly unfinished: boolean;
+}
+
+/** The newest e-mails first; of those that are unfinished, the oldest. */
+export function readEmails(
+  tx: Transaction,
+  filter: {
+    readonly limit: number;
+    readonly unfinished?: boolean;
+    /** Only those that carry no document. */
+    readonly withoutDocument?: boolean;
+    readonly emailId?: number;
+  },
+): Promise<ListedEmail[]> {
+  return query(
+    tx,
+    `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
+            coalesce(e.month, d.month) AS month, e.day, e.asked_for, e.status, e.reason, e.recipients AS "to",
+            e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
+            u.email_id IS NOT NULL AS unfinished
+     FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
+     WHERE (:emailId::bigint IS NULL OR e.email_id = :emailId::bigint)
+       AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
+       AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
+     ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
+    { unfinished: false, withoutDocument: false, emailId: null, ...filter },
+  );
+}
+
+/** Refusal: email_unknown. */
+export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {
+  const [email] = await readEmails(tx, { limit: 1, emailId });
+  if (email === undefined) throw refuse('email_unknown', { email: emailId });
+  return email;
+}
+
+/** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
+export function nameOf(
+  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month'> & { document?: string | null },
+): string {
+  if (email.document != null) return email.document;
+  const { kind, partner_id, month } = email;
+  const names = {
+    reminder: `reminder to ${partner_id}`,
+    close_report: `close report of ${month}`,
+    seal: `seal of ${month}`,
+  };
+  return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
+}
+
+/** The commands with which an operator ends an unfinished e-mail. */
+export function remediesOf({ email_id, document, status }: ListedEmail): string[] {
+  if (status === 'queued' || status === 'sending') return ['reckoner deliver'];
+  const first = status === 'held' ? 'reckoner deliver' : `reckoner email resend ${email_id}`;
+  return document === null ? [first, `reckoner email dismiss ${email_id} --reason REASON`] : [first];
+}

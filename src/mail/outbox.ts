@@ -19,6 +19,7 @@ import {
 import type { EmailComposer, EmailContext, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
 import { claimEmail, readEmailState, readUnfinishedEmails, setAside } from './queries.ts';
+import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 import { leaseWorkers } from './workers.ts';
@@ -33,15 +34,21 @@ export interface EmailResult extends SendResult {
 export interface OutboxOptions extends Mailer, EmailContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
+  /** Sends these e-mails alone, and queues none. */
+  readonly only?: readonly number[] | undefined;
 }
 
 /** Queues what is due, then sends what is queued or held. */
 export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
-  const { environment, database, composers } = options;
-  await database.transaction(async (tx) => {
-    for (const { queueDue } of composers) await queueDue?.(tx, options);
-  });
-  const waiting = await database.reading(readUnfinishedEmails);
+  const { environment, database, composers, only } = options;
+  if (only === undefined) {
+    await database.transaction(async (tx) => {
+      for (const { queueDue } of composers) await queueDue?.(tx, options);
+      await queueForNewAddresses(tx, options);
+    });
+  }
+  const unfinished = await database.reading(readUnfinishedEmails);
+  const waiting = unfinished.filter(({ email_id }) => only?.includes(email_id) !== false);
   if (waiting.length === 0) return;
   const transport = transportOf(environment);
   const compose = composing(options);
@@ -108,9 +115,11 @@ function composing(options: OutboxOptions): Compose {
     try {
       const composed = await composer.compose(tx, email, options, templates);
       if ('withdrawn' in composed) return { status: 'withdrawn', reason: composed.withdrawn };
-      const reason = 'held' in composed ? composed.held : whyUnsendable(options, composed);
-      if (reason !== undefined) return { status: 'held', reason };
-      return messageOf(options, messageId, composed as Exclude<typeof composed, { held: string }>);
+      if ('held' in composed) return { status: 'held', reason: composed.held };
+      const { addressed_to: address } = email;
+      const content = address === null ? composed : { ...composed, to: { name: '', address }, cc: [] };
+      const reason = whyUnsendable(options, content);
+      return reason === undefined ? messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
       // A template or an address that cannot be used: somebody has to correct it.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };

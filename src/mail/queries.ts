@@ -31,7 +31,7 @@ export async function queueEmails(
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day`,
+     RETURNING email_id, kind, document_id, partner_id, month, day, addressed_to`,
     { ...facts, emails: JSON.stringify(emails) },
   );
 }
@@ -56,7 +56,7 @@ export function readEmailState(tx: Transaction, emailId: number): Promise<EmailS
 export function readUnfinishedEmails(tx: Transaction): Promise<EmailSubject[]> {
   return query(
     tx,
-    `SELECT email_id, kind, document_id, partner_id, month, day FROM emails
+    `SELECT email_id, kind, document_id, partner_id, month, day, addressed_to FROM emails
      WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held') ORDER BY email_id`,
   );
 }
@@ -86,9 +86,12 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   );
 }
 
-/** How the e-mails that carry no document stand, but for the status itself. */
+/** The same of the e-mails that carry no document, but for the status and for what was dismissed: the latest of each. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
-  return queryOne(tx, `SELECT ${EMAIL_COUNTS} FROM emails WHERE document_id IS NULL AND kind <> 'status'`);
+  return queryOne(
+    tx,
+    `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
+  );
 }
 
 // --- Attempts ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 /** The one guard of sandbox mail: it goes only to the addresses that `sandbox_recipients` allows. */
+import { refuse } from '../errors/refusals.ts';
 import type { EmailContext } from './email.ts';
 import { isOneAddress } from './message.ts';
 
@@ -11,6 +12,14 @@ export function whyRefusedInSandbox(
   const outside = addresses.filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
   if (outside.length === 0) return undefined;
   return `sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`;
+}
+
+/** An address that a user names must be one address, allowed here. Refusals: argument_invalid, recipient_refused. */
+export function refuseRecipient(context: Pick<EmailContext, 'environment' | 'settings'>, to: string): void {
+  if (!isOneAddress(to)) {
+    throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
+  }
+  if (whyRefusedInSandbox(context, [to]) !== undefined) throw refuse('recipient_refused', { address: to });
 }
 
 /**

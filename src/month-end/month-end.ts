@@ -84,6 +84,13 @@ export const deliverNumbers = (
 export const sendEmails = (context: MonthEndContext, { onEmail }: Pick<Reporter, 'onEmail'>): Promise<void> =>
   sendOtherEmails({ ...context, composers: COMPOSERS, onEmail });
 
+/** Sends these e-mails, which carry no document, and no other. */
+export const sendTheseEmails = (
+  context: MonthEndContext,
+  { onEmail }: Pick<Reporter, 'onEmail'>,
+  only: readonly number[],
+): Promise<void> => sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, only });
+
 async function deliverDocuments(
   context: MonthEndContext,
   reporter: Reporter,

@@ -92,9 +92,16 @@ export async function insertReminders(
 
 /** The documents that an e-mail was recorded for. */
 export async function readReminded(tx: Transaction, emailId: number): Promise<Set<number>> {
-  const rows = await query<{ document_id: number }>(tx, `SELECT document_id FROM reminders WHERE email_id = :emailId`, {
-    emailId,
-  });
+  const rows = await query<{ document_id: number }>(
+    tx,
+    // A resent reminder is for the documents of the first.
+    `SELECT r.document_id FROM emails e
+     JOIN emails first ON (first.partner_id, first.day) = (e.partner_id, e.day)
+                      AND first.kind = 'reminder' AND first.asked_for IS NULL
+     JOIN reminders r ON r.email_id = first.email_id
+     WHERE e.email_id = :emailId`,
+    { emailId },
+  );
   return new Set(rows.map((row) => row.document_id));
 }
 

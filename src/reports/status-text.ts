@@ -1,9 +1,9 @@
-/** The status as plain text: what the command prints, and what operations gets by e-mail. */
+/** The status as plain text, for the command and for the e-mail to operations. */
 import { printable, short, table } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-export function describeStatus(found: Status): string {
-  const { months, deliveries, waiting, connected, jobs, attention } = found;
+export function describeStatus(found: Status, advice: readonly string[] = []): string {
+  const { months, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
     [
@@ -24,6 +24,17 @@ export function describeStatus(found: Status): string {
     ]);
     sections.push(table(['document', 'partner', 'state', 'reason'], rows));
   }
+  if (emails.length > 0) {
+    const rows = emails.map((each) => [
+      each.email,
+      each.about,
+      short(each.to?.join(', ') ?? '', 28),
+      each.status,
+      each.since.slice(0, 16).replace('T', ' '),
+      printable(each.reason ?? ''),
+    ]);
+    sections.push(table(['>e-mail', 'about', 'to', 'state', 'since (UTC)', 'reason'], rows));
+  }
   if (connected.accounts.length > 0) {
     const rows = connected.accounts.map((each) => [
       short(each.account, 26),
@@ -42,5 +53,6 @@ export function describeStatus(found: Status): string {
       ? 'Nothing needs attention.'
       : ['Needs attention:', ...attention.map((each) => `- ${each}`)].join('\n'),
   );
+  if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
 }

@@ -655,6 +655,35 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /boss@partner\.com is not in sandbox_recipients/,
     run: () => inCorrected('invoice', 'resend', 'INV-2026-000001', '--to', 'boss@partner.com'),
   },
+  email_unknown: {
+    when: 'an e-mail that does not exist is to be sent again',
+    exit: 2,
+    says: /no e-mail 999.*email list/,
+    run: () => inWorld(['email', 'resend', '999']),
+  },
+  email_unfinished: {
+    when: 'an e-mail without a document that still waits is to be sent again',
+    exit: 3,
+    says: /E-mail \d+ has not been sent yet: it is queued/,
+    run: async () => {
+      expect((await inWorld(['close'])).status).toBe(0);
+      const [seal] = await world.sql<{ id: string }>(`SELECT email_id AS id FROM emails WHERE kind = 'seal' LIMIT 1`);
+      expect((await inWorld(['email', 'resend', seal?.id ?? '', '--no-deliver'])).status).toBe(0);
+      return inWorld(['email', 'resend', seal?.id ?? '']);
+    },
+  },
+  email_not_dismissible: {
+    when: "a document's e-mail is to be dismissed",
+    exit: 3,
+    says: /cannot be dismissed: it belongs to \S+\. Resend it with 'reckoner invoice resend/,
+    run: async () => {
+      expect((await inWorld(['close'])).status).toBe(0);
+      const [email] = await world.sql<{ id: string }>(
+        'SELECT email_id AS id FROM emails WHERE document_id IS NOT NULL LIMIT 1',
+      );
+      return inWorld(['email', 'dismiss', email?.id ?? '', '--reason', 'x']);
+    },
+  },
   sending_unfinished: {
     when: 'a document whose e-mail waits is to be sent again',
     exit: 3,

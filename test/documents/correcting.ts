@@ -22,7 +22,7 @@ export interface Corrections {
   readonly writeOff: (number: string, reason?: string) => Promise<void>;
   readonly hold: (number: string, reason?: string) => Promise<void>;
   readonly release: (number: string) => Promise<void>;
-  readonly resend: (number: string, to?: string) => Promise<void>;
+  readonly resend: (number: string, to?: string) => Promise<number>;
 }
 
 export function correctionsOf(world: World, database = world.database): Corrections {

@@ -1,4 +1,4 @@
-/** The seal of a month reaches the auditor by e-mail: once, as it was made, and again with the same bytes where it must. */
+/** The e-mail of a month's seal to the auditor: sent once, and after a crash repeated with the same bytes. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
 import { WORKER_LOCKS } from '../../src/mail/workers.ts';
 import { sealEmail } from '../../src/month-end/emails/seal.ts';
+import { startOver } from '../close/start-over.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -42,16 +43,40 @@ async function interruptedBy(worker: number): Promise<Buffer> {
   return raw;
 }
 
-test('without an address it is held, and goes out when there is one', async () => {
+test('without an address no e-mail is queued', async () => {
   await world.close();
+  expect(await send({ settings: { ...world.settings, auditor_email: '' } })).toEqual([]);
+  expect(await world.sql('SELECT FROM emails WHERE document_id IS NULL')).toEqual([]);
+});
+
+test('an address that is set later gets the latest seal, and from then on each', async () => {
+  const none = { settings: { ...world.settings, auditor_email: '' } };
+  world.at('2026-09-01T12:00:00Z');
+  await world.close();
+  expect(await send(none)).toEqual([]);
+  world.at('2026-09-20T12:00:00Z');
+  expect(await send()).toMatchObject([{ email: { kind: 'seal', month: '2026-08' }, status: 'sent' }]);
+  world.at('2026-10-01T12:00:00Z');
+  await world.close();
+  expect(await send()).toMatchObject([{ email: { month: '2026-09' }, status: 'sent' }]);
+  expect(await send()).toEqual([]);
+  expect(emails()).toHaveLength(2);
+});
+
+test('if the address is removed before the e-mail is sent, it is held', async () => {
+  await startOver(world);
+  await world.partners([partner()]);
+  await world.rows([quote()]);
+  await world.close();
+  const nowhere = { ...world.environment, smtpUrl: 'smtp://127.0.0.1:1' };
+  expect(await send({ environment: nowhere })).toMatchObject([{ status: 'deferred' }]);
   expect(await send({ settings: { ...world.settings, auditor_email: '' } })).toMatchObject([
-    { email: { kind: 'seal', month: '2026-07' }, status: 'held', detail: 'settings.json has no auditor_email' },
+    { status: 'held', detail: 'settings.json has no auditor_email' },
   ]);
-  expect(emails()).toEqual([]);
   expect(await send()).toMatchObject([{ email: { month: '2026-07' }, status: 'sent' }]);
 });
 
-test('it has the seal and the record whose hash the seal is', async () => {
+test('it contains the seal and the record that hashes to it', async () => {
   const [name = ''] = emails();
   const mail = await simpleParser(readFileSync(join(outbox(), name)));
   const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>('SELECT * FROM seals');
@@ -63,7 +88,7 @@ test('it has the seal and the record whose hash the seal is', async () => {
   expect(`${said}\n`).toBe(record);
 });
 
-test('it goes out once; repeated after a crash it has the same Message-ID and bytes', async () => {
+test('it is sent once; repeated after a crash, it has the same Message-ID and bytes', async () => {
   expect(await send()).toEqual([]);
   const raw = await interruptedBy(999_999);
   world.at('2026-08-05T10:00:00Z');
@@ -71,7 +96,7 @@ test('it goes out once; repeated after a crash it has the same Message-ID and by
   expect(readFileSync(join(outbox(), emails()[0] ?? ''))).toEqual(raw);
 });
 
-test('while one process tries, another does not', async () => {
+test('while one process sends it, another leaves it alone', async () => {
   await interruptedBy(777_777);
   await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
   expect(await send()).toMatchObject([{ status: 'elsewhere' }]);
@@ -79,7 +104,7 @@ test('while one process tries, another does not', async () => {
   expect(emails()).toEqual([]);
 });
 
-test('a way out that does not work leaves it to the next run', async () => {
+test('if the mail server cannot be reached, the next run sends it', async () => {
   const environment = { ...world.environment, smtpUrl: 'smtp://127.0.0.1:1' };
   expect(await send({ environment })).toMatchObject([{ status: 'deferred' }]);
   expect(await send()).toMatchObject([{ status: 'sent' }]);

@@ -20,7 +20,7 @@ const close = (exception: string) =>
   books.database.transaction((tx) => closeException(tx, books.acting, { exception, reason: 'looked at' }));
 const attention = async () =>
   (await books.database.reading((tx) => readStatus(tx, books.environment.now()))).attention.filter((each) =>
-    each.startsWith('Money to look at'),
+    each.startsWith('Payment exceptions'),
   );
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
@@ -34,7 +34,7 @@ test('an unknown payer is an exception until the payment is applied', async () =
   expect(await exceptions()).toMatchObject([{ kind: 'unknown_payer', amount: '300.00', since: '2026-10-14' }]);
   const [{ exception } = { exception: '' }] = await exceptions();
   expect(await attention()).toEqual([
-    "Money to look at: 1 payment of an unknown payer. 'reckoner payment exceptions' lists what each waits for.",
+    "Payment exceptions: 1 payment of an unknown payer. 'reckoner payment exceptions' lists them.",
   ]);
   expect(await refusalOf(close(exception))).toBe('exception_needs_an_act');
   await books.apply(Number(exception.replace('payment-', '')), inv(1));

@@ -1,4 +1,4 @@
-/** What `status` tells operations: months, backlog, the last runs, and one sentence for each thing that needs a person. */
+/** `status`: months, unsent e-mails, the latest runs of the jobs, and one sentence for each thing that needs attention. */
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
@@ -29,7 +29,7 @@ async function closeJuly(...emails: string[]): Promise<void> {
 const ran = (job: string, finishedAt: string, exitStatus: number) =>
   world.database.transaction((tx) => recordJobRun(tx, { job, startedAt: finishedAt, finishedAt, exitStatus }));
 
-test('on the first day there is nothing, and nothing needs a person', async () => {
+test('a new installation needs no attention', async () => {
   expect(await status()).toEqual({
     environment: 'sandbox',
     gaps: [],
@@ -39,6 +39,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
     months: { first: null, last_closed: null, due: [], overdue: [] },
     open_entries: 0,
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
+    unfinished_emails: [],
     waiting: [],
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
@@ -48,7 +49,7 @@ test('on the first day there is nothing, and nothing needs a person', async () =
   });
 });
 
-test('months: the first, the last closed, those that are due, and the rows that no document bills yet', async () => {
+test('the first and the last closed month, the months that are due, and the number of unbilled rows', async () => {
   await world.partners([partner()]);
   await world.rows(['2026-05', '2026-06', '2026-07'].map((month) => quote({ accepted_at: `${month}-10T12:00:00Z` })));
   expect(await status()).toMatchObject({
@@ -64,7 +65,7 @@ test('months: the first, the last closed, those that are due, and the rows that 
   });
 });
 
-test('a month still open 24 hours after it ended everywhere is an alarm, and not before', async () => {
+test('a month still open 24 hours after it ended everywhere needs attention, and not before', async () => {
   await world.partners([partner(), partner({ partner_id: 'p-2', time_zone: 'Pacific/Pago_Pago' })]);
   await world.rows([quote()]);
   world.at('2026-08-02T11:00:00Z');
@@ -79,7 +80,7 @@ test('a month still open 24 hours after it ended everywhere is an alarm, and not
   expect((await status()).months.overdue).toEqual([]);
 });
 
-test('each month that was missed is told by itself', async () => {
+test('each missed month has a sentence of its own', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
   world.at('2026-08-20T00:00:00Z');
@@ -94,7 +95,7 @@ test('every document is counted once: sent + pending + held + failed + uncertain
   expect((await status()).deliveries).toEqual({ sent: 2, pending: 1, held: 1, failed: 1, uncertain: 0 });
 });
 
-test('what has not gone out is listed in order of its number, with the reason', async () => {
+test('unsent documents are listed by number, with the reason', async () => {
   await closeJuly('one@partner.example', '', 'gone@partner.example', 'later@partner.example');
   server.replies.set('gone@partner.example', 550).set('later@partner.example', 450);
   await world.deliver();
@@ -110,7 +111,7 @@ test('what has not gone out is listed in order of its number, with the reason', 
   ]);
 });
 
-test('held, failed and uncertain documents each need a person, and say what to do', async () => {
+test('held, failed and uncertain documents need attention, each with what to do', async () => {
   await closeJuly('', '', 'gone@partner.example', 'cut@partner.example');
   server.replies.set('gone@partner.example', 550);
   server.behaviour = 'drop_after_data';
@@ -118,12 +119,13 @@ test('held, failed and uncertain documents each need a person, and say what to d
   await world.deliver();
   expect((await status()).attention).toEqual([
     "2 documents held: supply what is missing, then run 'reckoner deliver'.",
-    "1 document refused by the mail server for good: correct the partner's contact.",
-    '1 document may or may not have arrived: ask the partner before sending again.',
+    "1 document refused by the mail server for good: correct the partner's contact, then run " +
+      "'reckoner invoice resend NUMBER'.",
+    "1 document may or may not have arrived: ask the partner before sending again with 'reckoner invoice resend NUMBER'.",
   ]);
 });
 
-test('a document that has waited for its delivery for more than 24 hours needs a person', async () => {
+test('a document that is not delivered after 24 hours needs attention', async () => {
   await closeJuly('later@partner.example', 'one@partner.example');
   server.replies.set('later@partner.example', 450);
   await world.deliver();
@@ -139,7 +141,7 @@ test('a document that has waited for its delivery for more than 24 hours needs a
   expect((await status()).attention).toEqual([]);
 });
 
-test('of each job the last run is told, and needs a person when it failed or was called wrongly', async () => {
+test('the last run of each job is listed, and needs attention if it failed or was called wrongly', async () => {
   await ran('month-close', '2026-07-31T10:00:00Z', 1);
   await ran('month-close', '2026-08-01T09:00:00Z', 0);
   await ran('deliver', '2026-08-01T09:00:00Z', 0);
@@ -154,7 +156,7 @@ test('of each job the last run is told, and needs a person when it failed or was
   expect(attention).toEqual(['The last run of deliver failed at 2026-08-01T09:10:00Z (exit 1). Read its log.']);
 });
 
-test('single documents are listed up to a hundred, and counted all', async () => {
+test('at most 100 documents are listed, and all are counted', async () => {
   await closeJuly(...Array.from({ length: 101 }, () => ''));
   const { waiting, deliveries } = await status();
   expect(waiting).toHaveLength(100);
@@ -162,7 +164,7 @@ test('single documents are listed up to a hundred, and counted all', async () =>
   expect(deliveries.pending).toBe(101);
 });
 
-test('a status of now reads the clock that it is given', async () => {
+test('the clock decides which months are due', async () => {
   await world.partners([partner()]);
   await world.rows([quote()]);
   const later = DateTime.fromISO('2026-09-10T00:00:00Z', { zone: 'utc' }) as DateTime<true>;
@@ -171,7 +173,7 @@ test('a status of now reads the clock that it is given', async () => {
   });
 });
 
-test('connected accounts: how far each is read, what was not routed as expected, and what nobody knows', async () => {
+test('connected accounts: up to when each was read, quotes not routed as expected, and unknown balance transactions', async () => {
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([
     partner({ ...connected, connected_account_id: 'acct_1' }),
@@ -209,14 +211,14 @@ test('connected accounts: how far each is read, what was not routed as expected,
     payouts: 0,
   });
   expect(found.attention).toEqual([
-    "acct_1 of p-1 was never read. Run 'reckoner processor poll'; without a key (STRIPE_SECRET_KEY_acct_1) take in " +
-      'settlement files, and say so by balance_transactions_from.',
-    "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' shows which.",
-    "1 movement on connected accounts of no known quote. 'reckoner reconcile' of their months names them.",
+    "acct_1 of p-1 was never read. Run 'reckoner processor poll'. Without a key (STRIPE_SECRET_KEY_acct_1), import " +
+      'settlement files and set balance_transactions_from to settlement_file.',
+    "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' lists them.",
+    "1 balance transaction of connected accounts for unknown quotes. 'reckoner reconcile MONTH' lists them.",
   ]);
 });
 
-test('an account that was not read for 48 hours needs a person, and not before', async () => {
+test('an account that was not read for 48 hours needs attention, and not before', async () => {
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([partner({ ...connected, connected_account_id: 'acct_1' })]);
   await world.rows([quote()]);
@@ -236,7 +238,7 @@ test('an account that was not read for 48 hours needs a person, and not before',
   expect(await stale('2026-08-03T10:00:01Z')).toEqual(['acct_1']);
 });
 
-test('an account that another has followed is watched as long as money may move on it', async () => {
+test('a former account is watched for 180 days after its last sale', async () => {
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([partner({ ...connected, connected_account_id: 'acct_old' })]);
   await world.rows([quote()]);
@@ -261,8 +263,8 @@ test('an account that another has followed is watched as long as money may move 
     stale: ['acct_old'],
   });
   expect(after.attention).toContain(
-    'acct_old, which p-1 had before, was never read: money may still move on it for 180 days. ' +
-      "Run 'reckoner processor poll' with STRIPE_SECRET_KEY_acct_old.",
+    'acct_old, the former account of p-1, was never read: balance transactions may appear on it for 180 days after the ' +
+      "last sale. Run 'reckoner processor poll' with STRIPE_SECRET_KEY_acct_old.",
   );
   // Its last sale was on 15 July.
   expect((await watched('2027-01-11T11:00:00Z')).accounts).toHaveLength(2);

@@ -31,15 +31,21 @@ export const sealEmail: EmailComposer = {
   },
 };
 
-/** Each sealed month of which the auditor was not told. */
+/** A seal made this lately is mailed; of those made before there was an address, the latest alone, which binds them all. */
+const NEWS_FOR_DAYS = 7;
+
+/** Each month that was sealed lately, and the latest. */
 async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+  if (settings.auditor_email === '') return;
+  const now = environment.now();
   const months = await query<{ month: Month }>(
     tx,
     `SELECT month FROM seals s
-     WHERE NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
+     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
+    { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
   );
   if (months.length === 0) return;
   const emails = months.map(({ month }) => ({ kind: 'seal', month, name: `seal.${month}` }) as const);
-  const now = environment.now().toISO();
-  await queueEmails(tx, emails, { now, eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, emails, { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
 }

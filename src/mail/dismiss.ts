@@ -1,0 +1,46 @@
+/**
+ * Dismisses an e-mail that carries no document: it is not sent again and needs no attention any more. One that was never
+ * tried is withdrawn; one that failed or may have arrived stays so. An e-mail of a document is not dismissed: its document
+ * still has to reach the partner.
+ * Refusals: email_unknown, email_unfinished (a worker is sending it), email_not_dismissible.
+ */
+import { execute, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import type { EmailContext } from './email.ts';
+import { nameOf, readEmail } from './log.ts';
+import { lockEmails } from './queries.ts';
+
+export async function dismissEmail(
+  tx: Transaction,
+  { actor, environment }: Pick<EmailContext, 'actor' | 'environment'>,
+  { emailId, reason }: { emailId: number; reason: string },
+): Promise<void> {
+  await lockEmails(tx, [{ emailId }]);
+  const email = await readEmail(tx, emailId);
+  const { status, dismissal_reason: dismissed } = email;
+  if (email.document !== null) {
+    const because = `it belongs to ${email.document}. Resend it with 'reckoner invoice resend ${email.document}'`;
+    throw refuse('email_not_dismissible', { email: emailId, because });
+  }
+  if (status === 'sent' || status === 'withdrawn' || dismissed !== null) {
+    throw refuse('email_not_dismissible', {
+      email: emailId,
+      because: `it is ${dismissed === null ? status : 'dismissed'}`,
+    });
+  }
+  if (status === 'sending') throw refuse('email_unfinished', { email: emailId, status, reason: email.reason ?? '' });
+  await recordEvent(tx, actor, {
+    ...{ action: 'email.dismiss', subject: nameOf(email), now: environment.now().toISO() },
+    details: { email: String(emailId), reason },
+  });
+  await execute(
+    tx,
+    `UPDATE emails
+     SET dismissal_reason = :reason::text, message = NULL,
+         status = CASE WHEN status IN ('failed', 'uncertain') THEN status
+                       WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END
+     WHERE email_id = :emailId`,
+    { emailId, reason },
+  );
+}

@@ -1,0 +1,99 @@
+/**
+ * Sends an e-mail that carries no document once more: a new e-mail with a Message-ID of its own, logged beside the one
+ * before. An e-mail of a document is resent by `src/delivery/resend.ts`.
+ * Refusals: email_unknown, email_unfinished, argument_invalid, recipient_refused.
+ */
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { mailDomain } from '../documents/issue/context.ts';
+import { refuse } from '../errors/refusals.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import type { EmailContext, EmailSubject } from './email.ts';
+import { type ListedEmail, nameOf, readEmail } from './log.ts';
+import { refuseRecipient } from './sandbox.ts';
+
+/** To whom this kind of e-mail goes when it is sent, or to the one address given instead. */
+export async function resendEmail(
+  tx: Transaction,
+  context: EmailContext,
+  { emailId, to }: { emailId: number; to?: string | undefined },
+): Promise<EmailSubject> {
+  if (to !== undefined) refuseRecipient(context, to);
+  const email = await readEmail(tx, emailId);
+  const latest = await readEmail(tx, await readLatest(tx, emailId));
+  const unfinished = refuse('email_unfinished', {
+    ...{ email: latest.email_id, status: latest.status, reason: latest.reason ?? '' },
+  });
+  if (['queued', 'sending', 'held'].includes(latest.status)) throw unfinished;
+  const eventId = await record(tx, context, email, to === undefined ? {} : { to });
+  const [queued] = await queueAgain(tx, context, [latest.email_id], { askedFor: 'resend', to: to ?? null, eventId });
+  // Another process has just queued the same.
+  if (queued === undefined) throw unfinished;
+  return queued;
+}
+
+/**
+ * Queues a new e-mail for each one that failed or is uncertain and would go to another address by now, that of the settings
+ * or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
+ */
+export async function queueForNewAddresses(tx: Transaction, context: EmailContext): Promise<void> {
+  const { finance_email: finance, auditor_email: auditor } = context.settings;
+  const emails = await query<{ email_id: number; address: string }>(
+    tx,
+    `SELECT e.email_id, a.address
+     FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
+     CROSS JOIN LATERAL (
+       SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'close_report' THEN :finance::text
+                          WHEN 'reminder' THEN p.contact_email END AS address) AS a
+     WHERE e.status IN ('failed', 'uncertain') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
+       AND a.address <> '' AND a.address <> ALL (e.recipients)
+     ORDER BY e.email_id`,
+    { finance, auditor },
+  );
+  for (const { email_id: emailId, address } of emails) {
+    const eventId = await record(tx, context, await readEmail(tx, emailId), { to: address, because: 'new_address' });
+    await queueAgain(tx, context, [emailId], { askedFor: 'new_address', to: null, eventId });
+  }
+}
+
+const record = (
+  tx: Transaction,
+  { actor, environment }: EmailContext,
+  email: ListedEmail,
+  details: Readonly<Record<string, string>>,
+): Promise<number> =>
+  recordEvent(tx, actor, {
+    ...{ action: 'email.resend', subject: nameOf(email), now: environment.now().toISO() },
+    details: { email: String(email.email_id), ...details },
+  });
+
+/** The latest e-mail about the same as this one. */
+async function readLatest(tx: Transaction, emailId: number): Promise<number> {
+  const { email_id } = await queryOne<{ email_id: number }>(
+    tx,
+    `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
+       ON (l.kind, l.partner_id, l.month, l.day) IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day)
+     WHERE e.email_id = :emailId`,
+    { emailId },
+  );
+  return email_id;
+}
+
+/** Queues one more e-mail about the same, under a Message-ID that names the one before: each is repeated once. */
+function queueAgain(
+  tx: Transaction,
+  { environment, settings }: EmailContext,
+  emailIds: readonly number[],
+  facts: { readonly askedFor: 'resend' | 'new_address'; readonly to: string | null; readonly eventId: number },
+): Promise<EmailSubject[]> {
+  return query(
+    tx,
+    `INSERT INTO emails (kind, partner_id, month, day, asked_for, addressed_to, event_id, message_id, status, queued_at)
+     SELECT e.kind, e.partner_id, e.month, e.day, :askedFor::text, :to::text, :eventId::bigint,
+            format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
+            :now::timestamptz
+     FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
+     ON CONFLICT DO NOTHING
+     RETURNING email_id, kind, document_id, partner_id, month, day, addressed_to`,
+    { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() },
+  );
+}

@@ -1,0 +1,186 @@
+/** What needs attention: one sentence for each thing, with the command to run. */
+import type { DateTime } from 'luxon';
+import { accountKeyVariable } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { LinkTrouble } from '../delivery/links/queries.ts';
+import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
+import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
+import { plural } from '../text.ts';
+import type { Status } from './status.ts';
+
+/** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
+export const OVERDUE_HOURS = 24;
+
+interface Found extends Omit<Status, 'attention'> {
+  /** Documents whose first e-mail has waited longer than OVERDUE_HOURS. */
+  readonly delayed: number;
+}
+
+export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
+  ...found.months.overdue.map(
+    ({ month, ended_at }) =>
+      `${month} ended everywhere at ${ended_at} and is still open. Run 'reckoner close' and read what it says.`,
+  ),
+  ...attentionToDocuments(found),
+  ...attentionToGaps(found.gaps),
+  ...attentionToJobs(found.jobs),
+  ...attentionToLinks(found.links),
+  ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),
+  ...attentionToPayments(found.payment_exceptions),
+  ...attentionToConnected(found.connected),
+];
+
+function attentionToDocuments({ deliveries: { held, failed, uncertain }, delayed }: Found): string[] {
+  const documents = (count: number) => plural(count, 'document');
+  const needed: string[] = [];
+  if (held > 0) needed.push(`${documents(held)} held: supply what is missing, then run 'reckoner deliver'.`);
+  if (delayed > 0) {
+    needed.push(
+      `${documents(delayed)} issued more than ${OVERDUE_HOURS} hours ago ${delayed === 1 ? 'is' : 'are'} still to be ` +
+        "sent. Run 'reckoner deliver' and read what it says.",
+    );
+  }
+  if (failed > 0) {
+    needed.push(
+      `${documents(failed)} refused by the mail server for good: correct the partner's contact, then run ` +
+        "'reckoner invoice resend NUMBER'.",
+    );
+  }
+  if (uncertain > 0) {
+    needed.push(
+      `${documents(uncertain)} may or may not have arrived: ask the partner before sending again with ` +
+        "'reckoner invoice resend NUMBER'.",
+    );
+  }
+  return needed;
+}
+
+function attentionToGaps(gaps: Status['gaps']): string[] {
+  return [...new Set(gaps.map((gap) => gap.month))].map((month) => {
+    const numbers = gaps.filter((gap) => gap.month === month).map((gap) => gap.number);
+    return (
+      `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so their rows are ` +
+      `unbilled. 'reckoner invoice rerun --month ${month}' issues one.`
+    );
+  });
+}
+
+const attentionToJobs = (jobs: Status['jobs']): string[] =>
+  jobs
+    .filter(({ exit_status }) => exit_status === 1 || exit_status === 2)
+    .map(
+      ({ job, finished_at, exit_status }) =>
+        `The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`,
+    );
+
+function attentionToEmail(email: Status['unfinished_emails'][number], now: DateTime<true>): string[] {
+  const { about, to, status, since, reason, remedies } = email;
+  const waits = status === 'queued' || status === 'sending';
+  if (waits && since > now.minus({ hours: OVERDUE_HOURS }).toUTC().toISO()) return [];
+  const state = {
+    ...{ queued: 'is still to be sent', sending: 'is still to be sent', held: 'is held' },
+    ...{ failed: 'was refused by the mail server for good', uncertain: 'may or may not have arrived' },
+  }[status as 'queued' | 'sending' | 'held' | 'failed' | 'uncertain'];
+  const first = {
+    ...{ queued: 'Run', sending: 'Run', held: 'Supply what is missing, then run' },
+    ...{ failed: 'Correct the address, or run', uncertain: 'Ask the recipient, then run' },
+  }[status as 'queued' | 'sending' | 'held' | 'failed' | 'uncertain'];
+  return [
+    `E-mail ${email.email}, ${about}${to === null ? '' : ` to ${to.join(', ')}`}, ${state} since ${since}` +
+      `${reason === null ? '' : ` (${reason})`}. ${first} ${remedies.map((each) => `'${each}'`).join(' or ')}.`,
+  ];
+}
+
+/** An outage of the processor that is shorter than this needs no attention. */
+const LINK_LATE_SECONDS = 3600;
+
+function attentionToLinks(links: readonly LinkTrouble[]): string[] {
+  const named = (some: readonly LinkTrouble[]) => {
+    const numbers = some.map(({ number }) => number);
+    return numbers.length > 3 ? `${numbers.slice(0, 3).join(', ')} and ${numbers.length - 3} more` : numbers.join(', ');
+  };
+  const why = (some: readonly LinkTrouble[]) => some.find(({ reason }) => reason !== null)?.reason ?? 'not tried yet';
+  const active = links.filter((each) => each.active);
+  const refused = links.filter((each) => !each.active && each.kind === 'refused');
+  const late = links.filter(
+    (each) => !each.active && each.kind === 'unavailable' && each.waited_seconds > LINK_LATE_SECONDS,
+  );
+  const needed: string[] = [];
+  if (active.length > 0) {
+    needed.push(
+      `${named(active)}: can still be paid by a link although that is not owed (${why(active)}). Run 'reckoner deliver'; ` +
+        'if it stays, switch the link off at the processor by hand.',
+    );
+  }
+  if (refused.length > 0) {
+    needed.push(
+      `${named(refused)}: the processor refused the payment link (${why(refused)}). The next attempt is in a day.`,
+    );
+  }
+  if (late.length > 0) {
+    needed.push(`${named(late)}: no payment link for more than an hour (${why(late)}). Run 'reckoner deliver'.`);
+  }
+  return needed;
+}
+
+const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: string]>> = {
+  unknown_payer: ['payment of an unknown payer', 'payments of unknown payers'],
+  suggestion: ['payment with a suggestion', 'payments with suggestions'],
+  payout: ['payout of unknown payments', 'payouts of unknown payments'],
+  bank_line: ['bank line', 'bank lines'],
+  event: ['processor event', 'processor events'],
+  waiting_event: ['processor event that waits for another', 'processor events that wait for others'],
+};
+
+function attentionToPayments(counts: Status['payment_exceptions']): string[] {
+  const named = Object.entries(counts).map(([kind, count]) => plural(count, ...EXCEPTIONS[kind as ExceptionKind]));
+  return named.length === 0
+    ? []
+    : [`Payment exceptions: ${named.join(', ')}. 'reckoner payment exceptions' lists them.`];
+}
+
+function attentionToConnected({ accounts, stale, open, unknown, payouts }: AccountHealth): string[] {
+  const ofAccount = (account: string) => accounts.find((each) => each.account === account);
+  return [
+    ...stale.map((account) => {
+      const { partners = [], read_to = null, followed = false } = ofAccount(account) ?? {};
+      const last =
+        read_to === null ? 'was never read' : `was last read up to ${read_to}, more than ${STALE_HOURS} hours ago`;
+      const key = accountKeyVariable(account);
+      return followed
+        ? `${account}, the former account of ${partners.join(', ')}, ${last}: balance transactions may appear on it for ` +
+            `${WATCHED_DAYS} days after the last sale. Run 'reckoner processor poll' with ${key}.`
+        : `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'. Without a key (${key}), import ` +
+            'settlement files and set balance_transactions_from to settlement_file.';
+    }),
+    ...Object.entries(open).map(
+      ([month, quotes]) =>
+        `${plural(quotes, 'quote')} of ${month} not routed as expected. 'reckoner reconcile ${month}' lists them.`,
+    ),
+    ...(unknown > 0
+      ? [
+          `${plural(unknown, 'balance transaction')} of connected accounts for unknown quotes. ` +
+            "'reckoner reconcile MONTH' lists them.",
+        ]
+      : []),
+    ...(payouts > 0
+      ? [
+          `${plural(payouts, 'payout')} of connected accounts to review: not in the bank, contents unknown, or transactions ` +
+            "skipped. 'reckoner reconcile MONTH' lists them.",
+        ]
+      : []),
+  ];
+}
+
+const MAILED = {
+  finance_email: 'the close report is not e-mailed',
+  auditor_email: 'the seal of a month is not e-mailed when it closes',
+  operations_email: 'the status is not e-mailed when something needs attention',
+} as const;
+
+/** What is advised and needs no attention: an address that a kind of e-mail goes to is not set. */
+export const adviceOn = (settings: Settings): string[] =>
+  (Object.keys(MAILED) as (keyof typeof MAILED)[])
+    .filter((field) => settings[field] === '')
+    .map((field) => `settings.json has no ${field}: ${MAILED[field]}.`);
