@@ -1,16 +1,16 @@
 /**
- * Backing up: all that the database keeps, as of one instant, in one file that every PostgreSQL takes back.
+ * Backup: everything in the database at one instant, in one file that every PostgreSQL can restore.
  * Refusals: backup_exists, file_unwritable, database_not_migrated, database_newer, database_environment.
  *
  * The file is gzip over lines of UTF-8:
  *
  *   {"format":"reckoner-backup","version":1,"program","environment","created_at","migrations":[…]}
- *   {"table","columns":[…]}       for each table, what it refers to before it; then its rows as COPY writes
- *   …                             them in its text format, and a line \.
+ *   {"table","columns":[…]}       for each table, after the tables that it refers to; then its rows in COPY's
+ *   …                             text format, and a line \.
  *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line
  *
- * Not in it: generated columns, which are computed again; the list of migrations, which the header has; the queue,
- * which `deliver` makes again from the e-mails; and nothing that lies outside of the database.
+ * It does not contain generated columns, which are computed again; the list of migrations, which the header has; the
+ * queue, which `deliver` rebuilds from the emails; or anything outside the database.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,13 +28,13 @@ import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrat
 import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
-/** Raised when a program that knows the one before could not read it. */
+/** Raised when programs that know the version before could not read the file. */
 export const FORMAT_VERSION = 1;
-/** Ends the rows of a table. COPY doubles every backslash of theirs, so no row reads like this. */
+/** Ends the rows of a table. COPY doubles every backslash in a row, so no row looks like this. */
 export const END_OF_ROWS = '\\.\n';
 
 export interface Backup {
-  /** Of the file, as `sha256sum` says it. */
+  /** Size and hash of the file, as `sha256sum` prints it. */
   readonly bytes: number;
   readonly sha256: string;
   readonly created_at: string;
@@ -42,12 +42,12 @@ export interface Backup {
 }
 
 export interface BackupProgress {
-  /** About how many bytes there are to read. The picture has been taken by then; the rest waits for what this gives. */
+  /** The approximate number of bytes to read. Called after the snapshot is taken; the backup waits for its result. */
   readonly onStart?: (bytes: number) => unknown;
   readonly onProgress?: (bytes: number) => void;
 }
 
-/** Writes the file, whole or not at all. What others commit meanwhile is not in it. */
+/** Writes the file, completely or not at all. It does not contain what others commit meanwhile. */
 export async function writeBackup(
   database: Database,
   environment: Environment,
@@ -55,7 +55,7 @@ export async function writeBackup(
   progress: BackupProgress = {},
 ): Promise<Backup> {
   if (existsSync(file)) throw refuse('backup_exists', { file });
-  // The lock is held before the snapshot is taken: a migration in between would leave its rewritten tables empty to it.
+  // The lock comes before the snapshot: to an older snapshot, tables that a migration rewrote would look empty.
   return whileNobodyMigrates(database.connection, 'shared', async () => {
     const written = await database.asOwner(
       async (tx) => {
@@ -76,24 +76,24 @@ export async function writeBackup(
   });
 }
 
-/** An older schema is backed up as it is: before an upgrade is when people want it most. */
+/** An older schema is backed up as it is: a backup matters most before an upgrade. */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
   const pending = await pendingMigrations(tx.knex);
   if ((await doneMigrations(tx.knex)).length === 0) throw refuse('database_not_migrated', { pending });
   await checkEnvironment(tx.knex, environment);
 }
 
-// --- What there is to save --------------------------------------------------------------------------------------------
+// --- What to save -----------------------------------------------------------------------------------------------------
 
 export interface Table {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Tables that must have their rows before this one gets its own. */
+  /** Tables that must be filled before this one. */
   readonly after: readonly string[];
   readonly bytes: number;
 }
 
-/** Of the current schema, what belongs to the owner of our tables and not to an extension. */
+/** The objects of the current schema that belong to the owner of our tables and not to an extension. */
 const OURS = `
   FROM pg_class c
   WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
@@ -102,7 +102,7 @@ const OURS = `
       SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
-/** What triggers demand and no foreign key tells: a row's policy is known, and nothing posts to a month that is closed. */
+/** The order that triggers demand beyond foreign keys: a row's policy exists, and nothing posts to a closed month. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   ledger_rows: ['policies'],
   closed_months: [
@@ -113,7 +113,7 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All tables of ours, found in the catalog so that none is forgotten, in an order in which they can be filled. */
+/** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */
 export async function readTables(tx: Transaction): Promise<Table[]> {
   const found = await query<Table>(
     tx,
@@ -140,7 +140,7 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
   return ordered;
 }
 
-/** The next value of every sequence of ours. Sequences know no snapshot: these are at or beyond what its rows used. */
+/** The next values of our sequences. Sequences have no snapshot: a value may be ahead of the rows, never behind. */
 export async function readSequences(tx: Transaction): Promise<Record<string, number>> {
   const names = await query<{ name: string }>(
     tx,
@@ -158,14 +158,14 @@ export async function readSequences(tx: Transaction): Promise<Record<string, num
   return sequences;
 }
 
-/** A name as SQL takes it, whatever is in it. */
+/** A quoted SQL identifier. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
 
 /**
- * For a transaction that lasts: no time limit of the server's ends it, rows are read in the order in which they lie, and
- * values are written so that they are read back as the same.
+ * Prepares a long transaction: without time limits of the server, with rows in their physical order, and with values in a
+ * format that reads back exactly.
  */
 export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(
@@ -177,7 +177,7 @@ export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL extra_float_digits TO 3`);
   await execute(tx, `SET LOCAL intervalstyle TO postgres`);
   await execute(tx, `SET LOCAL bytea_output TO hex`);
-  // A policy that hides rows from us is an error then, and not a backup without them.
+  // With this, a policy that hides rows from us is an error instead of an incomplete backup.
   await execute(tx, `SET LOCAL row_security TO off`);
 }
 
@@ -222,7 +222,7 @@ async function writeContent(
 
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 
-/** Streams a table's rows, no faster than they are written, and counts them. */
+/** Streams a table's rows no faster than they are written. Returns their number. */
 async function copyRows(
   tx: Transaction,
   { name, columns }: Table,
@@ -238,12 +238,12 @@ async function copyRows(
 
 // --- The file ---------------------------------------------------------------------------------------------------------
 
-/** The backup while it is written. */
+/** A backup that is being written. */
 interface BackupDraft {
   readonly write: (content: Buffer) => Promise<void>;
-  /** Everything is on the disk, and this is its size and hash. */
+  /** Makes the file durable. Returns its size and hash. */
   readonly complete: () => Promise<{ bytes: number; sha256: string }>;
-  /** Gives it its name, which no other file has. */
+  /** Gives the file its name. Refusal: backup_exists. */
   readonly publish: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
@@ -255,7 +255,7 @@ async function openDraft(file: string): Promise<BackupDraft> {
     return refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
   };
   const draft = draftOf(file);
-  // It holds what only the owner of the database may read.
+  // Only the owner of the database may read what it contains.
   const handle = await open(draft.path, 'wx', 0o600).catch(async (error: unknown) => {
     await draft.discard();
     throw unwritable(error);

@@ -1,53 +1,53 @@
 /**
- * Work that is done for many at once: what arrives while others are under way is gathered, and done together as soon as
- * it is as many as they are. Nobody waits for company: with nothing under way, work begins at once; a few that are under
- * way do not hold up many; and what is under way is never more than a few pieces of work, each twice the one before.
+ * Batching: items that arrive while a batch runs form the next batch, which starts as soon as it has as many items as are
+ * running. With nothing running, an item starts at once. Only a few batches run at a time, each twice as large as the one
+ * before.
  *
- * One piece at a time made a turn of it: of 16 that answer each other, one went ahead by itself and 15 waited for it, then
- * it for them, and each turn paid its commit twice.
+ * A single batch at a time was slower: of 16 concurrent clients, one went first and 15 waited for it, then it waited for
+ * them, so each round paid for two commits.
  */
 
-/** In one transaction at most: so many rows hold the ledger for less than a tenth of a second. */
-const MOST = 500;
+/** The largest batch. A transaction of this many rows locks the ledger for less than a tenth of a second. */
+const MAX_BATCH = 500;
 
 export interface Gathering<Item> {
   readonly add: (item: Item) => void;
-  /** Puts back what was taken and could not be done, before all others. */
+  /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;
 }
 
-/** `work` tells each of its items what became of it and never rejects. */
+/** `work` reports the result to each item of a batch, and never rejects. */
 export function gather<Item>(work: (items: readonly Item[]) => Promise<void>): Gathering<Item> {
   let waiting: Item[] = [];
-  let underWay = 0;
-  let called = false;
+  let running = 0;
+  let scheduled = false;
 
-  async function goOn(): Promise<void> {
-    called = false;
-    if (waiting.length === 0 || waiting.length < Math.min(underWay, MOST)) return;
-    const items = waiting.slice(0, MOST);
-    waiting = waiting.slice(MOST);
-    underWay += items.length;
+  async function startBatch(): Promise<void> {
+    scheduled = false;
+    if (waiting.length === 0 || waiting.length < Math.min(running, MAX_BATCH)) return;
+    const items = waiting.slice(0, MAX_BATCH);
+    waiting = waiting.slice(MAX_BATCH);
+    running += items.length;
     await work(items);
-    underWay -= items.length;
-    call();
+    running -= items.length;
+    schedule();
   }
 
-  function call(): void {
-    if (called) return;
-    called = true;
-    // After what this turn of the event loop still brings in: of 16 connections that are heard at once, all 16.
-    setImmediate(() => void goOn());
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    // After the other requests of this turn of the event loop: of 16 that arrive at once, the batch has all 16.
+    setImmediate(() => void startBatch());
   }
 
   return {
     add(item) {
       waiting.push(item);
-      call();
+      schedule();
     },
     putBack(items) {
       waiting = [...items, ...waiting];
-      call();
+      schedule();
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Transactions in one round trip: their statements do not wait for each other's answers but are sent together, from BEGIN
- * to COMMIT. For work that is done thousands of times a minute, where the way there and back is most of its time: a server
- * that accepted at full load, with eight round trips to each batch, spent 72 % of its time waiting for answers.
+ * Transactions in one round trip: all statements from BEGIN to COMMIT are sent before the first answer arrives. For work
+ * that runs thousands of times a minute: at full load, with eight round trips for each batch of acceptances, the program
+ * spent 72 % of its time waiting for answers.
  */
 import type { Writable } from 'node:stream';
 import type { Knex } from 'knex';
@@ -9,9 +9,9 @@ import type pg from 'pg';
 import { retried, type Transaction } from './transaction.ts';
 
 /**
- * Does work in one transaction and one round trip, again where the server undid it. All statements are sent before the
- * first is awaited: where one fails, those after it fail too, and nothing is recorded; nor if the work itself fails. The connections of this pool are
- * made with `pipeline: true`.
+ * Does work in one transaction and one round trip, and retries it like `inTransaction`. `work` must send all statements
+ * before it awaits the first. If a statement or the work itself fails, the whole transaction is rolled back. The pool's
+ * connections need `pipeline: true`.
  */
 export function inOneTrip<Result>(
   pool: Knex,
@@ -22,7 +22,7 @@ export function inOneTrip<Result>(
     const client = (await pool.client.acquireConnection()) as pg.Client & { __knex__disposed?: unknown };
     try {
       const { result, commit } = await sendAll(client, readOnly ? READING : WRITING, work);
-      // The connection is of use again only where the server has answered everything.
+      // A connection on which the server did not answer everything cannot be used again.
       if (commit.status === 'rejected') client.__knex__disposed = commit.reason;
       if (result.status === 'rejected') throw result.reason;
       if (commit.status === 'rejected') throw commit.reason;
@@ -58,7 +58,7 @@ async function sendAll<Result>(
       throw new Error('a transaction in one round trip has no transaction of knex');
     },
   };
-  // One write for all: by itself each statement would wake the server, and be answered, before the next is there.
+  // One write for all statements: otherwise the server would wake up and answer after each of them.
   const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
   stream.cork();
   const begun = client.query(begin);
@@ -67,14 +67,14 @@ async function sendAll<Result>(
   working.catch(() => {
     failed = true;
   });
-  // Work can also fail by itself, for example for a missing binding. It has done so when all that it can do without an
-  // answer is done; COMMIT would record the statements before that.
+  // Work can also fail before any answer, for example because of a missing binding. Let it do so first: COMMIT would
+  // record the statements before the failure.
   await new Promise(setImmediate);
   const ended = client.query(failed ? 'ROLLBACK' : 'COMMIT');
   stream.uncork();
   const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
-  // Without its BEGIN nothing of it was one transaction.
+  // If BEGIN failed, the statements were no transaction.
   if (began.status === 'rejected') return { result: began, commit };
-  // After the first error the server refuses every statement with 25P02, and such an answer may reach the caller first.
+  // After the first error the server refuses every statement with 25P02. Report the first error, not one of those.
   return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };
 }

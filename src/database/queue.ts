@@ -1,8 +1,8 @@
-/** What the queue (graphile-worker) is given to work with: connections as the owner, and where its own troubles go. */
+/** The setup of the queue (graphile-worker): connections as the owner, and logging. */
 import { Logger, runMigrations } from 'graphile-worker';
 import pg from 'pg';
 
-/** Only what went wrong inside the queue itself. What became of a delivery, delivery says. */
+/** Logs only failures of the queue itself. The worker pool reports failed deliveries. */
 export const quietQueueLogger = new Logger(() => (level, message) => {
   if (level === 'error' && !message.startsWith('Failed task')) process.stderr.write(`queue: ${message}\n`);
 });
@@ -11,15 +11,15 @@ export const migrateQueue = runMigrations;
 
 export function openQueuePool(connection: pg.ClientConfig, max: number): pg.Pool {
   const pool = new pg.Pool({ ...connection, max });
-  // A lost connection is reported by the query that needs it; unheard, the event would end the process.
+  // The query that needs a lost connection reports it. An unhandled 'error' event would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 /**
- * Some of its troubles the queue writes to the console by itself, stacks and all; what matters of them reaches us as
- * errors too. Gives back the console.
+ * Silences the console, where the queue prints some errors with their stacks; those that matter are thrown, too. Returns
+ * a function that restores the console.
  */
 export function quietConsole(): () => void {
   const { trace, error } = console;

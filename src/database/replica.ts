@@ -1,6 +1,6 @@
 /**
- * A streaming replica for the commands that only read. What was committed before such a command began it must show: a
- * report that misses the close of a minute ago is wrong. Refusals: replica_unusable, database_unreachable.
+ * A streaming replica for commands that only read. Such a command must see everything that was committed before it began:
+ * a report that misses the close of a minute ago is wrong. Refusals: replica_unusable, database_unreachable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
@@ -8,20 +8,20 @@ import pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { ServerAt } from './database.ts';
 
-/** How long a replica may take to come up to what the primary has. Ordinarily it is milliseconds behind. */
+/** How long to wait for a replica to catch up. Normally it is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;
-const LOOK_EVERY_MILLISECONDS = 50;
+const POLL_MILLISECONDS = 50;
 
-/** Where a server's log stands, and whose log that is. */
+/** A position in a server's write-ahead log. */
 interface Position {
-  /** Drawn by initdb: a replica has that of its primary. */
+  /** Chosen by initdb. A replica has the identifier of its primary. */
   readonly system: string;
   readonly written: string;
 }
 
 /**
- * Waits until the replica has replayed what the primary has written by now. Without a primary, where this machine reaches
- * none, the replica is taken as it is.
+ * Waits until the replica has replayed everything that the primary has written by now. Without a primary, on a machine
+ * that cannot reach one, the replica is used as it is.
  */
 export async function awaitReplica(
   replica: Knex,
@@ -42,7 +42,7 @@ export async function awaitReplica(
   }
   const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
-    // A replica that has replayed nothing yet has no position.
+    // NULL until the replica has replayed something.
     const { behind } = await one<{ behind: string | null }>(
       replica,
       'SELECT pg_wal_lsn_diff((?)::pg_lsn, pg_last_wal_replay_lsn())::text AS behind',
@@ -55,7 +55,7 @@ export async function awaitReplica(
         'Look at pg_stat_replication on the primary and pg_stat_wal_receiver on the replica.',
       );
     }
-    await sleep(LOOK_EVERY_MILLISECONDS);
+    await sleep(POLL_MILLISECONDS);
   }
 }
 

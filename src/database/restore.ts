@@ -1,9 +1,9 @@
 /**
- * Restoring a backup into an empty database, in one transaction: wholly and proved, or not at all.
+ * Restore of a backup into an empty database in one transaction: complete and verified, or not at all.
  * Refusals: file_unreadable, backup_invalid, backup_newer, backup_environment, database_not_empty, database_environment,
  * database_newer.
  *
- * The file is read twice: first to its end, against its own hash and counts, without a database; then to be loaded.
+ * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -38,7 +38,7 @@ import {
 } from './migrate.ts';
 import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
-/** A backup that has been read to its end and is what its writer wrote. */
+/** A backup whose content matches its hash and counts. */
 export interface CheckedBackup {
   readonly file: string;
   readonly environment: EnvironmentName;
@@ -46,13 +46,13 @@ export interface CheckedBackup {
   readonly created_at: string;
   readonly migrations: readonly string[];
   readonly rows: Readonly<Record<string, number>>;
-  /** Of its content, not of its file. */
+  /** Hash of the content, not of the file. */
   readonly sha256: string;
 }
 
 export interface Restored<Proof> {
   readonly rows: Readonly<Record<string, number>>;
-  /** Tables in the backup that this program's migrations do not make: somebody else's, left out. */
+  /** Tables in the backup that this program's migrations do not create. They were not restored. */
   readonly leftOut: readonly string[];
   readonly proof: Proof;
 }
@@ -89,29 +89,29 @@ export async function checkBackup(
   environment: EnvironmentName,
   onProgress: OnProgress = () => {},
 ): Promise<CheckedBackup> {
-  // To its end before the header is believed: a bit flipped in the name of a migration must not pass for a newer program.
+  // The whole file before its header counts: a bit flipped in a migration's name must not look like a newer program.
   const { header, trailer } = await readBackup(file, onProgress, (_, rows) => passOver(rows));
   const unknown = header.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
   if (unknown.length > 0) throw refuse('backup_newer', { file, program: header.program, unknown });
   if (header.environment !== environment) {
     throw refuse('backup_environment', { file, backup: header.environment, program: environment });
   }
-  // The later ones could not run over rows that lack what an earlier one did.
+  // Later migrations need what the earlier ones did to the rows.
   if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
   return { file, ...header, rows: trailer.rows, sha256: trailer.sha256 };
 }
 
-/** Rows that only count and go into the hash. */
+/** Reads rows that only count and go into the hash. */
 async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of rows);
 }
 
-/** Called for each table in turn; it must take all rows. */
+/** Called for each table in turn. It must consume all rows. */
 type ReadTable = (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
 
-/** Goes through the file once and throws where it is not whole: what a reader did with it must be undone then. */
+/** Reads the file once. Throws at its end if it is damaged: the caller must then undo what `readTable` did. */
 async function readBackup(
   file: string,
   onProgress: OnProgress,
@@ -159,7 +159,7 @@ async function readHeader(file: string, content: Content): Promise<Header> {
   if (!any.success) throw invalid(file, FOREIGN);
   const { version, program } = any.data;
   if (version > FORMAT_VERSION) {
-    // Its trailer may look different, but gzip's checksum still tells a newer file from a damaged one.
+    // Its trailer may look different, but gzip's checksum still distinguishes a newer file from a damaged one.
     await content.discard();
     throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
   }
@@ -176,19 +176,19 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Neither header nor trailer of any schema comes near this; a file of something else may have no line end at all. */
+/** Far longer than any header or trailer. A foreign file may have no line end at all. */
 const LONGEST_LINE = 1_000_000;
 const LINE_END = Buffer.from('\n');
 const LAST_LINE = Buffer.from(`\n${END_OF_ROWS}`);
 
-/** The unzipped file: lines, and between them rows without limit. Everything that is read goes into the hash. */
+/** The unzipped file: lines, and between them any number of rows. Everything that is read goes into the hash. */
 class Content {
   readonly #file: string;
   readonly #chunks: AsyncGenerator<Buffer>;
   readonly #hash = createHash('sha256');
-  /** Read from the file and not given to anybody yet. */
+  /** Read from the file and not consumed yet. */
   #held: Buffer = Buffer.alloc(0);
-  /** Hashed when more is read, because the trailer's hash is that of what stands before it. */
+  /** Hashed when more is read, because the trailer states the hash of everything before it. */
   #lastLine: Buffer = Buffer.alloc(0);
 
   constructor(file: string, onProgress: OnProgress) {
@@ -213,12 +213,11 @@ class Content {
   /** The bytes of rows up to the line that ends them. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
-    // What is held begins with one byte that has been given: a line end, so that the last line is found at once where
-    // there are no rows.
+    // One consumed byte, a line end, stays in front, so that the last line is found even where there are no rows.
     this.#held = Buffer.concat([LINE_END, this.#held]);
     for (;;) {
       const end = this.#held.indexOf(LAST_LINE);
-      // Behind this there may be the beginning of that line.
+      // After this, the last line may begin.
       const safe = end >= 0 ? end + 1 : this.#held.length - LAST_LINE.length + 1;
       if (safe > 1) {
         const rows = this.#held.subarray(1, safe);
@@ -239,7 +238,7 @@ class Content {
     return this.#hash.digest('hex');
   }
 
-  /** Nothing may follow; only at its end gzip's own checksum has been compared. */
+  /** Refuses anything that follows. gzip compares its checksum only at the end of the file. */
   async end(): Promise<void> {
     const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
     if (!done) throw invalid(this.#file, 'it is damaged: something follows its end');
@@ -266,7 +265,7 @@ async function* unzipped(file: string, onProgress: OnProgress): AsyncGenerator<B
   const source = createReadStream(file, { highWaterMark: 256 * 1024 });
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
   const ended = pipeline(source, gunzip);
-  ended.catch(() => {}); // Reading from gunzip says it.
+  ended.catch(() => {}); // Reading from gunzip reports it.
   let reported = 0;
   try {
     for await (const chunk of gunzip) {
@@ -294,9 +293,9 @@ function problemOf(file: string, error: unknown): unknown {
 // --- The database -----------------------------------------------------------------------------------------------------
 
 /**
- * Loads a checked backup into an empty database, as its owner and under all guards: append-only triggers refuse changes,
- * not rows, and foreign keys, constraints and the guard of closed months judge every row as they did when it was new.
- * `prove` looks at all of it in the same transaction; where it throws, nothing was restored.
+ * Loads a checked backup into an empty database, as its owner and with all guards active: append-only triggers refuse
+ * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. `prove`
+ * runs in the same transaction. If it throws, nothing is restored.
  */
 export function restoreBackup<Proof>(
   database: Database,
@@ -311,21 +310,21 @@ export function restoreBackup<Proof>(
       await prepareForCopy(tx);
       await migrateTo(tx.knex, MIGRATION_NAMES);
       const tables = await readTables(tx);
-      // Until the end, so that nobody else writes into what is restored and proved.
+      // Until the end, so that nobody else writes to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
       const isCurrent = backup.migrations.length === MIGRATION_NAMES.length;
       const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
       await checkEnvironment(tx.knex, { name: backup.environment });
-      // Without statistics the checks would plan for empty tables.
+      // Without statistics the checks would be planned for empty tables.
       for (const { name } of tables) await query(tx, `ANALYZE ${quoted(name)}`);
       return { rows: backup.rows, leftOut, proof: await prove(tx) };
     });
   });
 }
 
-/** What a home has by itself: `init` wrote its installation, and cron may have run on it. All else is somebody's work. */
+/** Tables that `init` and scheduled jobs fill by themselves. Rows in any other table are user data. */
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
@@ -341,7 +340,7 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
   if (filled.length > 0) throw refuse('database_not_empty', { tables: filled });
 }
 
-/** The backup's own installation takes the place of the one that `init` made: its id is in the ids of sent messages. */
+/** The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. */
 async function clearFreshHome(tx: Transaction): Promise<void> {
   await execute(tx, `ALTER TABLE installation DISABLE TRIGGER append_only_rows`);
   await execute(tx, `DELETE FROM installation`);
@@ -349,7 +348,7 @@ async function clearFreshHome(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM job_runs`);
 }
 
-/** Loads the rows into the current schema, which has the backup's migrations, and names the tables that it lacks. */
+/** Loads the rows into the current schema, which has the backup's migrations. Returns the tables missing in the schema. */
 async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
@@ -367,7 +366,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   return leftOut;
 }
 
-/** Tables that name each other (a document, the void one that it replaces) are judged once both are filled. */
+/** Checks tables that refer to each other (a document and the void one that it replaces) after both are filled. */
 async function whileDeferred<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
   const result = await work();
@@ -390,7 +389,7 @@ async function loadTable(
   const connection = await connectionOf(tx);
   const copy = connection.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
   let failure: unknown;
-  // For good: a connection that is lost may tell it after the error that ended the copying.
+  // Stays: a lost connection may emit another error after the one that ended the copying.
   copy.on('error', (error) => {
     failure ??= error; // thrown to the next write
   });
@@ -415,10 +414,10 @@ async function loadTable(
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
 
-/** Data exceptions and violated constraints: the file's fault, not the server's. */
+/** Data exceptions and violated constraints are caused by the file, not by the server. */
 const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?? '');
 
-/** RESTART, unlike setval, is undone with the transaction. */
+/** Unlike setval, RESTART is rolled back with the transaction. */
 async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>): Promise<void> {
   const present = Object.keys(await readSequences(tx));
   for (const [name, next] of Object.entries(sequences)) {
@@ -427,9 +426,8 @@ async function setSequences(tx: Transaction, sequences: Readonly<Record<string, 
 }
 
 /**
- * A backup of an older schema is loaded into a schema of its own that has only the migrations it was made under; the
- * later ones run there over its rows, as they would have in place, and what they make of them goes where it belongs.
- * In the database's own schema they have run already, wherever `init` came first.
+ * Loads a backup of an older schema into a temporary schema with only its migrations, runs the later migrations there,
+ * and copies the resulting rows to the database's own schema, where all migrations have run already if `init` came first.
  */
 async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
   const older = `reckoner_restore_${randomBytes(4).toString('hex')}`;

@@ -36,10 +36,10 @@ async function serve(failpoint?: string) {
   return { child, caller: await callerWith(listening, credentials) };
 }
 
-// The first passing may be that of one that set off before the others had arrived.
+// The first request to pass may have started before the others arrived, so the second passing is killed, too.
 const PASSINGS = FAILPOINTS.filter((each) => each.startsWith('accept.')).flatMap((each) => [each, `${each}:2`]);
 for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSINGS.length }))) {
-  test(`killed at ${failpoint} under twenty of them, and asked again, each is in the ledger once`, async () => {
+  test(`twenty acceptances killed at ${failpoint} and repeated are in the ledger once each`, async () => {
     const doomed = await serve(failpoint);
     const ids: string[] = [];
     for (let nth = 0; nth < 20; nth += 1) {
@@ -52,7 +52,7 @@ for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSING
     );
     expect(await exited).toEqual([null, 'SIGKILL']);
     const first = await rowsOf(ids);
-    // Nobody is there by half, and whoever was told so is there.
+    // No acceptance is half recorded, and every confirmed one is recorded.
     expect(first.filter(({ accepted }) => !accepted)).toEqual([]);
     const told = ids.filter((_, index) => answers[index]?.status === 200);
     expect(first.map(({ quote_id }) => quote_id)).toEqual(expect.arrayContaining(told));
@@ -73,7 +73,7 @@ for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSING
   });
 }
 
-test('after all of it every check of verify holds', async () => {
+test('every check of verify passes afterwards', async () => {
   expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
 });
 

@@ -61,7 +61,7 @@ function readLine(file: string): string {
 }
 
 for (const [index, month] of MONTHS.entries()) {
-  test(`the server is killed while ${month} closes, and the close is run again (seed ${seed})`, async () => {
+  test(`a close of ${month} during which PostgreSQL is killed ends correctly when repeated (seed ${seed})`, async () => {
     const [closing, killed] = await Promise.all([run(['close', month]), killServer(300 + random() * 900)]);
     // Finished before the blow, or failed with a sentence: never a stack trace, never half a month.
     expect([0, 1]).toContain(closing.status);
@@ -79,13 +79,13 @@ for (const [index, month] of MONTHS.entries()) {
   }, 60_000);
 }
 
-test('after all of it every check of verify holds', async () => {
+test('every check of verify passes afterwards', async () => {
   const ran = await run(['--json', 'verify']);
   const { differences, inspected } = ran.json() as Verification;
   expect({ status: ran.status, differences, some: inspected > 0 }).toEqual({ status: 0, differences: 0, some: true });
 });
 
-test('the database is gone while nobody looks: status says so and exits 1', async () => {
+test('status reports an unreachable database and exits 1', async () => {
   const ran = await reckoner(['status'], {
     env: { RECKONER_HOME: home, DATABASE_URL: 'postgres://reckoner@127.0.0.1:1/reckoner' },
   });

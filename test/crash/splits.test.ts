@@ -94,13 +94,13 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
 let survived = 0;
 let undisturbed: Promise<unknown> | undefined;
 
-test('every failpoint of connected accounts is killed here', () => {
+test('these tests kill at every failpoint of connected accounts', () => {
   expect(FAILPOINTS.filter((each) => /^(processor|shares)[.]/.test(each)).sort()).toEqual(Object.keys(KILLED).sort());
 });
 
 const KILLS = Object.keys(KILLED) as Failpoint[];
 for (const failpoint of someOf(KILLS, times({ few: 2, short: 3, long: KILLS.length }))) {
-  test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
+  test(`a command killed at ${failpoint} and repeated ends as an undisturbed one`, async () => {
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({
       counts: [{ balance_transactions: 5, shares: 4, paid_out: 1, reversals: 1, billed: 1, paid: 1, applied: 1 }],

@@ -85,7 +85,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the replica streams, and refuses what writes', async () => {
+test('the replica streams, and refuses writes', async () => {
   expect(await ask(primaryUrl, 'SELECT state FROM pg_stat_replication')).toEqual([{ state: 'streaming' }]);
   await expect(ask(replicaUrl, 'CREATE TEMPORARY TABLE t (i int)')).rejects.toThrow('read-only');
 });
@@ -128,7 +128,7 @@ test.each(SWEEPING ? ['ledger', 'journal'] : ['journal'])('export %s writes the 
   expect(hashes[0]).toEqual(hashes[1]);
 });
 
-test('what was committed before the command began is shown, however late the replica replays it', async () => {
+test('a command sees everything committed before it began, even on a lagging replica', async () => {
   await ask(replicaUrl, 'SELECT pg_wal_replay_pause()');
   expect((await onPrimary('partner', 'import', partnerFile('p-2'))).status).toBe(0);
   const listed = onBoth('partner', 'list');
@@ -138,7 +138,7 @@ test('what was committed before the command began is shown, however late the rep
   expect((await listed).json()).toMatchObject([{ partner_id: 'p-1' }, { partner_id: 'p-2' }]);
 });
 
-test('a replica that does not catch up is refused, and how far it is behind is told', async () => {
+test('a replica that does not catch up is refused, with its lag', async () => {
   const knex = knexFactory({ client: 'pg', connection: replicaUrl });
   const there = { name: 'of DATABASE_URL', connection: { connectionString: primaryUrl } };
   await ask(replicaUrl, 'SELECT pg_wal_replay_pause()');

@@ -162,7 +162,7 @@ async function nullableColumns(): Promise<(column: Column, text: string) => bool
 const fits = (column: Kind, property: Kind): boolean =>
   column === property || property === 'any' || column === 'any' || (column === 'json' && property !== 'bytes');
 
-test('every statement answers with the rows that its caller names', async () => {
+test('every statement returns the row type that its caller declares', async () => {
   const found = findStatements();
   const asked = found.asked.filter((each) => !isExcepted(each));
   const kindOf = await kindsOf();

@@ -93,7 +93,7 @@ test.each<[what: string, change: () => Promise<string> | string]>([
   expect(await dump()).toBe(before);
 });
 
-test('the app may add to the ledger, to closed months and to documents, and change nothing in them', async () => {
+test('the role of the app may insert into the ledger, closed months and documents, but not update or delete', async () => {
   const schema = await dump();
   for (const table of ['ledger_rows', 'closed_months', 'documents', 'document_lines', 'credit_applications']) {
     expect(schema).toContain(`\nGRANT INSERT, SELECT ON ${table} TO reckoner_app;\n`);

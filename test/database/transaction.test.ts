@@ -70,8 +70,8 @@ function overtaken(
   };
 }
 
-describe('what the server undid is done again', () => {
-  test('two that wait for each other: one is sacrificed, tries again, and both have happened once', async () => {
+describe('a transaction that the server rolled back is retried', () => {
+  test('of two in a deadlock, one is rolled back and retried, and both take effect once', async () => {
     const [first, second] = [signal(), signal()];
     let attempts = 0;
     const undone: unknown[] = [];
@@ -97,7 +97,7 @@ describe('what the server undid is done again', () => {
   });
 
   for (const times of [1, 4]) {
-    test(`a transaction that is overtaken ${times} time(s) happens at the next attempt, once`, async () => {
+    test(`after ${times === 1 ? '1 serialization failure' : `${times} serialization failures`} it takes effect once`, async () => {
       const { attempts, work } = overtaken(times, 10);
       await database.transaction(work);
       expect(attempts()).toBe(times + 1);
@@ -105,7 +105,7 @@ describe('what the server undid is done again', () => {
     });
   }
 
-  test('but not without end: overtaken each time, it gives up after five attempts and nothing has happened', async () => {
+  test('at most five times: then it fails and has no effect', async () => {
     const { attempts, work } = overtaken(Number.POSITIVE_INFINITY, 10);
     const failure = await database.transaction(work).catch((error: unknown) => error);
     expect(sqlstate(failure)).toBe('40001');
@@ -113,7 +113,7 @@ describe('what the server undid is done again', () => {
     expect(await cash()).toEqual({ front: 105, back: 100 });
   });
 
-  test('a preview too, and it is undone all the same', async () => {
+  test('as a preview, too, and still rolled back', async () => {
     const { attempts, work } = overtaken(1, 10);
     expect(await database.preview(async (tx) => work(tx).then(() => 'seen'))).toBe('seen');
     expect(attempts()).toBe(2);
@@ -121,7 +121,7 @@ describe('what the server undid is done again', () => {
   });
 });
 
-describe('what would fail again is not tried again', () => {
+describe('an error that would come again is not retried', () => {
   const failures: readonly [what: string, work: (tx: Transaction) => Promise<unknown>, told: unknown][] = [
     ['a row that is there already', (tx) => execute(tx, `INSERT INTO tills VALUES ('front', 0)`), { code: '23505' }],
     ['an amount that a rule forbids', (tx) => put(tx, 'back', -101), { code: '23514' }],
@@ -146,7 +146,7 @@ describe('what would fail again is not tried again', () => {
     ['a bug that calls itself 40001', () => Promise.reject(Object.assign(new Error(), { code: '40001' })), {}],
   ];
   for (const [what, work, told] of failures) {
-    test(`${what}: one attempt, and nothing of it has happened`, async () => {
+    test(`${what}: one attempt, without effect`, async () => {
       let attempts = 0;
       const trying = database.transaction(async (tx) => {
         attempts += 1;
@@ -183,21 +183,21 @@ async function sacrificed<Result>(table: string, lock: number, act: () => Promis
   }
 }
 
-describe('the acts of the program that lose a deadlock are done once', () => {
+describe('commands that lose a deadlock take effect once', () => {
   beforeEach(async () => {
     await startOver(world);
     await world.sql(`INSERT INTO tills VALUES ('front', 100), ('back', 100)`);
     await world.partners([partner()]);
   });
 
-  test('a close: its documents are issued once, and their numbers begin at one', async () => {
+  test('a close issues its documents once, numbered from one', async () => {
     await world.rows([quote()]);
     expect(await sacrificed('emails', 2, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
     expect((await world.documents()).map(({ number }) => number)).toEqual(['INV-2026-000001']);
     expect((await inspect(world)).broken).toEqual({});
   });
 
-  test('an import: it reads its file again and records each row once', async () => {
+  test('an import reads its file again and records each row once', async () => {
     const name = world.file('rows.ndjson', [quote(), quote()].map((row) => `${JSON.stringify(row)}\n`).join(''));
     let bytes = 0;
     const options = { skipInvalid: false, now: world.environment.now(), onProgress: (more: number) => (bytes += more) };
