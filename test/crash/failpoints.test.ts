@@ -1,11 +1,11 @@
-/** kill -9 at every transaction boundary and every call to the outside: run again, and it ends the same. */
+/** kill -9 at every transaction boundary and every external call: the repeated command ends in the same state. */
 import { afterAll, expect, test } from 'vitest';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Story } from './story.ts';
 
-/** What is done in order. The acts upon documents come after the close, and only where they are what is killed. */
+/** The commands of the stories, in order. Corrections come after the close, and only in the story that kills one. */
 const COMMANDS = {
   partners: ({ partnersFile }: Story) => ['partner', 'import', partnersFile],
   import: ({ rowsFile }: Story) => ['ledger', 'import', rowsFile],
@@ -21,17 +21,17 @@ const COMMANDS = {
 type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
-/** What is paid has its link switched off by the delivery that follows. */
+/** The delivery after a payment switches off the link of the paid invoice. */
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'inbox', 'deliver'];
 const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
 
-/** Repeated after their commits, a credit and a void are refused: a person looks, and goes on. */
+/** A credit or void that was committed is refused when it is repeated, so the operator goes on with the next command. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
 
-/** Those of acceptances and of connected accounts have stories of their own: acceptances.test.ts, splits.test.ts. */
-const TOLD_ELSEWHERE = /^(accept|processor|shares)[.]/;
+/** Acceptances and connected accounts have tests of their own: acceptances.test.ts, splits.test.ts. */
+const TESTED_ELSEWHERE = /^(accept|processor|shares)[.]/;
 
-/** The command that passes a failpoint, by the first word of its name; links come to an end when it is run again. */
+/** The command that passes a failpoint, by the first word of its name. Only a rerun switches off and closes links. */
 const commandOf = (failpoint: Failpoint): Command => {
   if (failpoint === 'delivery.link_switched_off' || failpoint === 'delivery.link_closed') return 'rerun';
   const act = failpoint.split('.')[0] as string;
@@ -45,7 +45,7 @@ async function goOn(story: Story, command: Command): Promise<void> {
   expect({ command, status: ran.status, stderr: ran.stderr }).toMatchObject({ command, status: 0 });
 }
 
-/** The story up to and with the last of these commands, told once: whoever dies in the next one begins there. */
+/** The story up to the last of these commands, run once: every kill in the next command begins with a copy of it. */
 const chapters = new Map<string, Promise<Chapter>>();
 function after(commands: readonly Command[]): Promise<Chapter> {
   const tell = async () => {
@@ -71,11 +71,11 @@ async function outcomeUndisturbed(commands: readonly Command[]): Promise<unknown
   return undisturbed.get(commands);
 }
 
-const OWN_FAILPOINTS = FAILPOINTS.filter((each) => !TOLD_ELSEWHERE.test(each));
+const OWN_FAILPOINTS = FAILPOINTS.filter((each) => !TESTED_ELSEWHERE.test(each));
 
 let survived = 0;
-for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 8, short: 20, long: OWN_FAILPOINTS.length }))) {
-  test(`killed at ${failpoint}, then run again, everything is as if nothing had happened`, async () => {
+for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 5, short: 20, long: OWN_FAILPOINTS.length }))) {
+  test(`a command killed at ${failpoint} and repeated ends as an undisturbed one`, async () => {
     const commands = commandsFor(failpoint);
     const expected = await outcomeUndisturbed(commands);
     const at = commands.indexOf(commandOf(failpoint));
@@ -95,7 +95,7 @@ afterAll(async () => {
   for (const chapter of await Promise.all(chapters.values())) await chapter.world.discard();
 });
 
-test('a sending killed twice on the way is uncertain, and left to a person', async () => {
+test('an e-mail whose delivery is killed twice is uncertain and left to the operator', async () => {
   const story = await beginStory(await after(['partners', 'import']));
   for (const _ of [1, 2]) {
     expect((await story.run(['close'], { RECKONER_FAILPOINT: 'delivery.sent' })).signal).toBe('SIGKILL');
@@ -109,7 +109,7 @@ test('a sending killed twice on the way is uncertain, and left to a person', asy
   await story.end();
 }, 120_000);
 
-test('production knows no failpoints', async () => {
+test('production has no failpoints', async () => {
   const story = await beginStory();
   const ran = await story.run(['status'], {
     RECKONER_ENVIRONMENT: 'production',
