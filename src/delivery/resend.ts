@@ -1,6 +1,6 @@
 /**
  * Sends a document once more: a new e-mail with a Message-ID of its own, logged beside the ones before.
- * Refusals: document_unknown, document_void, document_on_hold, sending_unfinished, argument_invalid, recipient_refused.
+ * Refusals: document_unknown, document_void, document_on_hold, document_email_unfinished, argument_invalid, recipient_refused.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -23,7 +23,7 @@ export async function resendDocument(
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const latest = await readDocumentEmail(tx, documentId);
   if (latest !== undefined && ['queued', 'sending', 'held'].includes(latest.status)) {
-    throw refuse('sending_unfinished', { number, status: latest.status, reason: latest.reason ?? '' });
+    throw refuse('document_email_unfinished', { number, status: latest.status, reason: latest.reason ?? '' });
   }
   const now = environment.now().toISO();
   const details = to === undefined ? {} : { to };

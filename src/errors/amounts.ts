@@ -1,8 +1,8 @@
-/** Amounts that somebody typed. Refusals: currency_unknown, amount_invalid. */
+/** Amounts in arguments. Refusals: currency_unknown, amount_invalid. */
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { refuse } from './refusals.ts';
 
-/** The amount of a text in a currency, which must be above zero. `argument` names where it was typed: `--amount`. */
+/** The amount of a text in a currency, which must be above zero. `argument` names the argument: `--amount`. */
 export function positiveAmount(value: string, currency: string, argument = '--amount'): Amount {
   const amount = typedAmount(value, currency, argument);
   if (amount.isPositive()) return amount;

@@ -5,7 +5,7 @@ export const DOCUMENTS = {
   document_unknown: badInput<{ number: string }>(
     (f) => `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`,
   ),
-  pdf_not_drawn: refused<{ number: string; reason: string; void: boolean }>((f) =>
+  pdf_not_rendered: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void
       ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
       : `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then try again.`,
@@ -76,7 +76,7 @@ export const DOCUMENTS = {
   email_not_dismissible: refused<{ email: number; because: string }>(
     (f) => `E-mail ${f.email} cannot be dismissed: ${f.because}.`,
   ),
-  sending_unfinished: refused<{ number: string; status: string; reason: string }>(
+  document_email_unfinished: refused<{ number: string; status: string; reason: string }>(
     (f) =>
       `The e-mail of ${f.number} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
       "Supply what is missing and run 'reckoner deliver'. An e-mail can be resent once it is sent, failed or uncertain.",

@@ -21,7 +21,7 @@ export const PAYMENTS = {
   exception_unknown: refused<{ exception: string }>(
     (f) => `No such open exception: '${f.exception}'. 'reckoner payment exceptions' lists all open exceptions.`,
   ),
-  exception_needs_an_act: refused<{ exception: string; reason: string; ends: string }>(
+  exception_needs_action: refused<{ exception: string; reason: string; ends: string }>(
     (f) => `${f.exception} (${f.reason}) cannot be closed with a note. Resolve it with ${f.ends}.`,
   ),
   payment_unknown: badInput<{ payment_id: number }>(

@@ -52,7 +52,7 @@ export const SPLITS = {
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
       'Choose one with --account.',
   ),
-  balance_transaction_explained: refused<{ balance_transaction: string }>(
+  balance_transaction_matched: refused<{ balance_transaction: string }>(
     (f) =>
       `Balance transaction ${f.balance_transaction} is already fully matched. ` +
       "'reckoner processor unmatch' undoes a match.",

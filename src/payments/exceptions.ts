@@ -1,7 +1,7 @@
 /**
  * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line or
  * an event that needs no action is closed with a reason, which is recorded.
- * Refusals: exception_unknown, exception_needs_an_act.
+ * Refusals: exception_unknown, exception_needs_action.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -28,7 +28,7 @@ export async function closeException(
   const open = (await readExceptions(tx)).find((each) => each.exception === exception);
   if (open === undefined) throw refuse('exception_unknown', { exception });
   if (open.kind !== 'bank_line' && open.kind !== 'event') {
-    throw refuse('exception_needs_an_act', { exception, reason: open.reason, ends: ENDS[open.kind] });
+    throw refuse('exception_needs_action', { exception, reason: open.reason, ends: ENDS[open.kind] });
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.close_exception',

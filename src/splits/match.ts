@@ -1,6 +1,6 @@
 /**
  * Manual matching of a balance transaction to a quote, and undoing it. Refusals: balance_transaction_unknown,
- * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_explained.
+ * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_matched.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -47,7 +47,7 @@ export async function matchBalanceTransaction(
   const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.match');
   const unexplained = Amount.of(balance_transaction.unexplained, balance_transaction.currency);
   if (unexplained.isZero())
-    throw refuse('balance_transaction_explained', { balance_transaction: balance_transaction.id });
+    throw refuse('balance_transaction_matched', { balance_transaction: balance_transaction.id });
   const amount = partOf(request.amount, unexplained);
   return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount });
 }

@@ -35,7 +35,7 @@ const ndjson = (rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`)
 const first = quote({ quote_id: 'q-first', spotPrice: 20, partnerCut: 6, invoiceAmount: 14 });
 const july = [first, requote(first), quote({ quote_id: 'q-parking', policy_id: 'parking' })];
 
-test('init lays out a sandbox whose settings are complete, and repeating it keeps them', async () => {
+test('init creates a sandbox with complete settings, and keeps them when repeated', async () => {
   const home = join(folder, 'new', 'home');
   const env = { RECKONER_HOME: home };
   const made = await run(['--json', 'init'], undefined, { env });
@@ -47,7 +47,7 @@ test('init lays out a sandbox whose settings are complete, and repeating it keep
   expect(readFileSync(join(home, 'settings.json'), 'utf8')).toContain('Our Protection');
 });
 
-test('partners are imported, listed and shown in the shape of their file', async () => {
+test('partners are imported, listed and shown in the format of their file', async () => {
   const given = [partner(), partner({ partner_id: 'p-0', name: 'Über Größe & Söhne', currency: 'EUR' })];
   const imported = await run(['--json', 'partner', 'import', file('partners.json', JSON.stringify(given))]);
   expect(imported).toMatchObject({ status: 0 });
@@ -69,7 +69,7 @@ test('partners are imported, listed and shown in the shape of their file', async
   expect(again.json()).toEqual({ created: 0, updated: 0, unchanged: 2 });
 });
 
-test('one bad line keeps a whole import out, exits 2 and is named; --dry-run records nothing either', async () => {
+test('one invalid line rejects a whole import, exits 2 and is named; --dry-run records nothing either', async () => {
   const path = file('bad.ndjson', ndjson([...july, quote({ spotPrice: '10.001' })]));
   const ran = await run(['--json', 'ledger', 'import', path]);
   expect(ran.status).toBe(2);
@@ -105,7 +105,7 @@ test('rows come from standard input too, and the same rows again are duplicates'
   });
 });
 
-test('--skip-invalid records the good rows, writes the bad ones with their reasons, and exits 4', async () => {
+test('--skip-invalid records the valid rows, writes the invalid ones with their reasons, and exits 4', async () => {
   const rejects = join(folder, 'rejects.ndjson');
   const good = quote({ quote_id: 'q-good' });
   const bad = quote({ quote_id: 'q-bad', policy_id: 'unheard-of' });
@@ -140,7 +140,7 @@ test('a preview shows the documents that would be issued and writes nothing', as
   expect(await world.sql('SELECT FROM documents')).toHaveLength(0);
 });
 
-test('close issues and delivers, in the shape of the contract; closing again changes nothing', async () => {
+test('close issues and delivers, and prints the JSON of the contract; closing again changes nothing', async () => {
   const ran = await run(['--json', 'close']);
   const deliveries = { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 };
   expect({ status: ran.status, report: ran.json() }).toEqual({
@@ -155,7 +155,7 @@ test('close issues and delivers, in the shape of the contract; closing again cha
   expect((await run(['--json', 'invoice', 'list'])).stdout).toBe(listed);
 });
 
-test('an invoice is listed and shown in the shape of the contract, with nothing added and nothing left out', async () => {
+test('an invoice is listed and shown with exactly the fields of the contract', async () => {
   const [listed] = (
     await run(['--json', 'invoice', 'list', '--month', '2026-07', '--partner', 'p-1'])
   ).json() as object[];
@@ -223,7 +223,7 @@ test('an invoice is listed and shown in the shape of the contract, with nothing 
   });
 });
 
-test('the PDF is written byte for byte as it was issued, and the e-mail stands in the outbox by its Message-ID', async () => {
+test('the PDF is written byte for byte as issued, and the e-mail is in the outbox under its Message-ID', async () => {
   const path = join(folder, 'invoice.pdf');
   expect((await run(['invoice', 'pdf', 'INV-2026-000001', '-o', path])).status).toBe(0);
   const [{ sha256 }] = (await world.sql('SELECT sha256 FROM document_pdfs')) as [{ sha256: string }];
@@ -256,7 +256,7 @@ test('a partner without an e-mail address is held, exit 4, until a corrected imp
   expect((await run(['status'], '2026-09-02T11:00:00Z')).status).toBe(0);
 });
 
-test('init --check says what production still needs, by setting, currency and partner', async () => {
+test('init --check lists what production still needs, by setting, currency and partner', async () => {
   await run(['partner', 'import', file('bare.json', JSON.stringify([partner({ partner_id: 'p-2', address: {} })]))]);
   const ran = await run(['--json', 'init', '--check']);
   expect(ran.status).toBe(4);
@@ -280,7 +280,7 @@ test('init --check says what production still needs, by setting, currency and pa
   });
 });
 
-test('people read tables that fit a terminal of 80 columns, and no colour codes reach a pipe', async () => {
+test('tables fit a terminal of 80 columns, and a pipe gets no color codes', async () => {
   for (const command of [
     ['partner', 'list'],
     ['partner', 'show', 'p-1'],
@@ -313,7 +313,7 @@ test('with --json the help and the version are one document too', async () => {
   expect((await run(['help', 'close'])).stdout).toContain('Usage: reckoner close');
 });
 
-test('a home where no folder can be made is refused at once, by whatever command', async () => {
+test('a home that cannot be created is refused by every command', async () => {
   const env = { RECKONER_HOME: '/proc/x', DATABASE_URL: undefined };
   const init = await run(['--json', 'init'], undefined, { env });
   expect(init.status).toBe(1);
@@ -323,7 +323,7 @@ test('a home where no folder can be made is refused at once, by whatever command
   expect(migrate.json()).toMatchObject({ error: { code: 'embedded_server' } });
 });
 
-test('nothing is left in the folder where the program was started', async () => {
+test('the program writes nothing into the folder that it was started in', async () => {
   const cwd = mkdtempSync(join(folder, 'cwd-'));
   await run(['status'], undefined, { cwd });
   expect(readdirSync(cwd)).toEqual([]);

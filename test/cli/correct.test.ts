@@ -27,7 +27,7 @@ const [INV_1, INV_2] = ['INV-2026-000001', 'INV-2026-000002'];
 const emails = async () =>
   Object.fromEntries((await world.documents()).map(({ number, email }) => [number, email?.status ?? 'none']));
 
-test('a correction sends what it touched and nothing else that waits: the rest may be under review', async () => {
+test('a correction delivers only the documents it changed: others may be under review', async () => {
   expect((await run('invoice', 'void', INV_1, '--reason', 'wrong')).status).toBe(0);
   expect(await emails()).toEqual({ [INV_1]: 'none', [INV_2]: 'queued', 'INV-2026-000003': 'queued' });
   expect((await run('invoice', 'rerun', '--month', '2026-07')).status).toBe(0);
@@ -43,7 +43,7 @@ test('a correction sends what it touched and nothing else that waits: the rest m
   expect(Object.values(await emails())).toEqual(['sent', 'none', 'sent', 'none', 'sent', 'sent']);
 }, 120_000);
 
-test('void: the document as JSON, and for people what happens to its rows', async () => {
+test('void: prints the document as JSON, or as text with what happens to its rows', async () => {
   const ran = await run('--json', 'invoice', 'void', INV_1, '--reason', 'wrong partner');
   expect({ status: ran.status, json: ran.json() }).toEqual({ status: 0, json: await document(world, INV_1) });
   const people = await run('invoice', 'void', INV_2, '--reason', 'wrong');
@@ -56,7 +56,7 @@ test('void: the document as JSON, and for people what happens to its rows', asyn
   });
 });
 
-test('a document that was voided before it was drawn has no PDF but its void copy', async () => {
+test('a document that was voided before it was rendered has only a void copy', async () => {
   await run('invoice', 'void', INV_1, '--reason', 'wrong partner');
   const file = join(world.home, 'copy.pdf');
   const { status, stderr } = await run('invoice', 'pdf', INV_1, '-o', file);
@@ -126,7 +126,7 @@ test('usage: a rerun takes a number or a month, a void, credit and write-off a r
   expect((await run('invoice', 'rerun', '--month', '2026-08')).status).toBe(3);
 }, 120_000);
 
-test('who did it is kept: the name that was claimed, the user and the host of the machine', async () => {
+test('the audit event has the claimed name, the user and the host', async () => {
   await run('--by', 'Ada <ada@finance>', 'invoice', 'hold', INV_1, '--reason', 'disputed');
   await run('invoice', 'release', INV_1, '--no-deliver');
   await run('--by', 'Grace', 'invoice', 'credit', INV_1, '--amount', '1', '--reason', 'agreed', '--no-deliver');
@@ -163,7 +163,7 @@ test('who did it is kept: the name that was claimed, the user and the host of th
   expect(shown.story.find(({ act }) => act === 'written_off')?.by).toMatchObject({ claimed_by: 'Grace' });
 }, 120_000);
 
-test('a delivery that fails is said with exit 4, and the act stays done', async () => {
+test('a failed delivery exits 4, and the correction stays recorded', async () => {
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] }, name: 'New' })]);
   const ran = await run('--json', 'invoice', 'rerun', INV_1);
   expect({ exit: ran.status, json: ran.json() }).toMatchObject({
@@ -173,7 +173,7 @@ test('a delivery that fails is said with exit 4, and the act stays done', async 
   expect((await run('invoice', 'rerun', '--month', '2026-07')).status).toBe(0);
 });
 
-test('the story fits a terminal of 80 columns, whatever the reason', async () => {
+test('the history fits a terminal of 80 columns, however long the reason', async () => {
   await run(
     '--by',
     'Ada',

@@ -91,7 +91,7 @@ async function eventsAfter(id: number): Promise<(Event & { event_id: number })[]
   return (await owner.query(`SELECT * FROM audit_events WHERE event_id > $1 ORDER BY event_id`, [id])).rows;
 }
 
-test('each command of the story leaves its event, in the name of who asked', async () => {
+test('each command records its event, with the name given by --by', async () => {
   const rows = [quote(), quote({ partner_id: 'p-2' })].map((row) => `${JSON.stringify(row)}\n`).join('');
   const files: Record<string, string> = {
     PARTNERS: written('partners.json', [partner(), partner({ partner_id: 'p-2' })]),
@@ -129,7 +129,7 @@ test('each command of the story leaves its event, in the name of who asked', asy
   }
 }, 600_000);
 
-test('jobs leave theirs under their own names', async () => {
+test('jobs record their events under their own names', async () => {
   const before = (await eventsAfter(0)).at(-1)?.event_id ?? 0;
   expect(await job('month-close', { env: env('2026-10-01T10:00:00Z') })).toMatchObject({ status: 0 });
   expect(await eventsAfter(before)).toMatchObject([
@@ -138,7 +138,7 @@ test('jobs leave theirs under their own names', async () => {
   ]);
 }, 60_000);
 
-test('events cannot be changed or taken away', async () => {
+test('events cannot be changed or deleted', async () => {
   for (const change of [
     'UPDATE audit_events SET claimed_by = NULL',
     'DELETE FROM audit_events',

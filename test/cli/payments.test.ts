@@ -56,7 +56,7 @@ test('a statement takes no payment, paid or not: the refusal says why', { timeou
   expect(ran.stderr).toMatch(/it is a statement: the processor routes its payments/);
 });
 
-test('taken back, it says how much, and of what is owed again', { timeout: 120_000 }, async () => {
+test('a reversal says how much was reversed and which invoices are open again', { timeout: 120_000 }, async () => {
   await record('40', 'FT-2', '--partner', 'p-1');
   const part = await payment('reverse', '1', '--as', 'returned', '--reason', 'R01', '--amount', '15');
   expect(part.stdout).toMatch(/^USD 15\.00 of payment 1 is reversed; it came out of unapplied cash\.$/m);
@@ -67,7 +67,9 @@ test('taken back, it says how much, and of what is owed again', { timeout: 120_0
   );
 });
 
-test('money for a paid invoice is kept, and what may be the same money is told', { timeout: 120_000 }, async () => {
+test('a payment for a paid invoice is kept as unapplied cash, and possible duplicates are listed', {
+  timeout: 120_000,
+}, async () => {
   expect(await record('85', 'confirmed by phone', '--invoice', INVOICE)).toMatchObject({ status: 0 });
   const kept = await record('3', 'FT-4', '--invoice', INVOICE);
   expect(kept.stdout).toMatch(/^Payment 3 is recorded; INV-2026-000001 is paid: it is kept as unapplied cash\.$/m);
@@ -81,7 +83,7 @@ test('money for a paid invoice is kept, and what may be the same money is told',
   for (const { stdout } of [kept, imported, again]) expect(widest(stdout)).toBeLessThanOrEqual(80);
 });
 
-test('a dry run names no payment by a number that another will have', { timeout: 120_000 }, async () => {
+test('a dry run reports no payment ids that a later payment will get', { timeout: 120_000 }, async () => {
   const lines = [
     '2026-08-10,7.00,USD,0001,B-2,FT-70707070,,',
     '2026-08-10,-7.00,USD,0001,B-3,RETURN R01 FT-70707070,,',

@@ -604,7 +604,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /acct_split, acct_twin\. Choose one with --account/,
     run: () => inSplitting(...matching('txn_moved')),
   },
-  balance_transaction_explained: {
+  balance_transaction_matched: {
     when: 'a balance transaction is matched that is fully matched already',
     exit: 3,
     says: /txn_alone is already fully matched/,
@@ -640,7 +640,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /2026-01 is before the first month, 2026-06/,
     run: () => inWorld(['close', '2026-01']),
   },
-  pdf_not_drawn: {
+  pdf_not_rendered: {
     when: 'the document is issued but not delivered',
     exit: 3,
     says: /reckoner deliver/,
@@ -684,7 +684,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inWorld(['email', 'dismiss', email?.id ?? '', '--reason', 'x']);
     },
   },
-  sending_unfinished: {
+  document_email_unfinished: {
     when: 'a document whose e-mail waits is to be sent again',
     exit: 3,
     says: /CN-2026-000002 has not been sent yet: it is queued/,
@@ -726,7 +726,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /No such open exception: 'line-99'/,
     run: () => inCorrected('payment', 'close-exception', 'line-99', '--reason', 'looked at'),
   },
-  exception_needs_an_act: {
+  exception_needs_action: {
     when: 'a payout is to be closed by a word',
     exit: 3,
     says: /payout-\d+ .* cannot be closed with a note.*payment settle/,

@@ -50,7 +50,7 @@ async function closeReports(): Promise<ParsedMail[]> {
   return Promise.all(names.map((name) => simpleParser(readFileSync(join(world.home, 'outbox', name)))));
 }
 
-test('a close that was cut off before its report is reported by the next run, once', { timeout: 120_000 }, async () => {
+test('a close that ended before its report is reported by the next run, once', { timeout: 120_000 }, async () => {
   expect(await closeReports()).toEqual([]);
   // July was closed without a report on 1 August: a month ago, so it is no news any more. August is.
   await world.close();
@@ -63,7 +63,7 @@ test('a close that was cut off before its report is reported by the next run, on
   expect([reports[0]?.to].flat().map((to) => to?.text)).toEqual(['"Finance" <finance@protection.example>']);
 });
 
-test('finance reads in it what was issued, the change against last month, who had no activity, and late rows', async () => {
+test('the close report has the documents issued, the change from last month, partners without activity, and late rows', async () => {
   const [mail] = await closeReports();
   const text = mail?.text ?? '';
   expect(text).toContain('August 2026, closed on 2026-09-01');
@@ -75,7 +75,7 @@ test('finance reads in it what was issued, the change against last month, who ha
   expect(widest(text)).toBeLessThanOrEqual(80);
 });
 
-test('report close says the same to programs, names what is held, and exits 4 then', async () => {
+test('report close has the same figures as JSON, lists held e-mails, and then exits 4', async () => {
   const before = await run('2026-09-02T12:00:00Z', '--json', 'report', 'close');
   expect(before.status).toBe(0);
   expect(before.json()).toMatchObject({
@@ -96,7 +96,7 @@ test('report close says the same to programs, names what is held, and exits 4 th
   expect((await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-09')).status).toBe(3);
 });
 
-test('ageing fits 80 columns, says that it ties, and comes as CSV too', async () => {
+test('aging fits 80 columns, says that it ties, and is available as CSV', async () => {
   const people = await run('2026-09-05T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(0);
   expect(people.stdout).toContain('It ties: 3 open documents');
@@ -113,7 +113,7 @@ test('ageing fits 80 columns, says that it ties, and comes as CSV too', async ()
   expect(both.status).toBe(2);
 });
 
-test('statement and trial balance: for people within 80 columns, and as CSV with the same figures', {
+test('statement and trial balance: text within 80 columns, and CSV with the same figures', {
   timeout: 120_000,
 }, async () => {
   const now = '2026-09-05T12:00:00Z';
@@ -138,7 +138,7 @@ test('statement and trial balance: for people within 80 columns, and as CSV with
   expect(coverage.stdout).toContain('p-1,2026-08,document,INV-2026-000003,2\r\n');
 });
 
-test('the job reminds, and remind --dry-run only says whom it would', { timeout: 120_000 }, async () => {
+test('the job sends reminders; remind --dry-run only lists them', { timeout: 120_000 }, async () => {
   const preview = await run('2026-09-07T16:00:00Z', 'remind', '--dry-run');
   expect(preview.status).toBe(0);
   expect(preview.stdout).toMatch(/Preview only: nothing was sent/);
@@ -152,7 +152,7 @@ test('the job reminds, and remind --dry-run only says whom it would', { timeout:
   expect(again.json()).toMatchObject({ reminders: [], emails: { sent: 0 } });
 });
 
-test('an ageing that does not tie says where and exits 4', async () => {
+test('aging that does not tie lists the differences and exits 4', async () => {
   await world.sql(
     `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
      SELECT document_id, document_id, 1, '2026-09-05', now() FROM documents WHERE number = 'INV-2026-000001'`,

@@ -24,7 +24,7 @@ const attention = async () =>
   );
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
-test('without anything unclear there are no exceptions', async () => {
+test('without anything to review there are no exceptions', async () => {
   expect(await exceptions()).toEqual([]);
   expect(await attention()).toEqual([]);
 });
@@ -36,7 +36,7 @@ test('an unknown payer is an exception until the payment is applied', async () =
   expect(await attention()).toEqual([
     "Payment exceptions: 1 payment of an unknown payer. 'reckoner payment exceptions' lists them.",
   ]);
-  expect(await refusalOf(close(exception))).toBe('exception_needs_an_act');
+  expect(await refusalOf(close(exception))).toBe('exception_needs_action');
   await books.apply(Number(exception.replace('payment-', '')), inv(1));
   expect(await exceptions()).toEqual([]);
 });
@@ -69,7 +69,7 @@ test('a dispute of an unknown payment waits for the payment', async () => {
   const linked = stripePayment({ invoice: inv(4), amount: 84000, key: 'X1' });
   await books.events([linked.disputed()]);
   expect(await kinds()).toEqual(['waiting_event']);
-  expect(await refusalOf(close((await exceptions())[0]?.exception ?? ''))).toBe('exception_needs_an_act');
+  expect(await refusalOf(close((await exceptions())[0]?.exception ?? ''))).toBe('exception_needs_action');
   await books.events([linked.ordered(), linked.completed()]);
   expect(await kinds()).toEqual([]);
 });
@@ -78,6 +78,6 @@ test('a payout of unknown payments cannot be closed with a reason', async () => 
   await books.bankText('payout.csv', `${HEAD}2026-10-15,1.00,USD,1,B-9,STRIPE,,\n`);
   const open = (await exceptions()).filter(({ kind }) => kind === 'payout');
   expect(open).toHaveLength(1);
-  expect(await refusalOf(close(open[0]?.exception ?? ''))).toBe('exception_needs_an_act');
+  expect(await refusalOf(close(open[0]?.exception ?? ''))).toBe('exception_needs_action');
   await books.verified();
 });

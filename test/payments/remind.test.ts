@@ -112,7 +112,7 @@ test('after weeks without a run, only the latest level is sent', async () => {
   expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1}`]);
 });
 
-test('one e-mail lists all that the partner owes, by currency, and what stands to its credit beside it', async () => {
+test('one e-mail lists everything the partner owes, by currency, with its credit beside it', async () => {
   await invoiceJuly('p-1');
   world.at('2026-09-01T10:00:00Z');
   await world.rows([
@@ -165,7 +165,7 @@ test('paid, void and held documents are skipped; after the release the next leve
   expect(await remind('2026-09-08')).toEqual([`p-3 7 ${numbered(3)}`]);
 });
 
-test('a dispute that is not decided, or a payment to be confirmed, keeps silence; its end breaks it', async () => {
+test('an undecided dispute or unconfirmed payment stops reminders until it is resolved', async () => {
   await invoiceJuly('p-1', 'p-2');
   const fact = `recorded_at, event_id) SELECT`;
   const event = `now(), (SELECT min(event_id) FROM audit_events)`;
@@ -206,7 +206,7 @@ test('a dispute that is not decided, or a payment to be confirmed, keeps silence
   expect(await remind('2026-09-08')).toEqual([`p-1 7 ${INV_1}`]);
 });
 
-test('an invoice that was never sent is not reminded of', async () => {
+test('an invoice that was never e-mailed is skipped', async () => {
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.rows([quote()]);
   await world.close();
@@ -228,7 +228,7 @@ test('a replacement with the old due date does not repeat the levels of the docu
   expect(await remind('2026-09-21')).toEqual(['p-1 21 INV-2026-000002']);
 });
 
-test('paid between the record and the sending, the reminder is taken back', async () => {
+test('a reminder of an invoice that is paid before it is sent is withdrawn', async () => {
   await invoiceJuly('p-1');
   day('2026-09-07');
   await record();
@@ -244,7 +244,7 @@ test('paid between the record and the sending, the reminder is taken back', asyn
   expect(await mails()).toEqual([]);
 });
 
-test('without an address it is held, says why, and goes out once there is one', async () => {
+test('without an address it is held with the reason, and sent once there is one', async () => {
   await invoiceJuly('p-1');
   day('2026-09-07');
   await world.sql(`UPDATE partners SET contact_email = ''`);
@@ -263,7 +263,7 @@ test('without dunning levels in the settings, no partner is reminded', async () 
   expect(await remind('2026-12-31')).toEqual([]);
 });
 
-test('a mail server that fails puts it off; one that hangs up after the message makes it uncertain, after one repetition', async () => {
+test('a failing mail server defers it; one that disconnects after the message makes it uncertain, after one retry', async () => {
   const server = await startMailServer();
   try {
     await invoiceJuly('p-1', 'p-2');
@@ -290,7 +290,7 @@ test('a mail server that fails puts it off; one that hangs up after the message 
   }
 });
 
-test('what was being sent when the program died is repeated with the same bytes', async () => {
+test('an e-mail that was being sent when the program died is sent again with the same bytes', async () => {
   await invoiceJuly('p-1');
   day('2026-09-07');
   await record();
@@ -306,7 +306,7 @@ test('what was being sent when the program died is repeated with the same bytes'
   expect(readFileSync(join(folder, name as string), 'utf8')).toBe(raw);
 });
 
-test('a reminder is a fact: what it says of whom cannot be rewritten, nor what was sent', async () => {
+test('recorded reminders and their e-mails cannot be changed', async () => {
   await invoiceJuly('p-1');
   await remind('2026-09-07');
   await expect(world.sql(`UPDATE emails SET day = '2026-09-08' WHERE kind = 'reminder'`)).rejects.toThrow('is a fact');

@@ -272,7 +272,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'resend',
     weight: 2,
-    refusals: ['document_void', 'document_on_hold', 'sending_unfinished'],
+    refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
   },
   {

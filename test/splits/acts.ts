@@ -90,7 +90,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     name: 'finance matches a balance transaction',
     weight: 2,
     rare: true,
-    refusals: ['argument_invalid', 'balance_transaction_explained'],
+    refusals: ['argument_invalid', 'balance_transaction_matched'],
     async run(history) {
       const balance_transaction = pick(history, told.get(history) ?? []);
       const quote = pick(history, await openQuotes(history));

@@ -221,7 +221,7 @@ describe('a balance transaction without a quote', () => {
     });
     expect(await exceptionOf(q)).toBeUndefined();
     expect(await refusalOf(world.database.transaction((tx) => matchBalanceTransaction(tx, world, say)))).toMatchObject({
-      code: 'balance_transaction_explained',
+      code: 'balance_transaction_matched',
     });
     await world.database.transaction((tx) =>
       unmatchBalanceTransaction(tx, world, { ...say, reason: 'it was another' }),

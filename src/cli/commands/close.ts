@@ -69,7 +69,7 @@ const closeAlone = (context: CommandContext, request: Request): Promise<Month[]>
   closeMonths(context.database, context, request, (month) => context.output.note(`Closed ${month}.`));
 
 async function closeAndDeliver(context: CommandContext, request: Request): Promise<Month[]> {
-  // What renders and mails takes a quarter of a second to load, and a close without delivery needs none of it.
+  // Rendering and mail take a quarter of a second to load, and a close without delivery needs neither.
   const { withProgress } = await import('../deliveries.ts');
   const { runMonthEnd } = await import('../../month-end/month-end.ts');
   return withProgress(context.output, (reporter) => runMonthEnd(context, request, reporter));

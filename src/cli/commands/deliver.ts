@@ -27,7 +27,7 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
         { deliveries },
         () =>
           `Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.` +
-          (held + failed + uncertain > 0 ? "\n'reckoner status' says what each of them waits for." : ''),
+          (held + failed + uncertain > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
       return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
     },

@@ -91,10 +91,10 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
   if (choices.length > 0)
     sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
-  const besides = other_balance_transactions.filter(({ type }) => type !== 'payout');
-  if (besides.length > 0) {
+  const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
+  if (others.length > 0) {
     sections.push(
-      besides
+      others
         .map(
           (each) => `Other balance transactions: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`,
         )
@@ -134,12 +134,12 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
     groups.set(key, (groups.get(key) ?? 0) + 1);
   }
   const counted = [...new Set(payouts.map(({ account }) => account))].map((account) => {
-    const told = (Object.keys(PAYOUTS) as PayoutStatus[])
+    const counts = (Object.keys(PAYOUTS) as PayoutStatus[])
       .map((status) => [groups.get(`${account} ${status}`) ?? 0, PAYOUTS[status]] as const)
       .filter(([count]) => count > 0);
-    return `Payouts of ${printable(account)}: ${told.map(([count, what]) => `${count} ${what}`).join(', ')}.`;
+    return `Payouts of ${printable(account)}: ${counts.map(([count, what]) => `${count} ${what}`).join(', ')}.`;
   });
-  const toLookAt = payouts
+  const needWork = payouts
     .filter(({ status }) => payoutNeedsWork(status))
     .slice(0, SHOWN)
     .map(
@@ -149,13 +149,13 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
           ? "its contents are unknown. Run 'reckoner processor poll'."
           : 'no bank line matches it. Ask the bank and the processor.'),
     );
-  const passedOver = not_paid_out.map(
+  const notPaidOut = not_paid_out.map(
     (each) =>
       `${plural(each.count, 'balance transaction')} of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
       `${each.since.slice(0, 10)} not in any payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
       (each.count > 3 ? ', …' : ''),
   );
-  const all = [...inBank, ...counted, ...toLookAt, ...passedOver].flatMap((line) => wrapped(line, 80, '  '));
+  const all = [...inBank, ...counted, ...needWork, ...notPaidOut].flatMap((line) => wrapped(line, 80, '  '));
   return all.length === 0 ? [] : [all.join('\n')];
 }
 

@@ -52,8 +52,8 @@ function described(plan: QuotePlan): string {
 
 function describedPlan({ quote_id, requote_id, share, currency, requests }: SplitPlan): string {
   const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
-  if (requests.length === 0) return `${what}: nothing is charged, so nothing is asked for.`;
-  return [`${what}: ${currency} ${share} comes to us`, ...requests.map(describedRequest)].join('\n');
+  if (requests.length === 0) return `${what}: nothing is charged, so it needs no request.`;
+  return [`${what}: our share is ${currency} ${share}`, ...requests.map(describedRequest)].join('\n');
 }
 
 /** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */

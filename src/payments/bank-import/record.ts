@@ -28,7 +28,7 @@ import { ignoredLine, type LineReport, paymentReport, plainReport } from './repo
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
-/** What one line leads to besides payments and payouts. */
+/** What is recorded of one line, apart from payments and payouts. */
 interface LineRecords {
   readonly sources: readonly NewPaymentSource[];
   readonly outcomes: readonly NewOutcome[];

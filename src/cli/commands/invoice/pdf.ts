@@ -31,7 +31,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
     const pdf = options.voidCopy ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(row) : kept;
     if (pdf === undefined) {
       const reason = row.email_reason ?? 'it has not been delivered';
-      throw refuse('pdf_not_drawn', { number, reason, void: row.status === 'void' });
+      throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });
     }
     const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
     if (file === '-') {

@@ -16,11 +16,11 @@ export const define: Definition = (invoice, act) => {
 };
 
 async function invoiceShow({ database, output }: CommandContext, number: string): Promise<number> {
-  const [row, story] = await database.reading(async (tx) => {
+  const [row, history] = await database.reading(async (tx) => {
     const document = await documentNumbered(tx, number);
     return [document, await readHistory(tx, document.document_id)] as const;
   });
-  output.print({ ...documentJson(row), story }, () => `${described(row)}\n\n${historyText(story)}`);
+  output.print({ ...documentJson(row), story: history }, () => `${described(row)}\n\n${historyText(history)}`);
   return EXIT.done;
 }
 
@@ -84,8 +84,8 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
 }
 
 /** Each act with its instant, wrapped to the width of a terminal. */
-function historyText(story: readonly HistoryLine[]): string {
-  const lines = story.flatMap(({ at, says, by }) => {
+function historyText(history: readonly HistoryLine[]): string {
+  const lines = history.flatMap(({ at, says, by }) => {
     const who =
       by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
     return wrapped(printable(says + who), 57).map(

@@ -89,6 +89,6 @@ function differencesOf({ tie, documents_differ }: Aging): string[] {
           `${account} of ${named(each)}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`,
       ),
     ),
-    ...documents_differ.map((each) => `${each.number}: ${each.open_items} by its facts, ${each.balance} as shown`),
+    ...documents_differ.map((each) => `${each.number}: ${each.open_items} recomputed, ${each.balance} shown`),
   ];
 }

@@ -41,15 +41,15 @@ function described({ months, partners, gaps }: Coverage): string {
   const shown = months.slice(-SHOWN_MONTHS);
   // Several documents of a month are listed below each other.
   const rows = partners.flatMap(({ partner_id, cells }) => {
-    const told = cells
+    const documentsOf = cells
       .slice(-SHOWN_MONTHS)
       .map(({ state, documents }) =>
         state === 'gap' ? ['GAP'] : state === 'no_activity' ? ['no activity'] : [...documents],
       );
-    const lines = Math.max(1, ...told.map((each) => each.length));
+    const lines = Math.max(1, ...documentsOf.map((each) => each.length));
     return Array.from({ length: lines }, (_, line) => [
       line === 0 ? short(partner_id, 20) : '',
-      ...told.map((each) => each[line] ?? ''),
+      ...documentsOf.map((each) => each[line] ?? ''),
     ]);
   });
   return [

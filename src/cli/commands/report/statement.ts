@@ -36,7 +36,7 @@ export interface StatementOptions extends ReportOptions {
   readonly pdf?: string;
 }
 
-const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
+const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   document_issued: '',
   document_voided: 'voided:',
   written_off: 'written off:',
@@ -55,7 +55,7 @@ const MOVEMENTS: Readonly<Record<ActivityName, string>> = {
 };
 
 export const activityText = (line: ActivityLine): string =>
-  [MOVEMENTS[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
+  [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
 async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
   const { database, output } = context;
