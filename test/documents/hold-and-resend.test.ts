@@ -165,7 +165,10 @@ test('an e-mail that may have arrived can be resent', async () => {
 });
 
 test('an e-mail that is queued, held or being sent cannot be resent', async () => {
-  expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'document_email_unfinished', facts: { status: 'queued' } });
+  expect(await refusalOf(act.resend(INV_1))).toMatchObject({
+    code: 'document_email_unfinished',
+    facts: { status: 'queued' },
+  });
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.deliver();
   expect(await refusalOf(act.resend(INV_1))).toMatchObject({
