@@ -38,7 +38,7 @@ const large = () =>
 
 const hasty: Partial<Patience> = { connection: 600, greeting: 400, socket: 500, answer: 500 };
 
-describe('a mail server', () => {
+describe('an SMTP server', () => {
   let server: MailServer;
   let transport: Transport;
   const opened: { close(): unknown }[] = [];
@@ -52,7 +52,7 @@ describe('a mail server', () => {
     for (const each of opened.splice(0)) await each.close();
   });
 
-  it('that takes a message gets exactly its bytes, for exactly its recipients', async () => {
+  it('receives the exact bytes of a message, for exactly its recipients', async () => {
     await start();
     const sent = await message({ cc: ['boss@partner.example'] });
     expect(await transport.send(sent)).toEqual({ outcome: 'sent', reply: '250 2.0.0 queued as 1' });
@@ -65,14 +65,14 @@ describe('a mail server', () => {
     expect(transport.name).toBe('smtp');
   });
 
-  it('gets a large message whole', async () => {
+  it('receives a large message completely', async () => {
     await start({}, { patience: {} });
     const sent = await large();
     expect((await transport.send(sent)).outcome).toBe('sent');
     expect(server.mails[0]?.raw.equals(sent.raw)).toBe(true);
   });
 
-  it('gets message after message over one connection, and the rest over few', async () => {
+  it('receives messages in sequence over one connection, and parallel ones over few', async () => {
     await start({}, { connections: 2 });
     await transport.send(await message());
     await transport.send(await message());
@@ -83,7 +83,7 @@ describe('a mail server', () => {
     expect(server.mails).toHaveLength(22);
   });
 
-  it('gets a message over a new connection where it had ended the idle one', async () => {
+  it('receives a message over a new connection if it closed the idle one', async () => {
     await start();
     await transport.send(await message());
     server.dropConnections();
@@ -132,7 +132,7 @@ describe('a mail server', () => {
     expect((await transport.send(await message())).outcome).toBe('sent');
   });
 
-  it('that is lost in the middle of a message cannot have accepted it', async () => {
+  it('that disconnects in the middle of a message cannot have accepted it', async () => {
     await start();
     server.behaviour = 'drop_during_data';
     expect((await transport.send(await large())).outcome).toBe('deferred');
@@ -146,13 +146,13 @@ describe('a mail server', () => {
     expect([outcome, reply]).toEqual(['deferred', 'Timeout']);
   });
 
-  it('that is lost in the middle of a message whose end is already on its way may have accepted it', async () => {
+  it('that disconnects after the end of the message was sent may have accepted it', async () => {
     await start();
     server.behaviour = 'drop_during_data';
     expect((await transport.send(await message())).outcome).toBe('unclear');
   });
 
-  it('that loses a connection it was using before leaves the message as unclear as on a new one', async () => {
+  it('that drops a reused connection leaves the outcome as uncertain as on a new one', async () => {
     await start();
     await transport.send(await message());
     server.behaviour = 'drop_after_data';
@@ -161,7 +161,7 @@ describe('a mail server', () => {
     expect(server.mails).toHaveLength(2);
   });
 
-  it('is given longer to answer for a whole message than for anything else', async () => {
+  it('has more time to answer after a message than after any other command', async () => {
     await start({}, { patience: { ...hasty, socket: 250, answer: 1200 } });
     server.behaviour = 'hang_after_data';
     const began = performance.now();
@@ -169,7 +169,7 @@ describe('a mail server', () => {
     expect(performance.now() - began).toBeGreaterThan(1100);
   });
 
-  it('that keeps the connection busy for ever is left in the end', async () => {
+  it('that keeps the connection busy forever is abandoned', async () => {
     const trickling = createServer((socket) => {
       socket.write('220 mail.test\r\n');
       let data = false;
@@ -196,7 +196,7 @@ describe('a mail server', () => {
     expect([outcome, reply]).toEqual(['unclear', 'the mail server was not done with the message after 0.7 s']);
   });
 
-  it('that ends in the middle of its own refusal may just as well have accepted', async () => {
+  it('that disconnects in the middle of its refusal may have accepted the message', async () => {
     const cutting = createServer((socket) => {
       socket.write('220 mail.test\r\n');
       socket.on('error', () => {});
@@ -213,7 +213,7 @@ describe('a mail server', () => {
     expect((await transport.send(await message())).outcome).toBe('unclear');
   });
 
-  it('that is not there: the message waits', async () => {
+  it('that does not answer: the message is deferred', async () => {
     const port = await freePort();
     transport = openTransport({ smtpUrl: `smtp://127.0.0.1:${port}`, outbox: '/nowhere', patience: hasty });
     const { outcome, reply } = await transport.send(await message());
@@ -221,12 +221,12 @@ describe('a mail server', () => {
     expect(reply).toContain('ECONNREFUSED');
   });
 
-  it('whose name nobody knows: the message waits', async () => {
+  it('whose name does not resolve: the message is deferred', async () => {
     transport = openTransport({ smtpUrl: 'smtp://no-such-host.invalid', outbox: '/nowhere', patience: hasty });
     expect((await transport.send(await message())).outcome).toBe('deferred');
   });
 
-  it('that announces a smaller size than the message refuses it before it is sent', async () => {
+  it('that announces a size limit below the message refuses it before it is sent', async () => {
     await start({ size: 1000 });
     const { outcome, reply } = await transport.send(await large());
     expect([outcome, reply]).toEqual(['refused', 'Message size larger than allowed 1000']);
@@ -235,7 +235,7 @@ describe('a mail server', () => {
   describe('that rejects some of the recipients', () => {
     const toBoth = () => message({ cc: ['boss@partner.example'] });
 
-    it('has sent the message to the others, and says who was rejected', async () => {
+    it('sends the message to the others, and reports who was rejected', async () => {
       await start();
       server.replies.set('boss@partner.example', 550);
       expect(await transport.send(await toBoth())).toEqual({
@@ -245,7 +245,7 @@ describe('a mail server', () => {
       expect(server.mails.map(({ to }) => to)).toEqual([['ap@partner.example']]);
     });
 
-    it('and all of them for good refuses the message', async () => {
+    it('and all of them permanently: the message is refused', async () => {
       await start();
       server.replies.set('ap@partner.example', 550).set('boss@partner.example', 553);
       expect(await transport.send(await toBoth())).toEqual({
@@ -255,7 +255,7 @@ describe('a mail server', () => {
       });
     });
 
-    it('and one of them only for now keeps the message for later', async () => {
+    it('and one of them temporarily: the message is deferred', async () => {
       await start();
       server.replies.set('ap@partner.example', 550).set('boss@partner.example', 451);
       expect((await transport.send(await toBoth())).outcome).toBe('deferred');
@@ -263,7 +263,7 @@ describe('a mail server', () => {
     });
   });
 
-  describe('that wants a password', () => {
+  describe('that requires a password', () => {
     const secret = 'h/u:n@ter 2';
     const withPassword = async (password: string | undefined, options: MailServerOptions = {}) => {
       await start({ auth: { user: 'billing', password: secret }, ...options });
@@ -277,31 +277,31 @@ describe('a mail server', () => {
       return transport.send(await message());
     };
 
-    it('takes the message with the right one', async () => {
+    it('accepts the message with the right one', async () => {
       expect((await withPassword(secret)).outcome).toBe('sent');
     });
 
-    it('leaves it waiting with a wrong one: that is no fault of the recipient', async () => {
+    it('defers it with a wrong one, which is not the fault of the recipient', async () => {
       const { outcome, reply } = await withPassword('wrong-password');
       expect(outcome).toBe('deferred');
       expect(reply).toMatch(/Invalid login: 535 5\.7\.8 authentication failed/);
       expect(reply).not.toContain('wrong-password');
     });
 
-    it('leaves it waiting with none', async () => {
+    it('defers it without one', async () => {
       const { outcome, reply } = await withPassword(undefined);
       expect(outcome).toBe('deferred');
       expect(reply).toMatch(/530/);
     });
 
-    it('leaves it waiting where its certificate cannot be trusted', async () => {
+    it('defers it if the certificate cannot be trusted', async () => {
       const { outcome, reply } = await withPassword(secret, { selfSignedTls: true });
       expect(outcome).toBe('deferred');
       expect(reply).toMatch(/certificate/);
     });
   });
 
-  it('that is closed to us ends its connections, and what still waits is deferred', async () => {
+  it('loses its connections when the transport closes, and waiting messages are deferred', async () => {
     await start({}, { connections: 1 });
     await transport.send(await message());
     const [first, second] = [transport.send(await message()), transport.send(await message())];
@@ -319,7 +319,7 @@ describe('SMTP_URL', () => {
     expect(serverOf('smtps://mail.example:465').connection).toMatchObject({ port: 465, secure: true });
   });
 
-  it('sends a password to another machine over TLS only, unless it says otherwise', () => {
+  it('sends a password to another machine over TLS only, unless it allows otherwise', () => {
     const required = (url: string) => serverOf(url).connection.requireTLS;
     expect(required('smtp://user:secret@mail.example')).toBe(true);
     expect(required('smtp://user:secret@mail.example?ignoreTLS=true')).toBe(true);
@@ -331,7 +331,7 @@ describe('SMTP_URL', () => {
     expect(required('smtp://user:secret@127.evil.example')).toBe(true);
   });
 
-  it('cannot switch on a log that would show letters', () => {
+  it('cannot enable a log that would contain messages', () => {
     const { connection } = serverOf('smtp://mail.example?logger=true&debug=true&transactionLog=true');
     expect(connection).toMatchObject({ logger: false, debug: false, transactionLog: false });
   });
@@ -371,14 +371,14 @@ describe('the outbox', () => {
     expect(transport.name).toBe('outbox');
   });
 
-  it('has a message once, however often it is sent', async () => {
+  it('holds a message once, however often it is sent', async () => {
     const sent = await message();
     await Promise.all(Array.from({ length: 8 }, () => transport.send(sent)));
     expect(readdirSync(outbox)).toEqual(['INV-2026-000042.1@billing.example.eml']);
     expect(readFileSync(join(outbox, readdirSync(outbox)[0] ?? '')).equals(sent.raw)).toBe(true);
   });
 
-  it('never shows a part of a message', async () => {
+  it('never contains a partial message', async () => {
     const raw = Buffer.alloc(3_000_000, 'x');
     const sent = { ...(await message()), raw };
     let sending = true;
@@ -398,7 +398,7 @@ describe('the outbox', () => {
     expect(readdirSync(outbox)).toHaveLength(1);
   });
 
-  it('keeps odd Message-IDs apart under safe names inside its folder', async () => {
+  it('stores unusual Message-IDs under distinct safe names inside its folder', async () => {
     const base = await message();
     const ids = [
       'a/../../b@x.example',
@@ -414,14 +414,14 @@ describe('the outbox', () => {
     expect(readdirSync(home)).toEqual(['deep']);
   });
 
-  it('that cannot be made: the message waits', async () => {
+  it('that cannot be created: the message is deferred', async () => {
     writeFileSync(join(home, 'deep'), 'a file where a folder should be');
     const { outcome, reply } = await transport.send(await message());
     expect(outcome).toBe('deferred');
     expect(reply).toMatch(/EEXIST|ENOTDIR/);
   });
 
-  it('that cannot take a file: the message waits and nothing half-written stays', async () => {
+  it('that cannot hold the file: the message is deferred and nothing half-written stays', async () => {
     mkdirSync(join(outbox, 'INV-2026-000042.1@billing.example.eml', 'in the way'), { recursive: true });
     const { outcome, reply } = await transport.send(await message());
     expect(outcome).toBe('deferred');
