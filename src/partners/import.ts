@@ -116,6 +116,10 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   const next = {
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,
+    merchant_of_record: partner.merchant_of_record ?? null,
+    split: partner.split ?? null,
+    connected_account_type: partner.connected_account_type ?? null,
+    connected_account_state: partner.connected_account_state ?? null,
     balance_transactions_from: partner.balance_transactions_from ?? null,
   };
   const following =
@@ -137,13 +141,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     partner_id,
     from_month:
       before?.arrangement === arrangement && !following ? before.from_month : (before && arrangement_from) || ALWAYS,
-    arrangement,
-    connected_account_id: partner.connected_account_id ?? null,
-    merchant_of_record: partner.merchant_of_record ?? null,
-    split: partner.split ?? null,
-    connected_account_type: partner.connected_account_type ?? null,
-    connected_account_state: partner.connected_account_state ?? null,
-    balance_transactions_from: partner.balance_transactions_from ?? null,
+    ...next,
   };
 }
 
@@ -200,8 +198,10 @@ async function refuseReplacedAccounts(
   }
 }
 
+type Wanted = Omit<Arrangement, 'partner_id' | 'from_month'>;
+
 /** Connected as before, but by another account. */
-function hasOtherAccount(one: Pick<Arrangement, 'arrangement' | 'connected_account_id'>, before: Arrangement): boolean {
+function hasOtherAccount(one: Wanted, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&
     before.arrangement === 'connected_account' &&
@@ -209,14 +209,11 @@ function hasOtherAccount(one: Pick<Arrangement, 'arrangement' | 'connected_accou
   );
 }
 
-type AccountSource = Pick<Arrangement, 'arrangement' | 'connected_account_id' | 'balance_transactions_from'>;
-
-const sourceOf = ({ balance_transactions_from }: AccountSource) => balance_transactions_from ?? 'processor';
+const sourceOf = ({ balance_transactions_from }: Wanted) => balance_transactions_from ?? 'processor';
 
 /** The same account, but its balance transactions come from the other source. */
-function hasOtherSource(one: AccountSource, before: Arrangement | undefined): boolean {
+function hasOtherSource(one: Wanted, before: Arrangement): boolean {
   return (
-    before !== undefined &&
     one.arrangement === 'connected_account' &&
     one.connected_account_id === before.connected_account_id &&
     sourceOf(one) !== sourceOf(before)

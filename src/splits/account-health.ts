@@ -20,7 +20,7 @@ export const STALE_HOURS = 48;
 export interface ConnectedAccount {
   readonly account: string;
   readonly partners: readonly string[];
-  /** What tells of it: the processor, or the partner's settlement files alone. */
+  /** The source of its balance transactions. */
   readonly balance_transactions_from: 'processor' | 'settlement_file';
   /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
   readonly read_to: string | null;

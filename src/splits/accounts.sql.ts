@@ -51,7 +51,7 @@ export async function readConnectedPartner(
   return rows[0];
 }
 
-/** Every account of ours that any arrangement has or had: money still comes to one that another has followed. */
+/** Every account of ours that any arrangement has or had: an earlier account may still receive money. */
 export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
   return query(
     tx,

@@ -62,9 +62,7 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
-const LINES = `json_to_recordset(:lines::json) AS n (
-       line bigint, quote_id text, requote_id text, reversal_id text, transfer text, payment text, kind text,
-       currency text, amount numeric, refunded numeric, occurred_at timestamptz)`;
+const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
 /**
  * Lines whose transfer, payment and quote are recorded, or are on an earlier line, with another amount, kind or currency.
@@ -104,8 +102,7 @@ export function insertSettlementLines(
     tx,
     `INSERT INTO settlement_lines (
        settlement_file_id, line, partner_id, quote_id, requote_id, reversal_id, transfer, payment, kind, currency,
-         amount,
-       refunded, occurred_at)
+       amount, refunded, occurred_at)
      SELECT :fileId, n.line, :partnerId, n.quote_id, n.requote_id, n.reversal_id, n.transfer, n.payment, n.kind,
             n.currency, trim_scale(n.amount), n.refunded, n.occurred_at
      FROM ${LINES}

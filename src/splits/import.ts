@@ -172,11 +172,7 @@ async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-interface Records {
-  readonly records: readonly { readonly line: number; readonly cells: readonly string[] }[];
-}
-
-function recordsOf(text: string): Records | { readonly problem: string } {
+function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: string } {
   try {
     const parsed = parse(text, {
       bom: true,

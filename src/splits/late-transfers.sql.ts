@@ -19,7 +19,7 @@ export interface ShareOfBilled {
   readonly occurred_on: string;
 }
 
-/** What of a share became a payment. */
+/** The part of a share that became a payment. */
 export interface SharePayment {
   readonly payment_id: number;
   readonly balance_transaction_id: number;
@@ -143,8 +143,7 @@ export async function insertSharePayments(
        share_allocation_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
      SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
             :eventId::bigint
-     FROM json_to_recordset(:rows::json) AS r (
-       share_allocation_id bigint, payment_id bigint, payment_reversal_id bigint, currency text, amount numeric)`,
+     FROM json_populate_recordset(NULL::share_payments, :rows::json)`,
     { rows: JSON.stringify(rows), now, eventId },
   );
 }

@@ -59,17 +59,28 @@ export async function unmatchBalanceTransaction(
   request: Omit<MatchRequest, 'amount'>,
 ): Promise<Matched> {
   const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
-  const share = {
-    balanceTransactionId: balance_transaction.balance_transaction_id,
-    partnerId,
-    quoteId: request.quoteId,
-  };
-  const amount = Amount.of(await readShareOf(tx, share), balance_transaction.currency);
+  const { balance_transaction_id: balanceTransactionId, currency } = balance_transaction;
+  const { quoteId } = request;
+  const amount = Amount.of(await readShareOf(tx, { balanceTransactionId, partnerId, quoteId }), currency);
   if (amount.isZero()) {
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
-    throw refuse('argument_invalid', { argument: '--quote', value: request.quoteId, reason });
+    throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason });
   }
   return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount: amount.negated() });
+}
+
+/** The balance transaction of an id. Two accounts may have the same id: then the account is needed. */
+export async function findBalanceTransaction(
+  tx: Transaction,
+  { balance_transaction: id, account }: { balance_transaction: string; account?: string | undefined },
+): Promise<BalanceTransactionState> {
+  const found = await readBalanceTransactions(tx, { id, account });
+  const [balance_transaction] = found;
+  if (balance_transaction === undefined) throw refuse('balance_transaction_unknown', { balance_transaction: id });
+  if (found.length > 1) {
+    throw refuse('account_needed', { balance_transaction: id, accounts: found.map((each) => each.account) });
+  }
+  return balance_transaction;
 }
 
 async function begin(tx: Transaction, acting: IssueContext, request: MatchRequest, action: string) {
@@ -79,16 +90,7 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
     subject: request.balance_transaction,
     details: { quote_id: quoteId, amount: request.amount ?? null, reason },
   });
-  const found = await readBalanceTransactions(tx, { id: request.balance_transaction, account: request.account });
-  const [balance_transaction] = found;
-  if (balance_transaction === undefined)
-    throw refuse('balance_transaction_unknown', { balance_transaction: request.balance_transaction });
-  if (found.length > 1) {
-    throw refuse('account_needed', {
-      balance_transaction: request.balance_transaction,
-      accounts: found.map((each) => each.account),
-    });
-  }
+  const balance_transaction = await findBalanceTransaction(tx, request);
   const accepted = await readAcceptances(tx, { quoteId, partnerId: request.partnerId });
   const partners = [...new Set(accepted.map((row) => row.partner_id))];
   const [partnerId] = partners;

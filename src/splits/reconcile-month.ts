@@ -72,7 +72,7 @@ export interface PartnerSums {
   /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
-  /** Of what was routed, what payouts have brought to the bank, as far as they say what they paid out. */
+  /** The part of `routed` that is in the bank, by the payouts whose contents are known. */
   readonly in_bank: string;
 }
 

@@ -234,7 +234,7 @@ export function readOtherBalanceTransactions(
   );
 }
 
-/** The latest months that gave a statement, the oldest first. */
+/** The latest months with a statement, the oldest first. */
 export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
   const rows = await query<{ month: Month }>(
     tx,

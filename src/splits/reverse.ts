@@ -18,7 +18,7 @@ import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
-import { readBalanceTransactions } from './match.sql.ts';
+import { findBalanceTransaction } from './match.ts';
 import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers } from './reverse.sql.ts';
 
 export interface RecordedReversal {
@@ -64,31 +64,16 @@ export async function reverseManually(
 ): Promise<ReversalReport> {
   await lockProcessor(tx);
   await lockImporters(tx);
-  const found = await readBalanceTransactions(tx, { id: request.balance_transaction, account: request.account });
-  const [balance_transaction] = found;
-  if (balance_transaction === undefined)
-    throw refuse('balance_transaction_unknown', { balance_transaction: request.balance_transaction });
-  if (found.length > 1) {
-    const accounts = found.map((each) => each.account);
-    throw refuse('account_needed', { balance_transaction: request.balance_transaction, accounts });
-  }
-  const shares = await readReversedTransfers(tx, { balance_transaction });
-  const [share] = shares;
-  if (share === undefined || shares.length > 1) {
-    const reason =
-      share === undefined
-        ? 'the ledger has everything that it reversed'
-        : 'it is of several quotes, and one price cannot apply to all of them';
-    throw refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
-  }
-  if (share.of_requotes > 1)
-    throw refuse('balance_transaction_not_reversible', {
-      balance_transaction: balance_transaction.id,
-      reason: OF_WHICH_REQUOTE,
-    });
+  const balance_transaction = await findBalanceTransaction(tx, request);
+  const refuseIt = (reason: string) =>
+    refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
+  const [share, ...others] = await readReversedTransfers(tx, { balance_transaction });
+  if (share === undefined) throw refuseIt('the ledger has everything that it reversed');
+  if (others.length > 0) throw refuseIt('it is of several quotes, and one price cannot apply to all of them');
+  if (share.of_requotes > 1) throw refuseIt(OF_WHICH_REQUOTE);
   const { spotPrice } = request;
   typedAmount(spotPrice, share.currency, '--spot-price');
-  if (priced(share, spotPrice) === undefined) {
+  if (priced(share, leftOf(share), spotPrice) === undefined) {
     const reason = `must be from the reversed amount (${share.amount}) to the remaining price and cut of the quote`;
     throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason });
   }
@@ -118,16 +103,7 @@ async function record(
   failpoint('processor.reversed');
   const details = { reversals: rows.map(({ reversal_id }) => reversal_id), accepted: report.accepted };
   const eventId = await recordEvent(tx, actor, { action: 'processor.reverse', subject, details, now: now.toISO() });
-  const stand = await insertReversalEvidence(
-    tx,
-    rows.map(({ share_allocation_id, partner_id, reversal_id, price_from }) => ({
-      share_allocation_id,
-      partner_id,
-      reversal_id,
-      price_from,
-    })),
-    { now: now.toISO(), eventId },
-  );
+  const stand = await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
@@ -170,7 +146,7 @@ function price(
       const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
       // A stated price counts even if the whole share was reversed: the partner may keep its cut.
       const said = share.refunded !== null;
-      const sums = said ? priced({ ...share, ...textsOf(left) }, share.refunded) : whole ? left : undefined;
+      const sums = said ? priced(share, left, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
         unpriced.push(manualReview(share, 'it is unknown how much of the price the customer got back'));
         continue;
@@ -203,17 +179,10 @@ const leftOf = (share: ReversedTransfer): Left => ({
   invoiceAmount: amountOf(share.invoice_amount_left, share),
 });
 
-const textsOf = (left: Left) => ({
-  spot_price_left: left.spotPrice.toString(),
-  partner_cut_left: left.partnerCut.toString(),
-  invoice_amount_left: left.invoiceAmount.toString(),
-});
-
-/** The three amounts of a reversal at that price, above zero; undefined where they cannot be. */
-function priced(share: ReversedTransfer, spotPrice: string | null): Left | undefined {
+/** The three amounts of a reversal at that price, above zero; undefined where they exceed what is left of the quote. */
+function priced(share: ReversedTransfer, left: Left, spotPrice: string | null): Left | undefined {
   if (spotPrice === null || amountProblem(spotPrice, minorDigits(share.currency) as number) !== undefined)
     return undefined;
-  const left = leftOf(share);
   const invoiceAmount = amountOf(share.amount, share);
   const price = amountOf(spotPrice, share);
   const partnerCut = price.minus(invoiceAmount);

@@ -70,8 +70,8 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 }
 
 /**
- * Of a payout of one of our accounts: `failed` brought nothing, and its money is of a later one; `contents_unknown`: the
- * processor does not list what it paid out; `not_arrived`: the bank tells of later days, and not of it.
+ * The status of a payout of one of our accounts. `failed`: a later payout has its money. `contents_unknown`: the processor
+ * does not list its contents. `not_arrived`: the bank file covers later days and does not have it.
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 

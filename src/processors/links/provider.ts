@@ -39,7 +39,7 @@ export interface OpenProvider {
   readonly missing?: { readonly variable: string; readonly what: string } | undefined;
   /** The amounts of a currency that a link can charge, for people. */
   readonly limits?: (currency: string) => string;
-  /** What a currency lacks for links of an ordinary amount; undefined where nothing is missing. */
+  /** What is missing for links of an ordinary amount in a currency; undefined: nothing. */
   readonly currencyProblem?: (currency: string) => string | undefined;
 }
 

@@ -153,7 +153,7 @@ function kindOf(type: string, source: Source | undefined): BalanceTransactionKin
     default:
       break;
   }
-  // Without its source, which was not asked for or is of a kind that is new to us, the type alone tells.
+  // Without its source, or with one of an unknown kind, only the type says what it is.
   if (type === 'payment') return 'share';
   if (type === 'payment_refund' || type === 'payment_reversal' || type === 'refund') return 'reversal';
   return 'other';

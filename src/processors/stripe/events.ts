@@ -78,8 +78,8 @@ const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'charge.pending': 'nothing is paid yet',
   'charge.failed': 'the payment did not come about',
   'charge.expired': 'the payment did not come about',
-  'charge.captured': 'told by payment_intent.succeeded',
-  'charge.updated': 'told by the events of what it changes',
+  'charge.captured': 'reported by payment_intent.succeeded',
+  'charge.updated': 'reported by the events of its changes',
 };
 
 const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost' | 'closed'>> = {
@@ -110,7 +110,7 @@ function session(object: unknown): EventReading {
   const parsed = sessionSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
-  // ACH debit: completed means ordered, and paid is told days later.
+  // ACH debit: completed means ordered. The payment is reported days later.
   if (data.payment_status !== 'paid') return { nothing: `the session is ${data.payment_status}, not paid` };
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says paid, and names no amount' };

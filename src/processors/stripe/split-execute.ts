@@ -177,7 +177,7 @@ async function createTransfer(
 
 /**
  * A transfer has no metadata for the payment that it makes on the service's account, so the platform writes it there. An
- * account that does not let it is none to stop for: the settlement file tells it.
+ * account that does not allow it is no error: the settlement file must name the quote.
  */
 async function label(
   stripe: Processor,
