@@ -1,53 +1,11 @@
 /** A document as JSON and as a snapshot for the renderer. Amounts have exactly their currency's digits. */
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
-import type { DocumentRow, EmailStatus } from './queries.ts';
+import type { DocumentRow } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
-/** The JSON of a document, the same in the command line, the HTTP API and the export. */
-export interface DocumentJson {
-  readonly number: string;
-  readonly series: string;
-  readonly sequence: number;
-  readonly document: DocumentRow['document'];
-  readonly purpose: DocumentRow['purpose'];
-  readonly status: DocumentRow['status'];
-  readonly partner_id: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly enrollments: number;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-  readonly credit_applied: string;
-  readonly amount_due: string;
-  readonly credited: string;
-  readonly amount_paid: string;
-  readonly balance: string;
-  readonly lines: readonly {
-    readonly policy_id: string;
-    readonly kind: string;
-    readonly month: string;
-    readonly count: number;
-    readonly spotPrice: string;
-    readonly partnerCut: string;
-    readonly invoiceAmount: string;
-  }[];
-  readonly payment_link: string | null;
-  readonly pdf: { readonly sha256: string; readonly bytes: number } | null;
-  readonly email: {
-    readonly status: EmailStatus;
-    readonly to: readonly string[] | null;
-    readonly message_id: string;
-    readonly sent_at: string | null;
-  } | null;
-  readonly replaces: string | null;
-  readonly replaced_by: string | null;
-  readonly credits: string | null;
-  readonly void_reason: string | null;
-}
+/** The JSON of a document, the same in the command line, the HTTP API and the export (contract, Documents). */
+export type DocumentJson = ReturnType<typeof documentJson>;
 
 const sums = (
   row: { spot_price: string; partner_cut: string; invoice_amount: string },
@@ -58,7 +16,7 @@ const sums = (
   invoiceAmount: text(row.invoice_amount),
 });
 
-export function documentJson(row: DocumentRow): DocumentJson {
+export function documentJson(row: DocumentRow) {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
   return {
     number: row.number,

@@ -28,17 +28,8 @@ export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'docu
 /** A field's text; empty if it is missing. */
 export type RowTexts = Record<RowField, string>;
 
-export const REQUIRED_FIELDS: readonly RowField[] = [
-  'kind',
-  'partner_id',
-  'quote_id',
-  'policy_id',
-  'currency',
-  'accepted_at',
-  'spotPrice',
-  'partnerCut',
-  'invoiceAmount',
-];
+const OPTIONAL_FIELDS: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
+export const REQUIRED_FIELDS = ROW_FIELDS.filter((field) => !OPTIONAL_FIELDS.includes(field));
 
 /** The codes of bad rows. A duplicate is not bad; it is only counted. */
 export const ROW_CODES = [
