@@ -1,4 +1,4 @@
-/** What the mail server answers decides: try again, give up, or, where nobody knows, once more with the same bytes. */
+/** The mail server's answer decides whether an e-mail is retried, failed, or repeated once with the same bytes. */
 import { beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { MailServer } from '../support/mail-server.ts';
@@ -90,7 +90,7 @@ test('a message that is refused whole is failed too', async () => {
   expect(await sending()).toMatchObject({ attempts: 1, kept: false });
 });
 
-test('a copy that is refused does not keep the invoice from its contact, and is told', async () => {
+test('a refused copy is reported and does not keep the invoice from its contact', async () => {
   const invoicing_contact = { name: '', email: 'ap@partner.example', cc: ['gone@partner.example'] };
   await world.partners([partner({ invoicing_contact })]);
   server.replies.set('gone@partner.example', 550);
@@ -156,7 +156,7 @@ test('cut twice: uncertain, and never sent again by itself', async () => {
 });
 
 test('cut, then deferred, then cut: the same bytes each time, and uncertain in the end', async () => {
-  // An hour passes between them, so that a letter written anew would have another date.
+  // An hour passes between them, so that an e-mail written anew would have another date.
   expect(await deliver('drop_after_data')).toBe('queued');
   world.at('2026-08-01T11:00:00Z');
   expect(await deliver('defer_message')).toBe('queued');

@@ -1,4 +1,4 @@
-/** What lacks something that a person can supply is held with a reason, stops nobody else, and goes out once it is there. */
+/** An e-mail that is missing something is held with a reason, holds up no other, and is sent once it is supplied. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -98,7 +98,7 @@ test('without a sender: held, and sent once the settings have one', async () => 
   expect(await deliver()).toMatchObject({ status: 'sent' });
 });
 
-test('a sandbox writes to nobody outside: neither to a contact nor to a copy', async () => {
+test('a sandbox mails no outside address, neither as contact nor as copy', async () => {
   await closeJuly(contact('ap@customer.com'));
   const outside = 'sandbox mail goes only to sandbox_recipients, and ap@customer.com is not among them';
   expect(await deliver()).toEqual({ status: 'held', reason: outside });
@@ -180,7 +180,7 @@ test('with a malformed template of the house: held with the file and the reason,
     expect(held.reason).toContain(file);
     expect(held.reason).toContain('Parse error');
     expect(recipients()).toEqual([]);
-    // The drawing needs no letter, and is there already.
+    // The drawing needs no e-mail, and is there already.
     expect((await world.documents())[0]).toMatchObject({ pdf: { bytes: expect.any(Number) } });
     writeFileSync(file, '<p>Please pay {{amount}} by {{dueOn}}, {{partner.name}}.</p>');
     expect(await deliver()).toMatchObject({ status: 'sent' });

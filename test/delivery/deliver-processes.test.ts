@@ -69,7 +69,7 @@ async function closeJuly(invoices: number): Promise<void> {
 const count = async (status: string): Promise<number> =>
   (await world.documents()).filter(({ email }) => email?.status === status).length;
 
-const letters = () => server.mails.filter(({ parsed }) => /INV-/.test(parsed.subject ?? ''));
+const invoiceEmails = () => server.mails.filter(({ parsed }) => /INV-/.test(parsed.subject ?? ''));
 
 /** Who stands ready: each has a connection of its own that listens for jobs. */
 const standing = async (): Promise<number> => {
@@ -83,15 +83,15 @@ const standing = async (): Promise<number> => {
 /** A process takes 24 at a time: fewer than six times that might leave one process none. */
 const INVOICES = 150;
 
-test('three processes share a month: each has a part of it, and no letter is sent twice', async () => {
+test('three processes share a month: each has a part of it, and no e-mail is sent twice', async () => {
   const three = [start(), start(), start()];
   await until(async () => (await standing()) === 3, 'that all stand ready');
   await closeJuly(INVOICES);
   await until(async () => (await count('sent')) === INVOICES, 'that all is sent');
   for (const { process } of three) process.kill('SIGTERM');
   expect(await Promise.all(three.map(({ ended }) => ended))).toEqual([0, 0, 0]);
-  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(INVOICES);
-  expect(letters()).toHaveLength(INVOICES);
+  expect(new Set(invoiceEmails().map(({ parsed }) => parsed.messageId)).size).toBe(INVOICES);
+  expect(invoiceEmails()).toHaveLength(INVOICES);
   const shares = three.map(({ sent }) => sent());
   expect(shares.flat().sort()).toEqual((await world.documents()).map(({ number }) => number).sort());
   // Nobody stood idle while others had work: what lies ready at one is no more than it has hands.
@@ -115,15 +115,15 @@ test('what a killed process had in hand is sent by another as soon as it starts'
   server.behaviour = 'accept';
   start();
   await until(async () => (await count('sent')) === 30, 'that all is sent');
-  expect(new Set(letters().map(({ parsed }) => parsed.messageId)).size).toBe(30);
+  expect(new Set(invoiceEmails().map(({ parsed }) => parsed.messageId)).size).toBe(30);
   // None had got as far as its text when the process was killed.
-  expect(letters()).toHaveLength(30);
+  expect(invoiceEmails()).toHaveLength(30);
 });
 
 test('a standing worker sends the seal to the auditor and the report of the close too', async () => {
   await closeJuly(1);
   start();
-  await until(() => server.mails.length === 3, 'that all three letters are sent');
+  await until(() => server.mails.length === 3, 'that all three e-mails are sent');
   expect(server.mails.map(({ to }) => to[0]).sort()).toEqual([
     'ap@partner.example',
     world.settings.auditor_email,

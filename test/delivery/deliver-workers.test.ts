@@ -1,4 +1,4 @@
-/** Several workers, on one machine or many, dead or alive: a letter is sent by one of them, and by one that is known to live. */
+/** Several workers, on one host or many, dead or alive: each e-mail is sent by one worker that holds its lock. */
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import pg from 'pg';
@@ -38,10 +38,10 @@ const allSent = async (count: number) => (await statuses()).join() === Array(cou
 
 // --- Workers that died ----------------------------------------------------------------------------------------------
 
-/** A number that no worker has: nobody holds its lock. */
+/** A number that no worker has: its lock is free. */
 const DEAD = 999_999;
 
-/** The letter of the only document as a worker left it that was stopped in the middle of sending it. */
+/** The e-mail of the only document as a worker left it that was stopped in the middle of sending it. */
 async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffer> {
   const [row] = await world.sql<{ message_id: string }>(`SELECT message_id FROM document_emails`);
   const raw = composeMessage({
@@ -62,7 +62,7 @@ async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffe
   return raw;
 }
 
-test('a letter that a worker was sending when it died is repeated at once, with the same bytes', async () => {
+test('an e-mail that a worker was sending when it died is repeated at once, with the same bytes', async () => {
   await closeJuly();
   const raw = await interruptedBy(DEAD);
   expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
@@ -70,7 +70,7 @@ test('a letter that a worker was sending when it died is repeated at once, with 
   expect(server.mails[0]?.raw.equals(raw)).toBe(true);
 });
 
-test('a letter whose repetition was interrupted too is uncertain, and not sent a third time', async () => {
+test('an e-mail whose repetition is interrupted too becomes uncertain and is not sent a third time', async () => {
   await closeJuly();
   await interruptedBy(DEAD, 1);
   expect(await world.deliver()).toMatchObject([{ status: 'uncertain' }]);
@@ -79,7 +79,7 @@ test('a letter whose repetition was interrupted too is uncertain, and not sent a
   expect(await statuses()).toEqual(['uncertain']);
 });
 
-test('a letter that a living worker is sending is left to it', async () => {
+test('an e-mail that a living worker is sending is left to it', async () => {
   await closeJuly();
   await interruptedBy(777_777);
   await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
@@ -102,7 +102,7 @@ test('the jobs that a dead worker had taken are free for whoever starts next', a
 
 // --- Workers at the same time ---------------------------------------------------------------------------------------
 
-test('two runs at once send every letter once', async () => {
+test('two runs at once send every e-mail once', async () => {
   await closeJuly(12);
   const [one, other] = await Promise.all([world.deliver(), world.deliver()]);
   // Who comes to a document that the other has sent by then finds it so.
@@ -183,7 +183,7 @@ function slowToWrite(until: () => Promise<void>): Database {
 
 const SENT: SendOutcome = { outcome: 'sent', reply: '250 queued' };
 
-test('of two workers that find a dead one’s letter, one repeats it', async () => {
+test('of two workers that find the e-mail of a dead one, one repeats it', async () => {
   await closeJuly();
   server.behaviour = 'defer_recipients';
   await world.deliver(); // draws it
@@ -223,7 +223,7 @@ test('a worker that read before another’s unclear attempt does not send other 
       return { outcome: 'unclear', reply: 'the connection was lost' };
     },
   });
-  // The clock of the slow one is a minute ahead, so that its letter has other bytes.
+  // The clock of the slow one is a minute ahead, so that its e-mail has other bytes.
   const slow = await hire(1002, {
     // The drawing is made by then, so that the first write of the slow one is its claim.
     database: slowToWrite(() => {
@@ -251,7 +251,7 @@ test('a worker that read before another’s unclear attempt does not send other 
   expect(server.mails.map(({ raw }) => raw.equals(copies[0] ?? Buffer.alloc(0)))).toEqual([true]);
 });
 
-test('a worker that lost its lock, and whose letter another took over, does not settle it for the other', async () => {
+test('a worker that lost its lock does not record the outcome of an e-mail that another took over', async () => {
   await closeJuly();
   const [sending, answer] = [signal(), signal<SendOutcome>()];
   const lost = await hire(1001, {
@@ -280,7 +280,7 @@ test('a worker that lost its lock, and whose letter another took over, does not 
   expect(await statuses()).toEqual(['sent']);
 });
 
-test('a worker that finds its own number on a letter could not tell how it ended, and repeats it', async () => {
+test('a worker that finds its own number on an e-mail repeats it: the outcome could not be recorded', async () => {
   await closeJuly();
   const raw = await interruptedBy(1001);
   const copies: Buffer[] = [];
@@ -294,7 +294,7 @@ test('a worker that finds its own number on a letter could not tell how it ended
   expect(copies.map((copy) => copy.equals(raw))).toEqual([true]);
 });
 
-test('a letter says what its PDF says, although the settings of the worker that lost the race were newer', async () => {
+test('an e-mail agrees with its PDF even if the worker that lost the race had newer settings', async () => {
   await closeJuly();
   const drawn = signal();
   const quick = await hire(1001, {
@@ -307,11 +307,11 @@ test('a letter says what its PDF says, although the settings of the worker that 
   if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
   const USD = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
   world.settings = { ...world.settings, instructions: { USD } };
-  const letters: Buffer[] = [];
+  const messages: Buffer[] = [];
   const slow = await hire(1002, {
     database: slowToWrite(() => drawn.given),
     send: async ({ raw }) => {
-      letters.push(raw);
+      messages.push(raw);
       return SENT;
     },
   });
@@ -320,12 +320,12 @@ test('a letter says what its PDF says, although the settings of the worker that 
   // What the slow one had read is out of date by then; it looks again like any job that comes back.
   expect(await later).toMatchObject({ status: 'elsewhere' });
   expect(await slow.deliver()).toMatchObject({ status: 'sent' });
-  const { text } = await simpleParser(letters[0] ?? Buffer.alloc(0));
+  const { text } = await simpleParser(messages[0] ?? Buffer.alloc(0));
   expect(text).toContain('Account number: 000123456789');
   expect(text).not.toContain('Account number: 999');
 });
 
-test('a worker that has lost its lock begins no letter', async () => {
+test('a worker that has lost its lock starts no e-mail', async () => {
   await closeJuly();
   let sent = 0;
   const lost = await hire(1001, {
@@ -351,7 +351,7 @@ async function whileWatching(act: (deliveries: Delivery[]) => Promise<void>): Pr
     await act(deliveries);
   } finally {
     stopping.abort();
-    server.dropConnections(); // it would wait for a letter that hangs
+    server.dropConnections(); // it would wait for an e-mail that hangs
     await watching;
   }
 }
@@ -376,7 +376,7 @@ test('a standing worker sends what was there before it and what is issued while 
   expect(server.mails).toHaveLength(3);
 });
 
-test('a letter that a standing worker must try again is not forgotten when a run beside it looks at it', async () => {
+test('an e-mail that a standing worker has to retry is not lost when another run looks at it', async () => {
   await closeJuly();
   server.behaviour = 'hang_before_data';
   const before = server.connections;

@@ -147,7 +147,7 @@ describe('by a mail server', () => {
     }
   });
 
-  test('only what is to be paid has a link, and nobody can guess another partner’s', async () => {
+  test('only payable documents have a link, and no link can be guessed', async () => {
     const links = Object.fromEntries(
       (await world.documents()).map(({ number, payment_link }) => [number, payment_link]),
     );
@@ -177,7 +177,7 @@ describe('by a mail server', () => {
     }
   });
 
-  test('that it was sent, and under which Message-ID, is a fact that nobody rewrites: emails_facts_stay', async () => {
+  test('a sent e-mail and its Message-ID cannot be rewritten: emails_facts_stay', async () => {
     for (const change of [`status = 'queued', sent_at = NULL`, `message_id = message_id || 'x'`]) {
       await expect(world.sql(`UPDATE emails SET ${change}`)).rejects.toMatchObject({
         constraint: 'emails_facts_stay',
@@ -224,7 +224,7 @@ describe('without a mail server', () => {
 describe('bank details', () => {
   beforeEach(() => startOver(world));
 
-  /** Sells, closes and delivers one month, and gives the letter of its invoice. */
+  /** Sells, closes and delivers one month, and gives the e-mail of its invoice. */
   async function monthOf(month: string, sales: Record<string, unknown> = {}): Promise<string> {
     const [year, number] = month.split('-').map(Number) as [number, number];
     world.at(new Date(Date.UTC(year, number, 2)).toISOString());
@@ -310,7 +310,7 @@ describe('an invoice with nothing to pay', () => {
   });
 });
 
-describe('a document with more rows than a letter can carry', () => {
+describe('a document with more rows than an e-mail can carry', () => {
   beforeEach(() => startOver(world));
 
   test('goes out with its PDF alone, and says where the rows are', async () => {

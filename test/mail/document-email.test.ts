@@ -270,7 +270,7 @@ it('amounts and dates in an e-mail are written as in the partner’s country', (
   expect(words(html)).toContain('Pay EUR 19.907,85');
 });
 
-describe('a sandbox letter', () => {
+describe('a sandbox e-mail', () => {
   it('is marked in its subject and in both bodies, whatever the document', () => {
     for (const document of [snapshot, creditNote, statement, zeroInvoice]) {
       const { subject, text, html } = email(document({ sandbox: true }));

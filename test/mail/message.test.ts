@@ -112,7 +112,7 @@ describe('the bytes of a message', () => {
   it('hold a text that imitates a boundary as text', async () => {
     const raw = composeMessage(parts);
     const boundary = /boundary="(.*?)"/.exec(raw.toString('latin1'))?.[1] ?? '';
-    const text = `--${boundary}\n--${boundary}--\nstill the letter\n`;
+    const text = `--${boundary}\n--${boundary}--\nstill the text\n`;
     const mail = await simpleParser(composeMessage({ ...parts, content: { ...parts.content, text } }));
     expect(mail.text).toBe(text);
     expect(mail.attachments).toHaveLength(2);

@@ -16,7 +16,10 @@ import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { RefusalCode } from '../../src/errors/refusals.ts';
+import { dismissEmail } from '../../src/mail/dismiss.ts';
+import { resendEmail } from '../../src/mail/resend.ts';
 import type { Month } from '../../src/month.ts';
+import { sendEmails } from '../../src/month-end/month-end.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -79,6 +82,19 @@ const upon =
   };
 
 const reason = 'as agreed';
+
+/** An act upon one of the e-mails that carry no document. */
+const uponEmail =
+  (act: (tx: Transaction, history: History, emailId: number) => Promise<unknown>): Act['run'] =>
+  async (history) => {
+    const emails = await history.world.sql<{ id: string }>(
+      'SELECT email_id AS id FROM emails WHERE document_id IS NULL ORDER BY email_id',
+    );
+    const email = one(history, emails);
+    if (email === undefined) return false;
+    await history.world.database.transaction((tx) => act(tx, history, Number(email.id)));
+    return true;
+  };
 /** Invoices for the most part, lest every second act is refused. */
 const anInvoice = (document: DocumentJson) => document.document === 'invoice';
 
@@ -274,6 +290,37 @@ export const ACTS: readonly Act[] = [
     weight: 2,
     refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
+  },
+  {
+    name: 'e-mails without a document',
+    weight: 2,
+    async run(history) {
+      const { world, server } = history;
+      // A refused e-mail stays for the acts below.
+      server.behaviour = one(history, ['accept', 'refuse_recipients', 'drop_after_data'] as const) ?? 'accept';
+      let tried = 0;
+      await sendEmails(world, {
+        onEmail: () => {
+          tried += 1;
+        },
+      });
+      server.behaviour = 'accept';
+      return tried > 0;
+    },
+  },
+  {
+    name: 'an e-mail without a document is resent',
+    weight: 1,
+    rare: true,
+    refusals: ['email_unfinished'],
+    run: uponEmail((tx, { world }, emailId) => resendEmail(tx, world, { emailId })),
+  },
+  {
+    name: 'an e-mail without a document is dismissed',
+    weight: 1,
+    rare: true,
+    refusals: ['email_unfinished', 'email_not_dismissible'],
+    run: uponEmail((tx, { world }, emailId) => dismissEmail(tx, world, { emailId, reason })),
   },
   {
     name: 'backup, loss of everything, and restore',

@@ -1,6 +1,6 @@
 /**
  * Random histories of everything that can be done, in any order, from a printed seed: after every act the books tie,
- * what was issued stands as it was issued, and nobody gets a letter twice that nobody asked for twice.
+ * what was issued stands as it was issued, and nobody gets an e-mail twice that nobody asked for twice.
  */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
@@ -106,7 +106,7 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
   for (const [key, { open, issued }] of owed) expect(`${key} ${open}`).toBe(`${key} ${issued}`);
 }
 
-/** One copy of each letter, or as many as attempts were unclear besides, all of the same bytes. */
+/** One copy of each e-mail, or as many as attempts were unclear besides, all of the same bytes. */
 async function expectMailToBeRight(): Promise<void> {
   const copies = new Map<string, string[]>();
   for (const { parsed, raw } of server.mails) {
@@ -114,7 +114,7 @@ async function expectMailToBeRight(): Promise<void> {
     copies.set(id, [...(copies.get(id) ?? []), createHash('sha256').update(raw).digest('hex')]);
   }
   const emails = await world.sql<{ message_id: string; status: string; unclear: number }>(
-    `SELECT message_id, status, unclear_attempts AS unclear FROM document_emails`,
+    `SELECT message_id, status, unclear_attempts AS unclear FROM emails`,
   );
   const known = new Set(emails.map(({ message_id }) => message_id));
   expect([...copies.keys()].filter((id) => !known.has(id))).toEqual([]);
