@@ -19,10 +19,17 @@ const NO_FRAME = {
   middle: '  ',
 };
 
-/** A plain table; columns whose heading begins with '>' are aligned to the right. */
-export function table(headings: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+type Row = readonly (string | number | null)[];
+
+/**
+ * A plain table. A column whose heading begins with '>' is aligned to the right; one whose heading begins with '~' is
+ * shortened where the table would be wider than `width`.
+ */
+export function table(headings: readonly string[], all: readonly Row[], width = Number.POSITIVE_INFINITY): string {
+  const names = headings.map((heading) => heading.replace(/^[>~]/, ''));
+  const rows = fitted(headings, names, all, width);
   const drawn = new Table({
-    head: headings.map((heading) => heading.replace(/^>/, '')),
+    head: names,
     colAligns: headings.map((heading) => (heading.startsWith('>') ? 'right' : 'left')),
     chars: NO_FRAME,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
@@ -33,6 +40,25 @@ export function table(headings: readonly string[], rows: readonly (readonly (str
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n');
+}
+
+const GAP = 2;
+const LEAST_WIDTH = 8;
+
+/** Shortens the cells of the '~' columns, the widest first, until the table fits. */
+function fitted(headings: readonly string[], names: readonly string[], rows: readonly Row[], width: number): Row[] {
+  const widths = names.map((name, at) =>
+    rows.reduce((most, row) => Math.max(most, String(row[at] ?? '').length), name.length),
+  );
+  const flexible = headings.flatMap((heading, at) => (heading.startsWith('~') ? [at] : []));
+  for (let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width; excess > 0; excess -= 1) {
+    const [widest] = flexible.toSorted((one, other) => (widths[other] ?? 0) - (widths[one] ?? 0));
+    if (widest === undefined || (widths[widest] ?? 0) <= LEAST_WIDTH) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return rows.map((row) =>
+    row.map((cell, at) => (flexible.includes(at) ? short(String(cell ?? ''), widths[at] ?? LEAST_WIDTH) : cell)),
+  );
 }
 
 /** Text from outside can't move a terminal's cursor or change its colors. */

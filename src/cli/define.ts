@@ -1,6 +1,6 @@
 /** What the definitions of commands share. */
 import type { Command } from 'commander';
-import { choiceArgument, dateArgument, reasonArgument } from './arguments.ts';
+import { dateArgument, reasonArgument } from './arguments.ts';
 import type { Done } from './context.ts';
 import type { Output } from './output.ts';
 
@@ -17,8 +17,10 @@ export type Definition = (command: Command, act: Act) => void;
 // Options that several commands have.
 export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;
 export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
+export interface AsOfOption {
+  readonly asOf?: string;
+}
 export const AS_OF = ['--as-of <date>', 'as of the end of this day (default: now)', dateArgument('--as-of')] as const;
-export const CSV = ['--format <format>', 'csv', choiceArgument('--format', ['csv'])] as const;
 
 export interface DeliverOption {
   /** commander's form of --no-deliver. */

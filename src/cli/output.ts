@@ -4,8 +4,13 @@ import { SingleBar } from 'cli-progress';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
+import { table as textTable } from '../text-table.ts';
 
-export { printable, short, table, wrapped } from '../text-table.ts';
+export { printable, short, wrapped } from '../text-table.ts';
+
+/** A table for people. A terminal's width is kept; in a pipe or a file nothing is shortened. */
+export const table: typeof textTable = (headings, rows) =>
+  textTable(headings, rows, process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export interface Output {
   readonly json: boolean;

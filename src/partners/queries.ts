@@ -204,3 +204,9 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
   payment_terms_days: number | null;
   policies: (Omit<PolicyRecord, 'price'> & { price: PolicyRecord['price'] | null })[];
 };
+
+/** The present name of every partner, by its id. */
+export async function readPartnerNames(tx: Transaction): Promise<Map<string, string>> {
+  const rows = await query<{ partner_id: string; name: string }>(tx, `SELECT partner_id, name FROM partners`);
+  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
+}

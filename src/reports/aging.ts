@@ -5,6 +5,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
+import { readPartnerNames } from '../partners/queries.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
 
@@ -17,6 +18,7 @@ type Columns<Value> = Readonly<Record<Bucket | 'open' | 'credit' | 'unapplied', 
 export interface AgingRow extends Columns<string> {
   /** Null: unapplied cash of a payer that is not known yet. */
   readonly partner_id: string | null;
+  readonly partner_name: string | null;
   readonly currency: string;
 }
 
@@ -25,7 +27,11 @@ export interface Aging {
   readonly partners: readonly AgingRow[];
   readonly totals: readonly (Columns<string> & { readonly currency: string })[];
   /** Open documents, for whoever wants to see what is behind a bucket. */
-  readonly documents: readonly (OpenItem & { readonly bucket: Bucket | null; readonly days_due: number | null })[];
+  readonly documents: readonly (OpenItem & {
+    readonly partner_name: string;
+    readonly bucket: Bucket | null;
+    readonly days_due: number | null;
+  })[];
   readonly ties: boolean;
   readonly tie: readonly Tie[];
   /** On the present day: documents whose balance elsewhere in the program is another. */
@@ -64,7 +70,7 @@ export async function readAging(tx: Transaction, day: { asOf?: string | undefine
   const items = await readOpenItems(tx, asOf);
   const cash = await readUnappliedCash(tx, asOf);
   const balances = await readTiedBalances(tx, asOf);
-  const aging = agingOf(asOf, items, cash, balances);
+  const aging = agingOf(asOf, items, cash, balances, await readPartnerNames(tx));
   if (asOf < present) return aging;
   const documents = await readOtherBalances(tx, items);
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
@@ -91,7 +97,9 @@ function agingOf(
   items: readonly OpenItem[],
   cash: readonly UnappliedCash[],
   journal: readonly TiedBalance[],
+  names: ReadonlyMap<string, string>,
 ): Aging {
+  const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
   const ledger = new Map<string, Sums>();
   const sumsOf = (partnerId: string | null, currency: string): Sums => {
     const key = JSON.stringify([partnerId, currency]);
@@ -118,7 +126,13 @@ function agingOf(
   const tie = currencies.flatMap((currency) => tiesOf(currency, partners, journal));
   return {
     as_of: asOf,
-    partners: partners.filter((each) => !each.isEmpty()).map((each) => ({ ...each.identity, ...each.texts() })),
+    partners: partners
+      .filter((each) => !each.isEmpty())
+      .map((each) => ({
+        ...each.identity,
+        partner_name: nameOf(each.partnerId),
+        ...each.texts(),
+      })),
     totals: currencies.map((currency) => {
       const total = new Sums(null, currency);
       for (const each of partners) if (each.currency === currency) total.addAll(each);
@@ -126,6 +140,7 @@ function agingOf(
     }),
     documents: items.map((item) => ({
       ...item,
+      partner_name: nameOf(item.partner_id) ?? '',
       balance: Amount.of(item.balance, item.currency).toString(),
       bucket: item.due_on === null ? null : bucketOf(item.due_on, asOf),
       days_due: item.due_on === null ? null : daysBetween(item.due_on, asOf),

@@ -8,7 +8,7 @@ import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
-import { type Output, printable, short, table } from '../output.ts';
+import { type Output, printable, table } from '../output.ts';
 
 export const define: Definition = (partner, act) => {
   partner
@@ -66,10 +66,10 @@ async function partnerList({ database, output }: CommandContext): Promise<void> 
     partners.length === 0
       ? "No partners yet. Add them with 'reckoner partner import FILE'."
       : table(
-          ['partner', 'name', 'cur', 'time zone', 'policies', ''],
+          ['~partner', '~name', 'currency', 'time zone', 'policies', ''],
           partners.map((partner) => [
-            short(partner.partner_id, 20),
-            short(partner.name, 26),
+            partner.partner_id,
+            partner.name,
             partner.currency,
             partner.time_zone,
             partner.policies.filter((policy) => policy.active).length,
@@ -115,8 +115,8 @@ function describe(partner: PartnerView): string {
     ['active', partner.active ? 'yes' : 'no'],
   ];
   const policies = partner.policies.map((policy) => [
-    short(policy.policy_id, 24),
-    short(policy.name, 24),
+    policy.policy_id,
+    policy.name,
     policy.kind,
     policy.partner_cut_rate,
     policy.active ? '' : 'inactive',
@@ -125,6 +125,6 @@ function describe(partner: PartnerView): string {
     `Partner ${partner.partner_id}`,
     ...facts.map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`),
     '',
-    table(['policy', 'name', 'kind', '>cut rate', ''], policies),
+    table(['~policy', '~name', 'kind', '>cut rate', ''], policies),
   ].join('\n');
 }

@@ -9,7 +9,7 @@ import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
 import { deliverWithProgress } from '../deliveries.ts';
-import { printable, short, table, wrapped } from '../output.ts';
+import { printable, table, wrapped } from '../output.ts';
 import { describedReversals } from './processor/reverse.ts';
 
 export const define: Definition = (command, act) => {
@@ -67,9 +67,9 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
   }
   const sections = [
     table(
-      ['partner', 'cur', '>quotes', '>matched', '>expected', '>transferred', '>billed', '>open'],
+      ['~partner', 'cur', '>quotes', '>matched', '>expected', '>transferred', '>billed', '>open'],
       partners.map((each) => [
-        short(each.partner_id, 18),
+        each.partner_id,
         each.currency,
         each.quotes,
         each.matched,
@@ -84,8 +84,8 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
     const rows = [...exceptions]
       .sort((one, other) => Number(needsWork(other)) - Number(needsWork(one)))
       .slice(0, SHOWN)
-      .map((each) => [each.status, short(printable(nameOf(each)), 34), each.currency, each.open, each.age_days]);
-    sections.push(table(['status', 'quote', 'cur', '>open', '>days'], rows));
+      .map((each) => [each.status, nameOf(each), each.currency, each.open, each.age_days]);
+    sections.push(table(['status', '~quote', 'cur', '>open', '>days'], rows));
     if (exceptions.length > SHOWN) sections.push(`… and ${exceptions.length - SHOWN} more.`);
   }
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
@@ -125,8 +125,7 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   const inBank = partners
     .filter(({ in_bank }) => /[1-9]/.test(in_bank))
     .map(
-      (each) =>
-        `Of ${each.routed} ${each.currency} transferred by ${short(each.partner_id, 18)}, ${each.in_bank} is in the bank.`,
+      (each) => `Of ${each.routed} ${each.currency} transferred by ${each.partner_id}, ${each.in_bank} is in the bank.`,
     );
   const groups = new Map<string, number>();
   for (const { account, status } of payouts) {

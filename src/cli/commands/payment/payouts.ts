@@ -6,7 +6,7 @@ import { settlePayout } from '../../../payments/settle.ts';
 import { plural } from '../../../text.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
-import { amount, short, table } from '../../output.ts';
+import { amount, table } from '../../output.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -34,14 +34,14 @@ async function paymentPayouts({ database, output }: CommandContext): Promise<num
     rows.length === 0
       ? 'No payouts yet.'
       : table(
-          ['>id', 'received', '>amount', '', '>fees', 'payments or account'],
+          ['>id', 'received', '>amount', '', '>fees', '~payments or account'],
           rows.map((row) => [
             row.payout_id,
             row.received_on,
             amount(row.amount, row.currency),
             row.currency,
             payoutJson(row).fees ?? '?',
-            row.gross === null ? 'unknown' : short(row.of_account ?? row.payments.join(' '), 30),
+            row.gross === null ? 'unknown' : (row.of_account ?? row.payments.join(' ')),
           ]),
         ),
   );

@@ -3,34 +3,39 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';
-import { type CommandContext, CSV, type Definition, reading } from '../../define.ts';
-import { short, table } from '../../output.ts';
-import { present, type ReportOptions } from './present.ts';
+import { type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
+import { table } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (report, act) => {
   report
     .command('coverage')
     .description('Documents by partner and closed month; exit 4 if rows have no document')
     .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
-    .option(...CSV)
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(reportCoverage)));
 };
 
 /** People see the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
-async function reportCoverage({ database, output }: CommandContext, options: ReportOptions): Promise<number> {
+async function reportCoverage(
+  { database, output }: CommandContext,
+  options: PresentOptions & AsOfOption,
+): Promise<number> {
   const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
-  present(
+  await present(
     output,
     options,
     coverage,
-    () => [
-      ['partner_id', 'month', 'state', 'documents', 'entries'],
-      coverage.partners.flatMap(({ partner_id, cells }) =>
+    () => ({
+      name: 'Coverage',
+      columns: { partner_id: 'text', month: 'text', state: 'text', documents: 'text', entries: 'count' },
+      rows: coverage.partners.flatMap(({ partner_id, cells }) =>
         cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
       ),
-    ],
+    }),
     () => described(coverage),
   );
   return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
@@ -48,12 +53,12 @@ function described({ months, partners, gaps }: Coverage): string {
       );
     const lines = Math.max(1, ...documentsOf.map((each) => each.length));
     return Array.from({ length: lines }, (_, line) => [
-      line === 0 ? short(partner_id, 20) : '',
+      line === 0 ? partner_id : '',
       ...documentsOf.map((each) => each[line] ?? ''),
     ]);
   });
   return [
-    table(['partner', ...shown], rows),
+    table(['~partner', ...shown], rows),
     '',
     gaps === 0
       ? `No gaps: every partner with rows has a document in each of ${plural(months.length, 'closed month')}.`

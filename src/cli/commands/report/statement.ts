@@ -13,9 +13,9 @@ import {
 } from '../../../reports/account-statement.ts';
 import { renderAccountStatement } from '../../../reports/account-statement-pdf.ts';
 import { dateArgument } from '../../arguments.ts';
-import { AS_OF, type CommandContext, CSV, type Definition, reading } from '../../define.ts';
-import { printable, short, table, writeFileAsked } from '../../output.ts';
-import { present, type ReportOptions } from './present.ts';
+import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
+import { printable, table, writeFileAsked } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (report, act) => {
   report
@@ -25,11 +25,12 @@ export const define: Definition = (report, act) => {
     .option('--pdf <file>', 'also write it as PDF')
     .option('--from <date>', 'the first day (default: the first of the month)', dateArgument('--from'))
     .option(...AS_OF)
-    .option(...CSV)
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(reportStatement)));
 };
 
-export interface StatementOptions extends ReportOptions {
+export interface StatementOptions extends PresentOptions, AsOfOption {
   readonly partner: string;
   readonly from?: string;
   /** Where to write it as PDF. */
@@ -73,16 +74,27 @@ async function reportStatement(context: CommandContext, options: StatementOption
     writeFileAsked(options.pdf, pdf);
     output.note(`Wrote ${options.pdf}.`);
   }
-  const columns = ['currency', 'date', 'dated_on', 'fact', 'document', 'reference', 'amount', 'balance', 'kind'];
-  present(
+  await present(
     output,
     options,
     statement,
-    () => [columns, statement.accounts.flatMap(statementRows(statement))],
+    () => ({ name: 'Account statement', columns: COLUMNS, rows: statement.accounts.flatMap(statementRows(statement)) }),
     () => describeStatement(statement),
   );
   return statement.ties ? EXIT.done : EXIT.attention;
 }
+
+const COLUMNS = {
+  currency: 'text',
+  date: 'date',
+  dated_on: 'date',
+  fact: 'text',
+  document: 'text',
+  reference: 'text',
+  amount: 'amount',
+  balance: 'amount',
+  kind: 'text',
+} as const;
 
 const statementRows =
   ({ from, as_of }: AccountStatement) =>
@@ -94,18 +106,16 @@ const statementRows =
 
 function describeStatement(statement: AccountStatement): string {
   const { name, partner_id, from, as_of, accounts } = statement;
-  const parts = [
-    `Account statement, ${dateName(from)} to ${dateName(as_of)}\n${short(printable(name), 78 - partner_id.length)} (${partner_id})`,
-  ];
+  const parts = [`Account statement, ${dateName(from)} to ${dateName(as_of)}\n${printable(name)} (${partner_id})`];
   for (const account of accounts) {
     parts.push(
       table(
-        ['date', account.currency, '>amount', '>balance'],
+        ['date', `~${account.currency}`, '>amount', '>balance'],
         [
           [from, 'brought forward', '', groupThousands(account.opening)],
           ...account.lines.map((line) => [
             line.date,
-            short(activityText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`), 34),
+            activityText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`),
             groupThousands(line.amount),
             groupThousands(line.balance),
           ]),

@@ -4,9 +4,9 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
-import { AS_OF, type CommandContext, CSV, type Definition, reading } from '../../define.ts';
-import { short, table } from '../../output.ts';
-import { present, type ReportOptions } from './present.ts';
+import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
+import { table } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (report, act) => {
   report
@@ -14,23 +14,24 @@ export const define: Definition = (report, act) => {
     .description('The balance of every account; exit 4 if debits and credits differ')
     .option('--detail', 'by partner, policy and bank account')
     .option(...AS_OF)
-    .option(...CSV)
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(reportTrialBalance)));
 };
 
 async function reportTrialBalance(
   context: CommandContext,
-  options: ReportOptions & { detail?: boolean },
+  options: PresentOptions & AsOfOption & { detail?: boolean },
 ): Promise<number> {
   const { database, output } = context;
   const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
   const trial = await database.reading((tx) => readTrialBalance(tx, question));
-  const columns = ['account', 'currency', 'debit', 'credit'];
-  present(
+  const columns = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
+  await present(
     output,
     options,
     trial,
-    () => [columns, trial.accounts],
+    () => ({ name: 'Trial balance', columns, rows: trial.accounts.map((row) => ({ ...row })) }),
     () => describeTrialBalance(trial),
   );
   return trial.balanced ? EXIT.done : EXIT.attention;
@@ -41,11 +42,11 @@ function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalanc
   const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
   const parts = totals.map((total) =>
     table(
-      [`account, ${total.currency}`, '>debit', '>credit'],
+      [`~account, ${total.currency}`, '>debit', '>credit'],
       [
         ...accounts
           .filter((each) => each.currency === total.currency)
-          .map((each) => [short(each.account, 40), shown(each.debit), shown(each.credit)]),
+          .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
         ['total', groupThousands(total.debit), groupThousands(total.credit)],
       ],
     ),

@@ -1,0 +1,43 @@
+/** How lists and reports are printed: for people, as JSON, or for spreadsheets as CSV or XLSX. */
+import { refuse } from '../errors/refusals.ts';
+import { choiceArgument } from './arguments.ts';
+import { type Output, writeFileAsked } from './output.ts';
+import type { Sheet } from './sheet.ts';
+
+export interface PresentOptions {
+  readonly format?: 'csv' | 'xlsx';
+  /** The file to write instead of stdout. */
+  readonly out?: string;
+}
+
+// The options of every list and report.
+export const FORMAT = [
+  '--format <format>',
+  'csv or xlsx, for spreadsheets',
+  choiceArgument('--format', ['csv', 'xlsx']),
+] as const;
+export const OUT = ['-o, --out <file>', 'with --format: write this file instead of stdout'] as const;
+
+/** Prints a list or report. Refusals: usage, file_unwritable. */
+export async function present(
+  output: Output,
+  { format, out }: PresentOptions,
+  value: unknown,
+  sheet: () => Sheet,
+  people: () => string,
+): Promise<void> {
+  if (format === undefined) {
+    if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
+    output.print(value, people);
+    return;
+  }
+  if (output.json) throw refuse('usage', { reason: `--json and --format ${format} cannot be combined` });
+  const { csvOf, xlsxOf } = await import('./sheet.ts');
+  const content = format === 'csv' ? csvOf(sheet()) : await xlsxOf(sheet());
+  if (out !== undefined) {
+    writeFileAsked(out, content);
+    output.note(`Wrote ${out}.`);
+  } else if (format === 'xlsx' && process.stdout.isTTY) {
+    throw refuse('usage', { reason: 'a workbook cannot be shown here. Write it to a file with --out FILE' });
+  } else process.stdout.write(content);
+}

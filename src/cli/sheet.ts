@@ -1,0 +1,70 @@
+/** Lists and reports for spreadsheets: CSV that Excel opens as it is, and XLSX. */
+import { stringify } from 'csv-stringify/sync';
+import type { Cell as XlsxCell } from 'write-excel-file/node';
+import writeXlsx from 'write-excel-file/node';
+
+/** What a column holds. An amount and its currency stand in columns of their own. */
+export type ColumnType = 'text' | 'amount' | 'count' | 'date';
+
+type Value = string | number | null | undefined;
+
+export interface Sheet {
+  /** The name of the worksheet: at most 31 characters, none of `\ / ? * [ ] :`. */
+  readonly name: string;
+  /** The headings in order, each with what its column holds. */
+  readonly columns: Readonly<Record<string, ColumnType>>;
+  readonly rows: readonly Readonly<Record<string, Value>>[];
+}
+
+/** Excel takes a CSV file without this mark for Windows-1252 and garbles names. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/**
+ * UTF-8 with a byte order mark, and the line ends of RFC 4180. Text that a spreadsheet would read as a formula gets a
+ * leading apostrophe; negative numbers do not.
+ */
+export function csvOf({ columns, rows }: Sheet): string {
+  const names = Object.keys(columns);
+  const written = rows.map((row) => names.map((name) => unformulated(row[name] ?? '')));
+  return BYTE_ORDER_MARK + stringify([names, ...written], { record_delimiter: 'windows' });
+}
+
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+function unformulated(value: string | number): string {
+  const text = String(value);
+  return /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+}
+
+/** A workbook of one worksheet: the heading stays in sight, amounts and dates are numbers that Excel can sum and sort. */
+export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
+  const types = Object.entries(columns);
+  const heading = types.map(([column]): XlsxCell => ({ value: column, fontWeight: 'bold' }));
+  const cells = rows.map((row) => types.map(([column, type]) => xlsxCell(row[column], type)));
+  const widths = types.map(([column]) => ({ width: widthOf([column, ...rows.map((row) => row[column])]) }));
+  return writeXlsx([heading, ...cells], { sheet: name, columns: widths, stickyRowsCount: 1 }).toBuffer();
+}
+
+function xlsxCell(value: Value, type: ColumnType): XlsxCell {
+  if (value === null || value === undefined || value === '') return null;
+  const text = String(value);
+  if (type === 'date') return { type: Date, value: new Date(`${text.slice(0, 10)}T00:00:00Z`), format: 'yyyy-mm-dd' };
+  if (type === 'text' || !isExactAsNumber(text)) return { type: String, value: text };
+  return { type: Number, value: Number(text), format: type === 'count' ? '#,##0' : amountFormat(text) };
+}
+
+/**
+ * Excel keeps 15 significant digits. A longer amount is written as text, so that no digit is lost; the program itself
+ * never calculates with the number.
+ */
+const isExactAsNumber = (text: string): boolean =>
+  NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;
+
+/** As many decimals as the amount has: those of its currency. */
+function amountFormat(text: string): string {
+  const decimals = text.split('.')[1]?.length ?? 0;
+  return decimals === 0 ? '#,##0' : `#,##0.${'0'.repeat(decimals)}`;
+}
+
+const widthOf = (values: readonly Value[]): number =>
+  Math.min(60, 2 + Math.max(...values.map((value) => String(value ?? '').length)));
