@@ -6,14 +6,15 @@ import writeXlsx from 'write-excel-file/node';
 /** What a column holds. An amount and its currency stand in columns of their own. */
 export type ColumnType = 'text' | 'amount' | 'count' | 'date';
 
-type Value = string | number | null | undefined;
+type Value = string | number | null;
 
 export interface Sheet {
   /** The name of the worksheet: at most 31 characters, none of `\ / ? * [ ] :`. */
   readonly name: string;
   /** The headings in order, each with what its column holds. */
   readonly columns: Readonly<Record<string, ColumnType>>;
-  readonly rows: readonly Readonly<Record<string, Value>>[];
+  /** Texts, numbers and null by heading. What has no heading is left out. */
+  readonly rows: readonly object[];
 }
 
 /** Excel takes a CSV file without this mark for Windows-1252 and garbles names. */
@@ -25,9 +26,11 @@ const BYTE_ORDER_MARK = '\uFEFF';
  */
 export function csvOf({ columns, rows }: Sheet): string {
   const names = Object.keys(columns);
-  const written = rows.map((row) => names.map((name) => unformulated(row[name] ?? '')));
+  const written = rows.map((row) => names.map((name) => unformulated(valueAt(row, name) ?? '')));
   return BYTE_ORDER_MARK + stringify([names, ...written], { record_delimiter: 'windows' });
 }
+
+const valueAt = (row: object, column: string): Value => (row as Record<string, Value>)[column] ?? null;
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
@@ -40,13 +43,13 @@ function unformulated(value: string | number): string {
 export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
   const heading = types.map(([column]): XlsxCell => ({ value: column, fontWeight: 'bold' }));
-  const cells = rows.map((row) => types.map(([column, type]) => xlsxCell(row[column], type)));
-  const widths = types.map(([column]) => ({ width: widthOf([column, ...rows.map((row) => row[column])]) }));
+  const cells = rows.map((row) => types.map(([column, type]) => xlsxCell(valueAt(row, column), type)));
+  const widths = types.map(([column]) => ({ width: widthOf([column, ...rows.map((row) => valueAt(row, column))]) }));
   return writeXlsx([heading, ...cells], { sheet: name, columns: widths, stickyRowsCount: 1 }).toBuffer();
 }
 
 function xlsxCell(value: Value, type: ColumnType): XlsxCell {
-  if (value === null || value === undefined || value === '') return null;
+  if (value === null || value === '') return null;
   const text = String(value);
   if (type === 'date') return { type: Date, value: new Date(`${text.slice(0, 10)}T00:00:00Z`), format: 'yyyy-mm-dd' };
   if (type === 'text' || !isExactAsNumber(text)) return { type: String, value: text };

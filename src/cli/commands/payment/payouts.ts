@@ -5,14 +5,17 @@ import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
 import { settlePayout } from '../../../payments/settle.ts';
 import { plural } from '../../../text.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { acting, type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, table } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (payment, act) => {
   payment
     .command('payouts')
     .description("List the processor's payouts to the bank; exit 4 if the payments of one are unknown")
-    .action(act(acting(paymentPayouts)));
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(paymentPayouts)));
   payment
     .command('settle')
     .argument('<payout>', 'the payout', idArgument('payout'))
@@ -28,24 +31,44 @@ const payoutJson = (row: PayoutRow) => {
   return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
 };
 
-async function paymentPayouts({ database, output }: CommandContext): Promise<number> {
+async function paymentPayouts({ database, output }: CommandContext, options: PresentOptions): Promise<number> {
   const rows = await database.reading((tx) => readPayouts(tx));
-  output.print(rows.map(payoutJson), () =>
-    rows.length === 0
-      ? 'No payouts yet.'
-      : table(
-          ['>id', 'received', '>amount', '', '>fees', '~payments or account'],
-          rows.map((row) => [
-            row.payout_id,
-            row.received_on,
-            amount(row.amount, row.currency),
-            row.currency,
-            payoutJson(row).fees ?? '?',
-            row.gross === null ? 'unknown' : (row.of_account ?? row.payments.join(' ')),
-          ]),
-        ),
+  await present(
+    output,
+    options,
+    rows.map(payoutJson),
+    () => ({
+      name: 'Payouts',
+      columns: {
+        payout_id: 'count',
+        received_on: 'date',
+        account: 'text',
+        currency: 'text',
+        amount: 'amount',
+        gross: 'amount',
+        fees: 'amount',
+        of_account: 'text',
+        payments: 'text',
+      },
+      rows: rows.map((row) => ({ ...payoutJson(row), payments: row.payments.join(' ') })),
+    }),
+    () => (rows.length === 0 ? 'No payouts yet.' : listed(rows)),
   );
   return rows.some((row) => row.gross === null) ? EXIT.attention : EXIT.done;
+}
+
+function listed(rows: readonly PayoutRow[]): string {
+  return table(
+    ['>id', 'received', '>amount', '', '>fees', '~payments or account'],
+    rows.map((row) => [
+      row.payout_id,
+      row.received_on,
+      amount(row.amount, row.currency),
+      row.currency,
+      payoutJson(row).fees ?? '?',
+      row.gross === null ? 'unknown' : (row.of_account ?? row.payments.join(' ')),
+    ]),
+  );
 }
 
 async function paymentSettle(

@@ -105,7 +105,7 @@ function describeAging(aging: Aging, detail: boolean): string {
   parts.push(
     aging.ties
       ? `Ties: ${plural(aging.documents.length, 'open document')} and unapplied cash equal the journal balances of\nreceivable:billed, partner-credit and unapplied, by partner.`
-      : 'DOES NOT TIE TO THE JOURNAL. The differences are on stderr and in --json.',
+      : 'IT DOES NOT TIE TO THE JOURNAL. The differences are on stderr and in --json.',
   );
   return parts.join('\n\n');
 }
