@@ -83,6 +83,22 @@ test('a payment for a paid invoice is kept as unapplied cash, and possible dupli
   for (const { stdout } of [kept, imported, again]) expect(widest(stdout)).toBeLessThanOrEqual(80);
 });
 
+test('a payment is found by amount, by a reference in the bank file, by payer and by day', async () => {
+  const found = async (...options: string[]) => {
+    const { stdout } = await payment('list', '--format', 'csv', ...options);
+    return stdout
+      .split('\r\n')
+      .slice(1, -1)
+      .map((line) => line.split(',')[0]);
+  };
+  expect(await found('--amount', '85.00')).toEqual(['2', '4']);
+  expect(await found('--text', 'ft-4')).toEqual(['3']);
+  expect(await found('--text', 'harbour lights')).toEqual(['4']);
+  expect(await found('--amount', '85', '--from', '2026-08-10', '--to', '2026-08-10')).toEqual(['4']);
+  expect(await found('--to', '2026-08-01')).toEqual([]);
+  expect(await payment('list', '--amount', '85,00')).toMatchObject({ status: 2 });
+});
+
 test('a dry run reports no payment ids that a later payment will get', { timeout: 120_000 }, async () => {
   const lines = [
     '2026-08-10,7.00,USD,0001,B-2,FT-70707070,,',

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ParsedMail, simpleParser } from 'mailparser';
+import readXlsx from 'read-excel-file/node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { command, job, type Ran } from '../support/program.ts';
@@ -96,19 +97,29 @@ test('report close has the same figures as JSON, lists held e-mails, and then ex
   expect((await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-09')).status).toBe(3);
 });
 
-test('aging fits 80 columns, says that it ties, and is available as CSV', async () => {
+test('aging shows names, says that it ties, and goes to a spreadsheet by partner and by document', async () => {
   const people = await run('2026-09-05T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(0);
-  expect(people.stdout).toContain('It ties: 3 open documents');
-  expect(people.stdout).toMatch(/p-1 +4\.20 +7\.00 +0\.00 +0\.00 +0\.00/);
+  expect(people.stdout).toContain('Ties: 3 open documents');
+  expect(people.stdout).toMatch(/Harbour Lights Ticketing +4\.20 +7\.00 +0\.00 +0\.00 +0\.00/);
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
   expect(csv.stdout.split('\r\n')).toEqual([
-    'partner_id,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied',
-    'a-partner-with-a-rather-long-identifier,JPY,0,2800000,0,0,0,2800000,0,0',
-    'p-1,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00',
+    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied',
+    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0',
+    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00',
     '',
   ]);
+  const detail = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail');
+  expect(detail.stdout).toMatch(/Harbour Lights Ticketing +INV-2026-000002 +2026-08-31 +5 +7\.00/);
+  const documents = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail', '--format', 'csv');
+  expect(documents.stdout).toContain(
+    'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00\r\n',
+  );
+  const workbook = join(world.home, 'aging.xlsx');
+  expect((await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'xlsx', '-o', workbook)).status).toBe(0);
+  const [first] = await readXlsx(workbook);
+  expect(first?.data[2]?.slice(0, 5)).toEqual(['p-1', 'Harbour Lights Ticketing', 'USD', 4.2, 7]);
   const both = await run('2026-09-05T12:00:00Z', '--json', 'report', 'aging', '--format', 'csv');
   expect(both.status).toBe(2);
 });
@@ -123,7 +134,7 @@ test('statement and trial balance: text within 80 columns, and CSV with the same
   expect(widest(statement.stdout)).toBeLessThanOrEqual(80);
   const lines = await run(now, 'report', 'statement', '--partner', 'p-1', '--format', 'csv');
   expect(lines.stdout.split('\r\n')).toEqual([
-    'currency,date,dated_on,fact,document,reference,amount,balance,kind',
+    '\uFEFFcurrency,date,dated_on,fact,document,reference,amount,balance,kind',
     'USD,2026-09-01,,opening,,,,7.00,',
     'USD,2026-09-01,2026-09-01,document_issued,INV-2026-000003,,4.20,11.20,',
     'USD,2026-09-05,,closing,,,,11.20,',

@@ -9,6 +9,8 @@ import { recordEvent } from '../../people/audit-events.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
 import { type Output, printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (partner, act) => {
   partner
@@ -19,6 +21,8 @@ export const define: Definition = (partner, act) => {
   partner
     .command('list')
     .description('List all partners')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(partnerList)));
   partner
     .command('show <id>')
@@ -60,22 +64,66 @@ function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) =
   ];
 }
 
-async function partnerList({ database, output }: CommandContext): Promise<void> {
+async function partnerList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
   const partners = await database.reading((tx) => readPartners(tx));
-  output.print(partners.map(asFile), () =>
-    partners.length === 0
-      ? "No partners yet. Add them with 'reckoner partner import FILE'."
-      : table(
-          ['~partner', '~name', 'currency', 'time zone', 'policies', ''],
-          partners.map((partner) => [
-            partner.partner_id,
-            partner.name,
-            partner.currency,
-            partner.time_zone,
-            partner.policies.filter((policy) => policy.active).length,
-            partner.active ? '' : 'inactive',
-          ]),
-        ),
+  await present(
+    output,
+    options,
+    partners.map(asFile),
+    () => sheetOf(partners),
+    () => (partners.length === 0 ? "No partners yet. Add them with 'reckoner partner import FILE'." : listed(partners)),
+  );
+}
+
+const sheetOf = (partners: readonly PartnerView[]): Sheet => ({
+  name: 'Partners',
+  columns: {
+    partner_id: 'text',
+    name: 'text',
+    ...ADDRESS,
+    contact: 'text',
+    email: 'text',
+    cc: 'text',
+    currency: 'text',
+    time_zone: 'text',
+    payment_terms_days: 'count',
+    tax_id: 'text',
+    purchase_order: 'text',
+    arrangement: 'text',
+    policies: 'count',
+    active: 'text',
+  },
+  rows: partners.map(({ invoicing_contact: contact, address, ...partner }) => ({
+    ...partner,
+    ...address,
+    contact: contact.name,
+    email: contact.email,
+    cc: contact.cc.join(' '),
+    policies: partner.policies.filter((policy) => policy.active).length,
+    active: partner.active ? 'yes' : 'no',
+  })),
+});
+
+const ADDRESS = {
+  line1: 'text',
+  line2: 'text',
+  city: 'text',
+  region: 'text',
+  postal_code: 'text',
+  country: 'text',
+} as const;
+
+function listed(partners: readonly PartnerView[]): string {
+  return table(
+    ['~partner', '~name', 'currency', 'time zone', 'policies', ''],
+    partners.map((partner) => [
+      partner.partner_id,
+      partner.name,
+      partner.currency,
+      partner.time_zone,
+      partner.policies.filter((policy) => policy.active).length,
+      partner.active ? '' : 'inactive',
+    ]),
   );
 }
 

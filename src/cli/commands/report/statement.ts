@@ -139,7 +139,7 @@ function describeStatement(statement: AccountStatement): string {
   else {
     parts.push(
       statement.ties
-        ? 'It ties: each balance equals the sum of its open items.'
+        ? 'Ties: each balance equals the sum of its open items.'
         : "IT DOES NOT TIE: a balance differs from the sum of its open items. Run 'reckoner verify'.",
     );
   }

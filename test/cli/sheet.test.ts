@@ -1,0 +1,40 @@
+/** Lists and reports for spreadsheets. */
+import readXlsx from 'read-excel-file/node';
+import { expect, test } from 'vitest';
+import { csvOf, type Sheet, xlsxOf } from '../../src/cli/sheet.ts';
+
+const sheet: Sheet = {
+  name: 'Payments',
+  columns: { payer: 'text', received_on: 'date', currency: 'text', amount: 'amount', lines: 'count' },
+  rows: [
+    { payer: 'Konzertbüro GmbH', received_on: '2026-08-04', currency: 'EUR', amount: '1234.50', lines: 3, other: [] },
+    { payer: '=HYPERLINK("x")', received_on: null, currency: 'JPY', amount: '-2800000', lines: 0 },
+    { payer: '株式会社', received_on: '2026-12-31', currency: 'USD', amount: '99999999999999.99', lines: 1 },
+  ],
+};
+
+test('a CSV file begins with a byte order mark, ends lines as RFC 4180 says and carries no formula', () => {
+  expect(csvOf(sheet).split('\r\n')).toEqual([
+    '\uFEFFpayer,received_on,currency,amount,lines',
+    'Konzertbüro GmbH,2026-08-04,EUR,1234.50,3',
+    `"'=HYPERLINK(""x"")",,JPY,-2800000,0`,
+    '株式会社,2026-12-31,USD,99999999999999.99,1',
+    '',
+  ]);
+});
+
+test('a workbook has numbers and dates that can be summed and sorted, and keeps every digit of a long amount', async () => {
+  const [first] = await readXlsx(await xlsxOf(sheet));
+  expect(first?.sheet).toBe('Payments');
+  expect(first?.data).toEqual([
+    ['payer', 'received_on', 'currency', 'amount', 'lines'],
+    ['Konzertbüro GmbH', new Date('2026-08-04'), 'EUR', 1234.5, 3],
+    ['=HYPERLINK("x")', null, 'JPY', -2_800_000, 0],
+    ['株式会社', new Date('2026-12-31'), 'USD', '99999999999999.99', 1],
+  ]);
+});
+
+test('a list without rows is still a workbook with headings', async () => {
+  const [first] = await readXlsx(await xlsxOf({ ...sheet, rows: [] }));
+  expect(first?.data).toEqual([['payer', 'received_on', 'currency', 'amount', 'lines']]);
+});
