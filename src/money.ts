@@ -65,6 +65,12 @@ export function amountProblem(text: string, digits: number): AmountProblem | und
   return undefined;
 }
 
+/** Whether a plain decimal text, such as a NUMERIC from the database, is zero: `0`, `-0.00`. */
+export function isZero(text: string): boolean {
+  if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is no plain decimal`);
+  return !/[1-9]/.test(text);
+}
+
 /** One immutable amount in one currency. Adding two currencies is a bug and throws. */
 export class Amount {
   readonly currency: string;

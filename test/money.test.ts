@@ -7,6 +7,7 @@ import {
   currenciesByMinorDigits,
   groupThousands,
   isCurrency,
+  isZero,
   minorDigits,
 } from '../src/money.ts';
 import fc from './support/property.ts';
@@ -150,7 +151,10 @@ describe('an Amount', () => {
         '0.00',
       ]);
       expect(zero.negated().toString()).toBe('0.00');
+      expect(isZero(text)).toBe(true);
     }
+    expect([isZero('-0.01'), isZero('1000000000000000.10')]).toEqual([false, false]);
+    expect(() => isZero('')).toThrow(TypeError);
     expect(Amount.of('-0.01', 'USD').isNegative()).toBe(true);
     expect(Amount.of('0.01', 'USD').isPositive()).toBe(true);
   });

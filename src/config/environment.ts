@@ -16,22 +16,22 @@ export interface Environment {
   readonly databaseReadUrl?: string | undefined;
   /** SMTP_URL, or undefined for the outbox under the home. */
   readonly smtpUrl: string | undefined;
-  /** STRIPE_SECRET_KEY, the processor's key of the mode of this environment: test in sandbox, live in production. */
-  readonly processorKey: string | undefined;
+  /** STRIPE_SECRET_KEY, of the mode of this environment: test in sandbox, live in production. */
+  readonly stripeKey: string | undefined;
   /** STRIPE_SECRET_KEY_<account>: by connected account, the key to read it with. */
   readonly connectedKeys: ReadonlyMap<string, string>;
-  /** STRIPE_API_BASE: a stand-in for the processor, in sandbox only. */
-  readonly processorBase: string | undefined;
+  /** STRIPE_API_BASE: a stand-in for Stripe, in sandbox only. */
+  readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
   /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
-  readonly webhookSecrets: readonly string[];
+  readonly stripeWebhookSecrets: readonly string[];
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
 }
 
-export const PROCESSOR_KEY = 'STRIPE_SECRET_KEY';
-export const WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
+export const STRIPE_KEY = 'STRIPE_SECRET_KEY';
+export const STRIPE_WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
 export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KEY_${account}`;
 
 const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
@@ -47,11 +47,11 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     databaseReadUrl: url(variables, 'DATABASE_URL_READ', ['postgres:', 'postgresql:']),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
-    processorKey: processorKey(name, PROCESSOR_KEY, variables[PROCESSOR_KEY]),
+    stripeKey: stripeKey(name, STRIPE_KEY, variables[STRIPE_KEY]),
     connectedKeys: connectedKeys(name, variables),
-    processorBase: processorBase(name, variables),
+    stripeBase: stripeBase(name, variables),
     linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
-    webhookSecrets: (variables[WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
+    stripeWebhookSecrets: (variables[STRIPE_WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
     now: clock(name, variables['RECKONER_NOW']),
   };
 }
@@ -68,7 +68,7 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
 }
 
 /** Test money in production and real money in a sandbox are both refused before anything else happens. */
-function processorKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
+function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
   if (!key) return undefined;
   const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
   const wanted = environment === 'production' ? 'live' : 'test';
@@ -85,13 +85,13 @@ function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEn
   const prefix = accountKeyVariable('');
   return new Map(
     Object.entries(variables).flatMap(([variable, value]): [string, string][] => {
-      const key = variable.startsWith(prefix) ? processorKey(environment, variable, value) : undefined;
+      const key = variable.startsWith(prefix) ? stripeKey(environment, variable, value) : undefined;
       return key === undefined ? [] : [[variable.slice(prefix.length), key]];
     }),
   );
 }
 
-function processorBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
+function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
   const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
   if (base !== undefined && environment === 'production') {
     throw invalid('STRIPE_API_BASE', 'replaces the processor with a stand-in, in sandbox only, and this is production');

@@ -44,7 +44,6 @@ export const newToken = (): string => randomBytes(24).toString('base64url');
 
 export function linkProvider(settings: Settings, environment: Environment): LinkProvider {
   const { payment_link: link, public_url: publicUrl } = settings;
-  const { processorKey: key, processorBase: base } = environment;
   const provider = openProvider(link, environment);
   const ownPage = printsOwnPage(link);
   const printed: LinkProvider['printed'] = (token, facts) => {
@@ -66,10 +65,12 @@ export function linkProvider(settings: Settings, environment: Environment): Link
       return url.kind === 'url' ? url.url : undefined;
     },
     wanted: provider.methods === undefined ? undefined : { provider: link.provider, methods: provider.methods },
-    processors:
-      key === undefined
-        ? new Map()
-        : new Map(PROCESSORS.map(({ name, paymentLinks }) => [name, paymentLinks.open({ key, base })])),
+    processors: new Map(
+      PROCESSORS.flatMap(({ name, access, paymentLinks }): [string, PaymentLinks][] => {
+        const own = access(environment);
+        return own === undefined ? [] : [[name, paymentLinks.open(own)]];
+      }),
+    ),
   };
 }
 

@@ -265,7 +265,7 @@ function bearerToken(request: FastifyRequest): string {
   const header = request.headers.authorization;
   if (header === undefined || header.trim() === '') throw refuse('token_missing', {});
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
-  if (token === undefined) throw refuse('token_invalid', { reason: 'the Authorization header is not «Bearer TOKEN»' });
+  if (token === undefined) throw refuse('token_invalid', { reason: 'the Authorization header is not "Bearer TOKEN"' });
   return token;
 }
 
@@ -299,14 +299,14 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
   });
 }
 
-/** A malformed id is refused like an unknown one. */
+/** A malformed id of a quote or requote is refused like an unknown one; any other parameter as an invalid request. */
 function readParams(operation: Operation, request: FastifyRequest): unknown {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
   const { quote_id: quoteId, requote_id: requoteId } = request.params as { quote_id?: string; requote_id?: string };
-  throw requoteId === undefined
-    ? refuse('quote_unknown', { quote_id: quoteId ?? '' })
-    : refuse('requote_unknown', { requote_id: requoteId });
+  if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
+  if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
+  throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }
 
 function readQuery(operation: Operation, request: FastifyRequest): unknown {

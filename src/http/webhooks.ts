@@ -4,7 +4,7 @@
  * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid.
  */
 import type { FastifyInstance } from 'fastify';
-import { type Environment, WEBHOOK_SECRET } from '../config/environment.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { PROCESSORS } from '../processors/processors.ts';
@@ -28,9 +28,9 @@ export function addWebhooks(
       `/webhooks/${name}`,
       { bodyLimit: LARGEST_EVENT },
       async (request) => {
-        const secrets = environment.webhookSecrets;
+        const secrets = webhooks.secrets(environment);
         if (secrets.length === 0 || storeEvents === undefined) {
-          throw refuse('webhook_not_configured', { variable: WEBHOOK_SECRET });
+          throw refuse('webhook_not_configured', { variable: webhooks.secretVariable });
         }
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         // The signature is checked over the text, so refuse bytes that are not UTF-8 first.

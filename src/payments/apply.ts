@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
 import type { Evidence } from './match.ts';
@@ -124,11 +124,11 @@ export function whyNotPayable(state: PaymentState, document: PayableRow): string
   if (document.currency !== state.currency)
     return `it is in ${document.currency}, and the payment in ${state.currency}`;
   // A payer that was unknown at receipt may change until part of the payment is applied.
-  const open = state.payer_at_receipt === null && Number(state.applied) === 0;
+  const open = state.payer_at_receipt === null && isZero(state.applied);
   if (!open && state.partner_id !== document.partner_id) {
     return `it belongs to ${document.partner_id}, and the payment to ${state.partner_id}`;
   }
-  if (Number(state.unapplied) === 0) return 'no part of the payment is unapplied';
+  if (isZero(state.unapplied)) return 'no part of the payment is unapplied';
   return undefined;
 }
 

@@ -2,6 +2,7 @@
  * The port to payment processors. An implementation is a folder of its own and one line of the list in `processors.ts`:
  * nothing outside that folder knows how the processor names or writes anything.
  */
+import type { Environment } from '../config/environment.ts';
 import type { Amount } from '../money.ts';
 
 export interface PaymentProcessor {
@@ -9,6 +10,10 @@ export interface PaymentProcessor {
   readonly name: string;
   /** How bank statements name its payouts. */
   readonly bankName: string;
+  /** The environment variable of its key. */
+  readonly keyVariable: string;
+  /** Its own key from the environment; undefined where none is set. */
+  readonly access: (environment: Environment) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
   readonly events: {
     readonly read: (type: string, object: unknown) => EventReading;
@@ -173,6 +178,9 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
+  /** The environment variable of its secrets, and what it holds. */
+  readonly secretVariable: string;
+  readonly secrets: (environment: Environment) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
   /**

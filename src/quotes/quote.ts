@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
 import { priceOf } from './price.ts';
 import {
   type Caller,
@@ -116,7 +116,7 @@ export function refuseInactive(
 /** Parses the insured amount in the quote's currency; it may not be negative. */
 function insuredAmount(text: string, currency: string): Amount {
   const problem = amountProblem(text, minorDigits(currency) as number);
-  const reason = problem?.reason ?? (text.startsWith('-') && /[1-9]/.test(text) ? 'is below zero' : undefined);
+  const reason = problem?.reason ?? (text.startsWith('-') && !isZero(text) ? 'is below zero' : undefined);
   if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: 'insured_amount', reason }] });
   return Amount.of(text, currency);
 }

@@ -12,6 +12,7 @@ import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
 import { addressLines } from '../documents/present.ts';
+import { isZero } from '../money.ts';
 import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
 
 export interface StatementToRender {
@@ -108,8 +109,7 @@ function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement
       number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
     ],
   }));
-  if (Number(account.unapplied) !== 0)
-    rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
+  if (!isZero(account.unapplied)) rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
   if (rows.length === 0) return;
   drawTable(
     layout,

@@ -67,12 +67,15 @@ export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBal
 }
 
 /**
- * The date of a report that names none: today in the issuer's zone, or the first open day where that is later, so that
- * whatever was recorded by now is in it.
+ * The date of a report that names none: the latest of today in the issuer's zone, the earliest postable date and the
+ * latest entry of a fact, so that everything recorded by now is in it. In a sandbox, RECKONER_NOW may be earlier than
+ * what is recorded.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
-  const [row] = await query<{ day: string }>(tx, `SELECT greatest(:today::date, earliest_postable_date()) AS day`, {
-    today,
-  });
+  const [row] = await query<{ day: string }>(
+    tx,
+    `SELECT greatest(:today::date, earliest_postable_date(), (SELECT max(entry_on) FROM journal_entries)) AS day`,
+    { today },
+  );
   return row?.day ?? today;
 }

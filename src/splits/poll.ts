@@ -38,10 +38,10 @@ export interface AccountAccess extends ProcessorAccess {
 }
 
 /** The key with which an account is read: one of the account itself, which is ours. */
-export function accessTo({ connectedKeys, processorBase }: Environment, account: string): AccountAccess {
+export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
   if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
-  return { account, key, base: processorBase };
+  return { account, key, base: stripeBase };
 }
 
 /** Reads one account whole from its cursor on. Cut off, it begins there again, and what was kept is known. */

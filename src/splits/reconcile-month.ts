@@ -5,7 +5,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
@@ -154,7 +154,7 @@ function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
   return { ...payout, amount, status: judgePayout(state, now.toMillis()) };
 }
 
-export const needsWork = ({ status, open }: Exception): boolean => status === 'unknown' || /[1-9]/.test(open);
+export const needsWork = ({ status, open }: Exception): boolean => status === 'unknown' || !isZero(open);
 
 interface Judged extends ReturnType<typeof judgeQuote> {
   readonly position: QuotePosition;
@@ -276,9 +276,10 @@ function sumsByPartner(
     const counts = { quotes: 1, matched: Number(status === 'matched'), awaited: Number(status === 'awaited') };
     add(position.partner_id, position, counts);
   }
-  return [...gathered.values()].sort((one, other) =>
-    one.partner_id === other.partner_id
-      ? Number(one.currency > other.currency) - 0.5
-      : Number(one.partner_id > other.partner_id) - 0.5,
+  return [...gathered.values()].sort(
+    (one, other) => compare(one.partner_id, other.partner_id) || compare(one.currency, other.currency),
   );
 }
+
+/** In the order of UTF-16 units, for `sort`. */
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -29,7 +29,7 @@ beforeAll(async () => {
     }),
     partner({ ...PRICED, partner_id: 'p-idle' }),
   ]);
-  const environment = { ...world.environment, webhookSecrets: [WEBHOOK_SECRET] };
+  const environment = { ...world.environment, stripeWebhookSecrets: [WEBHOOK_SECRET] };
   served = await serveWorld(world, { environment, storeEvents: async () => ({ accounts: [] }), patience: 1 });
   const http = { ...world.settings.http };
   guarded = await serveWorld(world, { settings: { http: { ...http, allow: ['203.0.113.0/24'] } } });

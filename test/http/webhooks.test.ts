@@ -14,7 +14,7 @@ let hinted: string[] = [];
 beforeAll(async () => {
   world = await openWorld();
   served = await serveWorld(world, {
-    environment: { ...world.environment, webhookSecrets: SECRETS },
+    environment: { ...world.environment, stripeWebhookSecrets: SECRETS },
     storeEvents: async (_tx, _acting, { text, account }) => {
       stored.push(text);
       return { accounts: account === undefined ? [] : [account] };

@@ -159,6 +159,13 @@ test.each(AGES)(
   },
 );
 
+test('with a clock earlier than the latest entry, aging is of the day of that entry, and ties', async () => {
+  const aging = await world.database.reading((tx) => readAging(tx, { today: '2026-09-15' }));
+  expect(aging).toMatchObject({ as_of: '2026-10-03', ties: true, documents_differ: [] });
+  const balances = await world.database.reading((tx) => readTrialBalance(tx, { today: '2026-09-15', detail: false }));
+  expect(balances.as_of).toBe('2026-10-03');
+});
+
 test('after the write-off only credit and unapplied cash are left, and neither is netted', async () => {
   const aging = await world.database.reading((tx) => readAging(tx, { today: '2026-10-03' }));
   expect(aging).toMatchObject({

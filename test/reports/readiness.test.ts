@@ -20,7 +20,7 @@ beforeEach(async () => {
   rmSync(join(world.home, 'templates'), { recursive: true, force: true });
 });
 
-const READY: Partial<Environment> = { smtpUrl: 'smtp://mail.example', processorKey: 'sk_test_1' };
+const READY: Partial<Environment> = { smtpUrl: 'smtp://mail.example', stripeKey: 'sk_test_1' };
 
 function readiness(settings: Partial<Settings> = {}, environment: Partial<Environment> = READY): Promise<Readiness> {
   return world.database.reading((tx) =>
@@ -73,7 +73,7 @@ test('a partner needs a contact, an address and an active policy', async () => {
 });
 
 test('mail without a server, links of Stripe without a key and signed links without a secret', async () => {
-  const nothing = { smtpUrl: undefined, processorKey: undefined };
+  const nothing = { smtpUrl: undefined, stripeKey: undefined };
   const ids = async (payment_link: Settings['payment_link']) =>
     (await gaps({ payment_link }, nothing)).map(({ scope, id }) => `${scope} ${id}`);
   expect(await ids({ provider: 'page' })).toEqual(['environment SMTP_URL']);

@@ -83,11 +83,11 @@ export async function openWorld(
     home,
     databaseUrl: url,
     smtpUrl: options.smtpUrl,
-    processorKey: options.stripe && 'sk_test_world',
+    stripeKey: options.stripe && 'sk_test_world',
     connectedKeys: new Map(),
-    processorBase: options.stripe,
+    stripeBase: options.stripe,
     linkSecret: undefined,
-    webhookSecrets: [],
+    stripeWebhookSecrets: [],
     now: () => now,
   };
   const connected = async () => {

@@ -1,5 +1,6 @@
 /** `reckoner reconcile`. */
 import { EXIT } from '../../errors/refusals.ts';
+import { isZero } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
@@ -123,7 +124,7 @@ const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
 
 function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): string[] {
   const inBank = partners
-    .filter(({ in_bank }) => /[1-9]/.test(in_bank))
+    .filter(({ in_bank }) => !isZero(in_bank))
     .map(
       (each) => `Of ${each.routed} ${each.currency} transferred by ${each.partner_id}, ${each.in_bank} is in the bank.`,
     );

@@ -4,7 +4,7 @@
  * transaction of its own, so that the process may end anywhere and start again.
  */
 import { DateTime } from 'luxon';
-import { type Environment, PROCESSOR_KEY } from '../../config/environment.ts';
+import type { Environment } from '../../config/environment.ts';
 import type { Database } from '../../database/database.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
@@ -128,7 +128,11 @@ async function take(
 ): Promise<void> {
   const provider = isOpen(facts) ? facts.provider : wanted.kind === 'link' ? wanted.provider : null;
   const links = provider === null ? undefined : context.links.processors.get(provider);
-  if (links === undefined) throw new Unavailable(`${PROCESSOR_KEY} is not set`);
+  if (links === undefined) {
+    throw new Unavailable(
+      provider === null ? 'no processor makes this link' : `${processorOf(provider).keyVariable} is not set`,
+    );
+  }
   if (step === 'intend') await intend(context, facts, wanted);
   else if (step === 'make') await make(context, links, facts, wanted);
   else await close(context, links, facts, wanted);

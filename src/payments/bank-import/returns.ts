@@ -1,5 +1,5 @@
 /** The debits of a bank file: returned payments are reversed, other debits are no money of partners. */
-import { Amount } from '../../money.ts';
+import { Amount, isZero } from '../../money.ts';
 import { daysApart } from '../../month.ts';
 import type { BankLine } from '../bank/statement.ts';
 import type { PaymentContext } from '../context.ts';
@@ -119,7 +119,7 @@ function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Cand
     (each) =>
       each.currency === line.amount.currency &&
       Amount.of(each.amount, each.currency).equals(line.amount) &&
-      Number(each.reversed) === 0 &&
+      isZero(each.reversed) &&
       each.received_on <= line.booked_on &&
       daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS &&
       (each.documents.some((number) => numbers.includes(number)) ||

@@ -26,8 +26,8 @@ export type ProviderUrl =
 export interface LinkSecrets {
   /** PAYMENT_LINK_SECRET. */
   readonly linkSecret: string | undefined;
-  /** The processor's key. */
-  readonly processorKey: string | undefined;
+  /** STRIPE_SECRET_KEY. */
+  readonly stripeKey: string | undefined;
 }
 
 /** A provider under its settings. */

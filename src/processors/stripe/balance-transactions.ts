@@ -101,7 +101,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   if (amount === undefined || fee === undefined || net === undefined) {
     return { id: transaction, problem: `is of ${currency}, in whose own units its amounts cannot be written` };
   }
-  if (Number(parsed.data.amount) - Number(parsed.data.fee) !== Number(parsed.data.net)) {
+  if (BigInt(parsed.data.amount) - BigInt(parsed.data.fee) !== BigInt(parsed.data.net)) {
     return { id: transaction, problem: `does not add up: ${amount} less ${fee} is not ${net}` };
   }
   const source = sourceOf(parsed.data.source);

@@ -18,16 +18,14 @@ const schema = z.strictObject({
 /** An amount that every currency can write. */
 const NOMINAL = '10000';
 
-export const stripePaymentLinks = provider('stripe', schema, ({ methods }, { processorKey }) => ({
+export const stripePaymentLinks = provider('stripe', schema, ({ methods }, { stripeKey }) => ({
   url: () =>
-    processorKey === undefined
+    stripeKey === undefined
       ? { kind: 'missing', what: 'settings.json prints the links of stripe, and STRIPE_SECRET_KEY is not set' }
       : { kind: 'made' },
   methods,
   missing:
-    processorKey === undefined
-      ? { variable: 'STRIPE_SECRET_KEY', what: 'a key: no payment link can be made' }
-      : undefined,
+    stripeKey === undefined ? { variable: 'STRIPE_SECRET_KEY', what: 'a key: no payment link can be made' } : undefined,
   limits: stripeLimits,
   currencyProblem(currency) {
     const nominal = stripeAmount(Amount.of(NOMINAL, currency));

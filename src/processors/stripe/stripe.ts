@@ -1,4 +1,5 @@
 /** Stripe as a payment processor. */
+import { STRIPE_KEY } from '../../config/environment.ts';
 import type { PaymentProcessor } from '../processor.ts';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
@@ -9,6 +10,8 @@ import { webhooks } from './webhooks.ts';
 export const stripe: PaymentProcessor = {
   name: 'stripe',
   bankName: 'STRIPE',
+  keyVariable: STRIPE_KEY,
+  access: ({ stripeKey: key, stripeBase: base }) => (key === undefined ? undefined : { key, base }),
   paymentLinks: {
     units: stripeAmount,
     methodsFor,

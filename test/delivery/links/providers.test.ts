@@ -5,6 +5,9 @@ import { type Environment, readEnvironment } from '../../../src/config/environme
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { Amount } from '../../../src/money.ts';
 import { signedUrl } from '../../../src/processors/links/template.ts';
+import type { PaymentProcessor, ProcessorAccess } from '../../../src/processors/processor.ts';
+import { PROCESSORS } from '../../../src/processors/processors.ts';
+import { stripe } from '../../../src/processors/stripe/stripe.ts';
 import { startOver } from '../../close/start-over.ts';
 import { openWorld, partner, quote, type World } from '../../support/world.ts';
 
@@ -114,10 +117,7 @@ test('a link matches while it would be printed alike', () => {
 
   const stripe = { ...kept, provider: 'stripe', url: 'https://buy.stripe.com/test_1' };
   const printsStripe: Links = { provider: 'stripe', printed_url: 'provider', methods: ['card'] };
-  const withKey = linkProvider(
-    { ...settings, payment_link: printsStripe },
-    { ...environment, processorKey: 'sk_test_1' },
-  );
+  const withKey = linkProvider({ ...settings, payment_link: printsStripe }, { ...environment, stripeKey: 'sk_test_1' });
   expect([withKey.matches(stripe, facts), withKey.matches(kept, facts)]).toEqual([true, false]);
 
   const byTemplate = { payment_link: template('provider') };
@@ -125,6 +125,34 @@ test('a link matches while it would be printed alike', () => {
   const url = provider.behindPage('abc', facts) as string;
   expect(matches(byTemplate, { provider: 'template', token: 'abc', url }, SECRET)).toBe(true);
   expect(matches(byTemplate, { ...kept, url: `${url}0` }, SECRET)).toBe(false);
+});
+
+test('each processor is opened with its own key, and one without a key is not opened', () => {
+  const opened: ProcessorAccess[] = [];
+  const other = (name: string, access: PaymentProcessor['access']): PaymentProcessor => ({
+    ...stripe,
+    name,
+    access,
+    paymentLinks: {
+      ...stripe.paymentLinks,
+      open(given) {
+        opened.push(given);
+        return stripe.paymentLinks.open(given);
+      },
+    },
+  });
+  const list = PROCESSORS as PaymentProcessor[];
+  list.push(
+    other('second', () => ({ key: 'key_of_second' })),
+    other('third', () => undefined),
+  );
+  try {
+    const { processors } = linkProvider(world.settings, { ...environment, stripeKey: 'sk_test_1' });
+    expect([...processors.keys()]).toEqual(['stripe', 'second']);
+    expect(opened).toEqual([{ key: 'key_of_second' }]);
+  } finally {
+    list.splice(-2);
+  }
 });
 
 describe('secrets come from the environment, and of the right kind', () => {
@@ -151,7 +179,7 @@ describe('secrets come from the environment, and of the right kind', () => {
 
   test('what fits is taken', () => {
     const read = readEnvironment({ STRIPE_SECRET_KEY: 'rk_test_abc', PAYMENT_LINK_SECRET: SECRET });
-    expect(read).toMatchObject({ processorKey: 'rk_test_abc', linkSecret: SECRET, processorBase: undefined });
-    expect(readEnvironment({ ...production, STRIPE_SECRET_KEY: 'sk_live_abc' }).processorKey).toBe('sk_live_abc');
+    expect(read).toMatchObject({ stripeKey: 'rk_test_abc', linkSecret: SECRET, stripeBase: undefined });
+    expect(readEnvironment({ ...production, STRIPE_SECRET_KEY: 'sk_live_abc' }).stripeKey).toBe('sk_live_abc');
   });
 });

@@ -161,7 +161,7 @@ describe('making a link', () => {
   test('without a key the document goes out, and its link is made once there is one', async () => {
     await owing();
     const { environment } = world;
-    world.environment = { ...environment, processorKey: undefined };
+    world.environment = { ...environment, stripeKey: undefined };
     expect(await delivered()).toMatchObject({
       status: 'sent',
       link: 'its payment link waits: STRIPE_SECRET_KEY is not set',
@@ -291,7 +291,7 @@ describe('when Stripe fails', () => {
 
   test('a key that Stripe refuses is told, and never repeated in the reason', async () => {
     const { environment } = world;
-    world.environment = { ...environment, processorKey: 'sk_test_revoked' };
+    world.environment = { ...environment, stripeKey: 'sk_test_revoked' };
     await owing();
     const { link } = await delivered();
     expect(link).toMatch(/refuses STRIPE_SECRET_KEY/);
@@ -494,7 +494,7 @@ describe("printing the provider's URL", () => {
   test('without a key the document is held: the settings ask for what cannot be', async () => {
     await owing();
     const { environment } = world;
-    world.environment = { ...environment, processorKey: undefined };
+    world.environment = { ...environment, stripeKey: undefined };
     expect(await delivered()).toMatchObject({ status: 'held', detail: expect.stringContaining('STRIPE_SECRET_KEY') });
     world.environment = environment;
     expect(await delivered()).toMatchObject({ status: 'sent' });

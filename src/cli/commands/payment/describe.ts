@@ -1,6 +1,6 @@
 /** How the payment commands show a payment. */
 import { refuse } from '../../../errors/refusals.ts';
-import { groupThousands } from '../../../money.ts';
+import { groupThousands, isZero } from '../../../money.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
 import { readPayments } from '../../../payments/queries.ts';
 import type { CommandContext, Context } from '../../context.ts';
@@ -30,7 +30,7 @@ export function described(payment: PaymentJson): string {
     const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
     lines.push([each.kind, `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${each.reason}${back}`]);
   }
-  if (Number(payment.unapplied) > 0) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
+  if (!isZero(payment.unapplied)) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
   for (const each of payment.suggestions) {
     const of =
       each.number === null
