@@ -1,4 +1,7 @@
-/** Cron, once a day: reminds partners of what they owe, by the steps of the settings. Exit 4: an e-mail needs a person. */
+/**
+ * Cron, once a day: reminds partners of what they owe, by the dunning levels of the settings. Exit 4: an e-mail needs
+ * attention.
+ */
 import { runRemind } from '../src/cli/job.ts';
 
 process.exitCode = await runRemind();

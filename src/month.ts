@@ -60,13 +60,13 @@ export function monthsBetween(first: Month, last: Month): Month[] {
   return months;
 }
 
-/** «October 2026» */
+/** `October 2026` */
 export function monthName(month: string): string {
   const [year, number] = parts(month as Month);
   return DateTime.utc(year, number, 1).setLocale('en').toFormat('LLLL yyyy');
 }
 
-/** «1 December 2026», read the same everywhere, unlike 12/1 or 1/12. */
+/** `1 December 2026`, read the same everywhere, unlike 12/1 or 1/12. */
 export function dateName(date: string): string {
   return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('d LLLL yyyy');
 }

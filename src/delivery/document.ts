@@ -44,8 +44,7 @@ export interface DeliveryContext {
   readonly transport: Transport;
   readonly templates: EmailTemplates;
   readonly links: LinkProvider;
-  /** Whether a number is that of a worker of this process that has nothing in hand. */
-  readonly isIdle?: (worker: number) => boolean;
+  readonly isIdle?: Sender['isIdle'];
 }
 
 /** How one look at a document ended. */

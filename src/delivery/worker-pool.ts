@@ -11,6 +11,7 @@ import type { Database } from '../database/database.ts';
 import { openQueuePool, quietConsole, quietQueueLogger } from '../database/queue.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
+import { TryAgainLater } from '../mail/retry.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
 import { leaseWorkers, type WorkerLease, workerId } from '../mail/workers.ts';
@@ -28,9 +29,6 @@ const WORKERS = 24;
 
 /** Ended jobs are reported to the queue together, after at most this long. A job that is done twice finds nothing to do. */
 const JOBS_REPORTED_AFTER_MILLISECONDS = 20;
-
-/** A job that ends with this is tried again by the queue, later each time. */
-class TryAgainLater extends Error {}
 
 export interface WorkerPoolOptions {
   readonly environment: Environment;

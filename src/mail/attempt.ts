@@ -1,8 +1,6 @@
 /**
- * One attempt to send an e-mail: claim it, hand it to the mail server, record how that ended. An attempt whose end nobody
- * saw is repeated once with the same Message-ID and bytes; after a second one the e-mail is uncertain, and only somebody
- * who asks the recipient can tell whether it arrived. `transport.ts` tells a refusal from a delay; when a delayed e-mail is
- * tried again is decided by `src/delivery/worker-pool.ts` for documents and by `outbox.ts` for the rest.
+ * One attempt to send an e-mail: claim it, hand it to the mail server, record the outcome. `transport.ts` tells a refusal
+ * from a delay; `retry.ts` decides whether an e-mail is tried again, and when.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
@@ -10,6 +8,7 @@ import type { EmailContent, EmailContext, EmailState } from './email.ts';
 import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
 import type { Claim } from './queries.ts';
+import { type RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 
@@ -29,7 +28,7 @@ export interface Sender {
   readonly claim: (claim: Claim) => Promise<boolean>;
   /** False where another worker has taken the e-mail over. */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
-  /** Whether a number is that of a worker of this process that has nothing in hand. */
+  /** Whether a worker of this process is idle; false for a worker of another process. */
   readonly isIdle?: ((worker: number) => boolean) | undefined;
 }
 
@@ -80,7 +79,7 @@ export async function attempt(
   sender: Sender,
   email: EmailState,
   { raw, envelope }: OutgoingEmail,
-  options: AttemptOptions = {},
+  options: RetryOptions = {},
 ): Promise<SendResult> {
   failpoint('delivery.composed');
   const claimed = await sender.claim({
@@ -102,20 +101,15 @@ export async function attempt(
   return result;
 }
 
-export interface AttemptOptions {
-  /** Whether an attempt whose end nobody saw is repeated once; true unless said otherwise. */
-  readonly repeats?: boolean;
-}
-
 /**
  * Ends the attempt of a worker that died. `deferred`: the e-mail is queued again, and its message is repeated at once.
  * An e-mail that a living worker is sending is left to it.
  */
-export function takeOver(sender: Sender, email: EmailState, options: AttemptOptions = {}): Promise<SendResult> {
-  // A worker sends one e-mail at a time: what stands under the number of one that has none in hand, or of this one, is
-  // an attempt whose end could not be recorded.
-  const inHand = email.worker !== null && email.worker !== sender.worker && sender.isIdle?.(email.worker) !== true;
-  if (email.worker_lives && inHand) return Promise.resolve(ELSEWHERE);
+export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
+  // A worker sends one e-mail at a time. If the worker that claimed this one is idle, or is this worker, its attempt has
+  // ended and the outcome could not be recorded.
+  const isSending = email.worker !== null && email.worker !== sender.worker && sender.isIdle?.(email.worker) !== true;
+  if (email.worker_lives && isSending) return Promise.resolve(ELSEWHERE);
   const reply = 'the program was stopped while this was being sent';
   return end(sender, email, email.worker, { outcome: 'unclear', reply }, options);
 }
@@ -125,10 +119,9 @@ async function end(
   email: EmailState,
   worker: number | null,
   { outcome, reply }: SendOutcome,
-  { repeats = true }: AttemptOptions,
+  options: RetryOptions,
 ): Promise<SendResult> {
-  const unclear = repeats && email.unclear_attempts === 0 ? 'queued' : 'uncertain';
-  const status = ({ sent: 'sent', refused: 'failed', deferred: 'queued', unclear } as const)[outcome];
+  const status = statusAfter(outcome, email.unclear_attempts, options);
   const now = sender.environment.now().toISO();
   const recorded = await sender.recordOutcome({ emailId: email.email_id, worker, outcome, status, reply, now });
   if (!recorded) return { status: 'elsewhere', detail: 'another worker has taken it over' };

@@ -121,7 +121,7 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
         ...halfCharacters(value).map((path) => ({ path, reason: 'must be text: it holds half a character' })),
         ...repeated(parsed.data.map((partner) => partner.partner_id)).map((id) => ({
           path: 'partner_id',
-          reason: `partner ${id} stands in the file twice`,
+          reason: `partner ${id} appears twice`,
         })),
       ]
     : fieldProblems(parsed.error);

@@ -274,7 +274,10 @@ type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggested>
 /** For sums of several documents: the first 20 open ones are tried, up to 6 together (60,459 sums at most). */
 const SUMMED_DOCUMENTS = 20;
 const SUMMED_AT_ONCE = 6;
-const SUGGESTED_AT_MOST = 5;
+/** As many suggestions as the largest sum has documents. */
+const SUGGESTED_AT_MOST = SUMMED_AT_ONCE;
+/** More open documents than this of one amount say nothing about which was paid. */
+const EQUAL_AT_MOST = 5;
 
 /** Strongest first: of two rules with the same confidence the earlier one's evidence is kept. */
 const SUGGESTION_RULES: readonly SuggestionRule[] = [byReference, byPartOfNumber, byPayerAmount, bySum, byAmountAlone];
@@ -307,7 +310,7 @@ function suggest(
     .sort((a, b) =>
       a.confidence === b.confidence ? byDueDate(a.document, b.document) : a.confidence > b.confidence ? -1 : 1,
     )
-    .slice(0, Math.max(SUGGESTED_AT_MOST, SUMMED_AT_ONCE));
+    .slice(0, SUGGESTED_AT_MOST);
 }
 
 /** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
@@ -402,7 +405,7 @@ function bySum(question: Question): Proposal[] {
 function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
   if (found.size > 0) return [];
   const equal = items.withBalance(receipt.amount);
-  if (equal.length > SUGGESTED_AT_MOST) return [];
+  if (equal.length > EQUAL_AT_MOST) return [];
   return equal.map((document) => ({
     document,
     confidence: CONFIDENCE.amount_alone,

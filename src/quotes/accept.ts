@@ -57,12 +57,15 @@ export interface Due {
 /** Accepted before, refused, or to be recorded. */
 export type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
 
-/** How often an acceptance is checked. The second look settles a row recorded meanwhile or a changed time zone. */
-export const LOOKS = 3;
+/**
+ * How often an acceptance is tried. It is tried again when the row was recorded meanwhile, which the second try answers
+ * with, or when the partner's time zone changed, which may happen once more.
+ */
+export const MOST_TRIES = 3;
 
 /** Accepts one quote or requote within a transaction that does more. */
 export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
-  for (let look = 1; look <= LOOKS; look += 1) {
+  for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
     const [verdict] = await judge(tx, [wanted]);
     if (verdict === undefined) break;
     if ('refusal' in verdict) throw verdict.refusal;

@@ -14,7 +14,7 @@ import { gather } from '../database/gather.ts';
 import { lockLedgerFor } from '../database/ledger-lock.ts';
 import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Accepted, type Due, judge, LOOKS, record, unsettled, type Wanted } from './accept.ts';
+import { type Accepted, type Due, judge, MOST_TRIES, record, unsettled, type Wanted } from './accept.ts';
 import { isOvertaken } from './queries.ts';
 
 /** Makes answers of acceptances; reads what the answers need once for all of them. */
@@ -139,7 +139,7 @@ export class Acceptances<Answer> {
 
   private lookAgain(request: Request<Answer>): void {
     request.looks += 1;
-    if (request.looks < LOOKS) this.judging.add(request);
+    if (request.looks < MOST_TRIES) this.judging.add(request);
     else request.refuse(unsettled(request.wanted));
   }
 

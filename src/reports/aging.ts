@@ -190,7 +190,7 @@ class Sums {
   }
 }
 
-/** By partner as bytes, whose cash nobody knows last; then by currency. */
+/** By partner id, with the cash of an unknown payer last; then by currency. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;

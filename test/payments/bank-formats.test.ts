@@ -37,6 +37,7 @@ const madeUp: BankFormat = {
             type: '',
             reversal: false,
             return_code: undefined,
+            method: 'other' as const,
             raw,
           };
         }),

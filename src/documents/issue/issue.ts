@@ -1,6 +1,6 @@
 /**
  * Issues the documents that the drafts describe (`drafts.ts`): for a month's rows, as an adjustment, for missing shares.
- * The caller holds the ledger's lock whole until the documents are committed, so the next number of a series is safe to
+ * The caller holds the ledger's lock exclusively until the documents are committed, so the next number of a series is safe to
  * read: `insertDocuments` in `queries.ts` takes it.
  */
 import type { Transaction } from '../../database/transaction.ts';

@@ -1,7 +1,6 @@
 /** Records what was decided for the credits of a bank file: payments, applications, suggestions and payouts. */
 import type { BankLine } from '../bank/statement.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
-import type { Method } from '../enums.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
 import {
   insertApplications,
@@ -124,7 +123,7 @@ function newPayment(each: NewLine, decision: PaymentDecision): NewPayment {
     partner_id: decision.match.partner_id ?? null,
     currency: line.amount.currency,
     amount: line.amount.toString(),
-    method: isLink ? 'link' : methodOf(line),
+    method: isLink ? 'link' : line.method,
     account,
     received_on: line.booked_on,
     reference: isLink ? decision.processorId : referenceOf(each),
@@ -135,14 +134,6 @@ function newPayment(each: NewLine, decision: PaymentDecision): NewPayment {
 
 const referenceOf = ({ id, line }: NewLine): string =>
   line.bank_reference ?? line.references[0]?.text.slice(0, 140) ?? `line ${id}`;
-
-/** By the format's code: BAI2 142/165/169 ACH, 195/208 wires; ISO 20022 by instruments. */
-function methodOf({ type, text }: BankLine): Method {
-  const written = `${type} ${text}`.toUpperCase();
-  if (/^(142|143|164|165|166|168|169)\b/.test(type) || /\bACH\b/.test(written)) return 'ach';
-  if (/^(191|195|196|206|208|212|213)\b/.test(type) || /\bWIRE\b|FEDWIRE|RCDT|SWIFT/.test(written)) return 'wire';
-  return 'other';
-}
 
 const bankSource = (each: NewLine, paymentId: number): NewPaymentSource => ({
   identity: bankIdentity(each.account, each.identity),

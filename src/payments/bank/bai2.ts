@@ -6,8 +6,17 @@
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
+import type { Method } from '../enums.ts';
 import { type BankFormat, decode } from './format.ts';
-import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  references,
+  Totals,
+} from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',
@@ -364,11 +373,18 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     payer_name: labelled(text, PAYER_NAME),
     payer_account: labelled(text, PAYER_ACCOUNT)?.split(/\s/)[0],
     type,
+    method: methodOfCode(type) ?? methodInWords(type, text),
     // 555 deposited items returned, 557 individual ACH return item, 561/566 returned items.
     reversal: ['555', '557', '561', '566'].includes(type),
     return_code: way === 'debit' ? returned : undefined,
     raw: record.raw,
   };
+}
+
+/** By the type code: 142 to 169 are ACH, 191 to 213 wires. Other formats carry these codes too. */
+export function methodOfCode(type: string): Method | undefined {
+  if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
+  return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
 // The text has no fields of its own. These labels stand in the addenda of ACH and Fedwire transactions.

@@ -6,8 +6,18 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import type { Method } from '../enums.ts';
+import { methodOfCode } from './bai2.ts';
 import { type BankFormat, decode } from './format.ts';
-import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  references,
+  Totals,
+} from './statement.ts';
 
 type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
 
@@ -281,6 +291,8 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
   const reason = textAt(only, 'RtrInf', 'Rsn', 'Cd') || textAt(only, 'RtrInf', 'Rsn', 'Prtry');
   const domain = child(entry, 'BkTxCd', 'Domn');
   const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
+  const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
+  const text = [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {
     position,
     booked_on: bookedOn,
@@ -289,16 +301,23 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     amount,
     bank_reference: meaningful(textAt(only, 'Refs', 'AcctSvcrRef')) ?? meaningful(textAt(entry, 'AcctSvcrRef')),
     references: references(fields),
-    text: [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' '),
+    text,
     payer_name: meaningful(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
-    type: code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd'),
+    type,
+    method: methodOf(type, text),
     // xs:boolean writes true in two ways.
     reversal:
       ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
     return_code: reason || undefined,
     raw: JSON.stringify(parts.length === 1 ? { ...withoutDetails(entry), NtryDtls: parts[0] } : entry),
   };
+}
+
+/** A received credit transfer (RCDT) that its bank does not call ACH is a wire. */
+function methodOf(type: string, text: string): Method {
+  const named = methodOfCode(type) ?? methodInWords(type, text);
+  return named === 'other' && /RCDT/.test(`${type} ${text}`.toUpperCase()) ? 'wire' : named;
 }
 
 const withoutDetails = ({ NtryDtls: _, ...entry }: Node): Node => entry;

@@ -7,8 +7,17 @@ import { DateTime } from 'luxon';
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { methodOfCode } from './bai2.ts';
 import { type BankFile, type BankFormat, decode } from './format.ts';
-import { type BankLine, type BankStatement, invalidFile, meaningful, references, Totals } from './statement.ts';
+import {
+  type BankLine,
+  type BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  references,
+  Totals,
+} from './statement.ts';
 
 interface Row {
   readonly line: number;
@@ -159,6 +168,8 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | un
     payer_name: meaningful(cell(columns.payer)),
     payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
     type: cell(columns.type),
+    // American banks write BAI2 codes into this column.
+    method: methodOfCode(cell(columns.type)) ?? methodInWords(cell(columns.type), text),
     reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
     return_code: code || undefined,
     raw: row.raw,

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import type { Amount } from '../../money.ts';
+import type { Method } from '../enums.ts';
 
 export interface BankStatement {
   /** IBAN or account number as the bank writes it, without spaces. */
@@ -45,6 +46,8 @@ export interface BankLine {
   readonly payer_account: string | undefined;
   /** The format's transaction code. */
   readonly type: string;
+  /** How it was paid, by the format's codes, or else by `methodInWords`. */
+  readonly method: Method;
   /** It reverses an earlier transaction. */
   readonly reversal: boolean;
   /** Why a debit was returned, R01 and so on. */
@@ -111,6 +114,13 @@ export function lineIdentities(lines: readonly BankLine[]): string[] {
     seen.set(name, count);
     return count === 1 ? name : `${name}|${count}`;
   });
+}
+
+/** The method that a bank's words name. */
+export function methodInWords(...texts: readonly string[]): Method {
+  const words = texts.join(' ').toUpperCase();
+  if (/\bACH\b/.test(words)) return 'ach';
+  return /\bWIRE\b|FEDWIRE|SWIFT/.test(words) ? 'wire' : 'other';
 }
 
 const digest = (parts: readonly string[]): string =>

@@ -1,6 +1,6 @@
 /**
  * Which amounts Stripe can be asked for: those that it can write exactly (smallest-unit.ts) and that are not too
- * small to charge. Source: Stripe's «Supported currencies», read in 2026.
+ * small to charge. Source: Stripe's "Supported currencies", read in 2026.
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { MOST_DIGITS, processorDecimals, smallestUnit } from './smallest-unit.ts';

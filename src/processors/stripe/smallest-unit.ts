@@ -1,15 +1,15 @@
 /**
  * Amounts as the payment processor writes them: integers of the currency's smallest unit. What can't be written exactly
  * is refused, never rounded. Imports nothing, so that a partner's own program can use it too.
- * Source: Stripe, «Supported currencies»: zero-decimal, three-decimal and special-case currencies.
+ * Source: Stripe, "Supported currencies": zero-decimal, three-decimal and special-case currencies.
  */
 
 const NO_DECIMALS = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const THREE_DECIMALS = 'BHD JOD KWD OMR TND'.split(' ');
-/** Without decimals in the world, yet written with two, which must be zeros. */
+/** Currencies without decimals that Stripe writes with two, which must be zeros. */
 const TWO_ZEROS = ['ISK', 'UGX'];
-/** Real currencies of four decimals, or with no unit to pay in: the processor has none of them. */
-const NOT_TAKEN = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
+/** ISO 4217 currencies in which Stripe takes no payments: units of account, and some of three decimals. */
+const NOT_ACCEPTED_BY_STRIPE = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
 
 /** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
 export const MOST_DIGITS = 8;
@@ -20,7 +20,7 @@ export type SmallestUnit = { readonly units: number } | { readonly reason: strin
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
-  if (NOT_TAKEN.includes(currency)) return { reason: `Stripe takes no payments in ${currency}` };
+  if (NOT_ACCEPTED_BY_STRIPE.includes(currency)) return { reason: `Stripe takes no payments in ${currency}` };
   const fraction = (match[2] ?? '').replace(/0+$/, '');
   const digits = decimalsOf(currency);
   if ((TWO_ZEROS.includes(currency) || digits === 0) && fraction !== '') {
@@ -34,15 +34,15 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
     return { reason: `${amount} ${currency} is more than Stripe takes at once (${MOST_DIGITS} digits)` };
   }
   if (digits === 3 && units % 10 !== 0) {
-    return { reason: `Stripe takes ${currency} in steps of 0.010, and ${amount} is none` };
+    return { reason: `Stripe takes ${currency} in steps of 0.010, and ${amount} is not a multiple of that` };
   }
   return { units };
 }
 
-/** The same backwards, for the whole number that the processor says: `-1250` → `-12.50`. Undefined for a currency that it does not have. */
+/** A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined where Stripe takes no payments in it. */
 export function fromSmallestUnit(units: string, currency: string): string | undefined {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
-  if (NOT_TAKEN.includes(currency) || whole === undefined) return undefined;
+  if (NOT_ACCEPTED_BY_STRIPE.includes(currency) || whole === undefined) return undefined;
   const digits = decimalsOf(currency);
   const figures = whole.padStart(digits + 1, '0');
   return `${sign}${digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`}`;
@@ -50,7 +50,7 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
 
 /** Decimals of a currency as Stripe counts them; undefined where it takes no payments in it. */
 export const processorDecimals = (currency: string): number | undefined =>
-  NOT_TAKEN.includes(currency) ? undefined : decimalsOf(currency);
+  NOT_ACCEPTED_BY_STRIPE.includes(currency) ? undefined : decimalsOf(currency);
 
 /** Decimals as Stripe counts them, which are not always those of ISO 4217. */
 const decimalsOf = (currency: string): number =>

@@ -1,0 +1,31 @@
+/**
+ * When an e-mail is tried again.
+ *
+ * - The mail server deferred it: it is queued again, however often that happens.
+ * - The outcome is unknown (the connection was lost, or the program was stopped): it is repeated once, with the same bytes
+ *   and the same Message-ID. After a second unknown outcome it is `uncertain`: only the recipient can say whether it
+ *   arrived.
+ * - The mail server refused it: it is `failed`, and not tried again.
+ *
+ * When a queued e-mail is tried again: that of a document by the job queue, after exp(attempts) seconds, where attempts
+ * count up to 10 (graphile-worker's own rule), or by the next `deliver`; any other by the next run of `outbox.ts`.
+ */
+import type { SendOutcome } from './transport.ts';
+
+export interface RetryOptions {
+  /** Whether an attempt whose outcome is unknown is repeated once; true unless said otherwise. */
+  readonly repeats?: boolean;
+}
+
+/** The status of an e-mail after an attempt; `unclearAttempts` are those before it whose outcome is unknown. */
+export function statusAfter(
+  outcome: SendOutcome['outcome'],
+  unclearAttempts: number,
+  { repeats = true }: RetryOptions,
+): 'sent' | 'failed' | 'queued' | 'uncertain' {
+  const unclear = repeats && unclearAttempts === 0 ? 'queued' : 'uncertain';
+  return ({ sent: 'sent', refused: 'failed', deferred: 'queued', unclear } as const)[outcome];
+}
+
+/** A job of the queue ends with this when its e-mail is to be tried again. */
+export class TryAgainLater extends Error {}
