@@ -197,7 +197,7 @@ describe('a missing payout', () => {
       readStatus(tx, world.environment.now()),
     );
     expect(standing.payouts).toBe(1);
-    expect(attention.join('\n')).toContain('1 payout of connected accounts not as expected');
+    expect(attention.join('\n')).toContain('1 payout of connected accounts to review');
   });
 
   test('that failed is paid with the next one', async () => {
