@@ -1,5 +1,5 @@
 /** `verify`: runs every check in one snapshot of the database. Refusals: nothing_to_verify, month_not_closed. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { checkJournal } from './checks/journal.ts';
@@ -30,7 +30,7 @@ export async function verify(
   const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM ledger_rows) AS rows`);
   if (!rows) throw refuse('nothing_to_verify', {});
   // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
-  await execute(tx, `SET LOCAL work_mem = '96MB'`);
+  await raiseWorkMemory(tx);
   const checks: CheckReport[] = [];
   for (const { name, run } of CHECKS) {
     const report = { check: name, ...(await run(tx, context)) };

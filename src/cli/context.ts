@@ -1,16 +1,12 @@
 /** The context of a command: environment, settings and database, opened before it and closed after it. */
 import { type Environment, readEnvironment } from '../config/environment.ts';
-import { readSettings, type Settings } from '../config/settings.ts';
+import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
-import { type Actor, thisProcess } from '../people/audit-events.ts';
+import { type ActorContext, thisProcess } from '../people/audit-events.ts';
 import type { Output } from './output.ts';
 
-export interface Context {
-  readonly environment: Environment;
-  readonly settings: Settings;
+export interface Context extends ActorContext {
   readonly database: Database;
-  /** Who acts, for the audit events. */
-  readonly actor: Actor;
 }
 
 /** Runs `work` with an open context. The database is closed even if the work fails or a signal arrives. */

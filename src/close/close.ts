@@ -7,7 +7,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
+import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { draftMonth } from '../documents/issue/drafts.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
@@ -66,7 +66,7 @@ export async function closeNext(
 ): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
   // Enough to group a month's rows by hashing, and to sort a million hashes in memory.
-  await execute(tx, `SET LOCAL work_mem = '96MB'`);
+  await raiseWorkMemory(tx);
   failpoint('close.locked');
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;

@@ -9,10 +9,10 @@
  *
  * Always take the importers' lock before the ledger lock: the fixed order rules out deadlocks.
  */
+import { LOCKS } from './locks.ts';
 import { execute, prepared, type Transaction } from './transaction.ts';
 
-const LEDGER = '7310::integer, 2::integer';
-const IMPORTERS = '7310::integer, 3::integer';
+const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
 
 /** Shared, for a writer's last statement. Held until the transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {

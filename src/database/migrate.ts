@@ -2,12 +2,14 @@
  * Migrations: the SQL files of the folder `migrations` in the order of their names, after those of the queue.
  * Refusals: database_not_migrated, database_newer.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import pg from 'pg';
 import { refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
+import { LOCKS } from './locks.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 
@@ -33,9 +35,6 @@ const sourceOf = (names: readonly string[]): Knex.MigrationSource<string> => ({
   }),
 });
 
-// Of two commands at once, one migrates and the other waits.
-const MIGRATION_LOCK = '7310::integer, 1::integer';
-
 /**
  * Does the work while no migration runs. `alone`: exclusively, to migrate. `shared`: beside others who only need the
  * schema to stay as it is. The lock is held on its own connection, because it must be held before a snapshot is taken.
@@ -49,7 +48,7 @@ export async function whileNobodyMigrates<Result>(
   keeper.on('error', () => {}); // A lost connection is reported by the work's own queries.
   await keeper.connect();
   try {
-    await keeper.query(`SELECT pg_advisory_lock${mode === 'alone' ? '' : '_shared'}(${MIGRATION_LOCK})`);
+    await keeper.query(`SELECT pg_advisory_lock${mode === 'alone' ? '' : '_shared'}(${LOCKS.migration})`);
     return await work();
   } finally {
     await keeper.end();

@@ -99,6 +99,11 @@ export function compiled(sql: string): CompiledQuery {
   return made;
 }
 
+/** Lets the rest of a transaction hash and sort a million rows in memory; more spill to disk. */
+export async function raiseWorkMemory(tx: Transaction): Promise<void> {
+  await execute(tx, `SET LOCAL work_mem = '96MB'`);
+}
+
 /** The transaction's own connection, for COPY, which knex does not know. */
 export async function connectionOf(tx: Transaction): Promise<pg.Client> {
   return (await tx.knex.client.acquireConnection()) as pg.Client;

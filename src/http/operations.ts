@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { identifier } from '../partners/file.ts';
 
 export interface Operation<
   Params extends z.ZodType = z.ZodType,
@@ -33,10 +33,6 @@ export interface Operation<
 }
 
 // --- Fields -----------------------------------------------------------------------------------------------------------
-
-const identifier = z
-  .string()
-  .regex(IDENTIFIER, 'must be 1 to 128 of A-Z a-z 0-9 . _ : - and start with a letter or digit');
 
 /** A decimal in a request: a string, or a number read from its source text. Parsed to that text. */
 export const decimal = z

@@ -3,14 +3,14 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { connectionOf, execute, type Transaction } from '../database/transaction.ts';
+import { connectionOf, execute, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
   // Enough for the hash joins of a million rows; a larger import spills to disk.
-  await execute(tx, `SET LOCAL work_mem = '96MB'`);
+  await raiseWorkMemory(tx);
   await execute(
     tx,
     `CREATE TEMPORARY TABLE staged (

@@ -1,11 +1,9 @@
 /** What the outbox knows of an e-mail, and what a composer makes of it. */
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
 import type { Month } from '../month.ts';
-import type { Actor } from '../people/audit-events.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import type { Attachment, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
@@ -67,11 +65,7 @@ export interface EmailContent {
 /** What to send; or why nothing can be sent until somebody supplies what is missing; or why nothing is to be sent any more. */
 export type Composed = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
-export interface EmailContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly actor: Actor;
-}
+export type EmailContext = ActorContext;
 
 /** One kind of e-mail that carries no document: when it is due, and what it says. */
 export interface EmailComposer {

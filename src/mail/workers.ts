@@ -3,9 +3,7 @@
  * would free a dead worker's jobs only after four hours; whoever leases workers frees those whose lock is gone, at once.
  */
 import pg from 'pg';
-
-/** The class of the advisory locks that workers hold with their numbers. */
-export const WORKER_LOCKS = 7311;
+import { WORKER_LOCKS } from '../database/locks.ts';
 
 /** The numbers of the workers that live: a lock ends with its connection. */
 export const LIVING_WORKERS = `

@@ -3,21 +3,16 @@
  * the standing worker all do it by this module.
  */
 import { closeMonths } from '../close/run.ts';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
-export interface MonthEndContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
+export interface MonthEndContext extends ActorContext {
   readonly database: Database;
-  readonly actor: Actor;
 }
 
 /** Told what happens, as it happens: by a log, or by notes and a progress bar. */

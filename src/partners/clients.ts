@@ -2,9 +2,11 @@
  * API clients of partners: created with a secret that is shown once, rotated with an overlap of at most two live
  * secrets, revoked for good. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { DateTime } from 'luxon';
 import type { EnvironmentName } from '../config/environment.ts';
+import { CLIENT_LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
@@ -138,7 +140,7 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
 
 /** Concurrent rotations would take the same number, so they wait here. */
 async function lockClient(tx: Transaction, clientId: string): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(7311, hashtext(:clientId::text))`, { clientId });
+  await execute(tx, `SELECT pg_advisory_xact_lock(${CLIENT_LOCKS}, hashtext(:clientId::text))`, { clientId });
 }
 
 /** The client of these credentials. The answer and its timing are the same whatever is wrong with them. */

@@ -9,7 +9,7 @@ import { isMonth, isTimeZone, type Month } from '../month.ts';
 /** 1 to 128 of A-Z a-z 0-9 . _ : -, starting with a letter or digit. */
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-const identifier = z
+export const identifier = z
   .string()
   .regex(IDENTIFIER, 'must be 1 to 128 of A-Z a-z 0-9 . _ : - and start with a letter or digit');
 const RATE = /^(0(\.\d{1,12})?|1(\.0{1,12})?)$/;

@@ -4,21 +4,15 @@
  * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
  * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
  */
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { enqueueDeliveries as enqueueDocuments } from '../documents/emails.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
 
 /** Who acts, with which settings and in which environment. */
-export interface Caller {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly actor: Actor;
-}
+export type Caller = ActorContext;
 
 /** What everything that one act records has in common. */
 export interface PaymentContext {

@@ -1,14 +1,13 @@
 /** SQL that reads payments: their balances, their applications, and everything about them. */
+import { LOCKS } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './match.ts';
 import { TAKEN_BACK } from './payouts.sql.ts';
 
-const PAYMENTS = '7310::integer, 51::integer';
-
 export async function takePaymentsLock(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${PAYMENTS})`);
+  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.payments})`);
 }
 
 /** The first day of the earliest open month; null before the first close. */

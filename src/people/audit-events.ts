@@ -3,6 +3,8 @@
  * transaction, and the facts it makes name the event.
  */
 import { hostname, userInfo } from 'node:os';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface Actor {
@@ -11,6 +13,13 @@ export interface Actor {
   readonly osUser: string;
   readonly host: string;
   readonly via: 'command' | 'job' | 'http';
+}
+
+/** Who acts, with which settings and in which environment. */
+export interface ActorContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly actor: Actor;
 }
 
 /** Whoever runs this process. */

@@ -1,14 +1,13 @@
 /** SQL over the connected accounts: their partners, their source of balance transactions, and how far each was read. */
+import { LOCKS } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-
-const PROCESSOR = '7310::integer, 81::integer';
 
 /**
  * One transaction at a time records and allocates balance transactions. Lock order, always: this one, importers, the
  * ledger (shared, so that no month closes while entries are dated), then payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${PROCESSOR})`);
+  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.processor})`);
 }
 
 /** What the facts of one act have in common. */

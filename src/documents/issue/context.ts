@@ -2,22 +2,17 @@
  * Who issues documents, by which settings, and what documents issued together have in common.
  * Refusals: settings_incomplete, clock_behind.
  */
-import type { Environment } from '../../config/environment.ts';
 import { missingSettings } from '../../config/missing-settings.ts';
 import { type Settings, settingsFile } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
-import type { Actor } from '../../people/audit-events.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
 import { readLatestAct } from './queries.ts';
 
-export interface IssueContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly actor: Actor;
-}
+export type IssueContext = ActorContext;
 
 type Setting = Pick<IssueContext, 'environment' | 'settings'>;
 

@@ -1,4 +1,5 @@
 /** The e-mail to finance after a close: what the month issued, as `report close` shows it. */
+import { LOCKS } from '../../database/locks.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
@@ -38,7 +39,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Email
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
   // Two closes that end at once would both find it missing.
-  await execute(tx, `SELECT pg_advisory_xact_lock(7310::integer, 62::integer)`);
+  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.closeReports})`);
   const months = await query<{ month: Month }>(
     tx,
     `SELECT month FROM closed_months m

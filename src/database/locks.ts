@@ -1,0 +1,20 @@
+/**
+ * The advisory locks: a class and a number each, as PostgreSQL takes them. Migrations name some of them too. Where several
+ * are held, they are taken in this order: processor, importers, ledger, payments.
+ */
+export const LOCKS = {
+  /** Of two commands at once, one migrates and the other waits. */
+  migration: '7310::integer, 1::integer',
+  ledger: '7310::integer, 2::integer',
+  importers: '7310::integer, 3::integer',
+  payments: '7310::integer, 51::integer',
+  reminders: '7310::integer, 61::integer',
+  closeReports: '7310::integer, 62::integer',
+  processor: '7310::integer, 81::integer',
+} as const;
+
+/** The class in which a worker holds its own number (`mail/workers.ts`). */
+export const WORKER_LOCKS = 7311;
+
+/** The class in which a client is locked by the hash of its id. Not that of workers: a hash is no worker's number. */
+export const CLIENT_LOCKS = 7312;
