@@ -1,6 +1,6 @@
 /**
- * Settling payouts: recording which payments, or which payout of a connected account, a payout in the bank consists of.
- * Payouts of connected accounts are settled by themselves where that is certain.
+ * Settling payouts. A payout in the bank is settled when it is recorded what it consists of: link payments, or one payout of
+ * a connected account. Payouts of connected accounts are settled automatically where the match is certain.
  * Refusals: payout_unknown, payout_settled, payout_not_settled.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -101,8 +101,8 @@ async function linkPaymentsOf(
 }
 
 /**
- * Settles the payouts that certainly come from a connected account. Gives everything that unsettled payouts may be: what
- * is not certain is left for finance, and is never settled with link payments.
+ * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts, the
+ * certain ones included. The others are left for finance, and their payouts are never settled with link payments.
  */
 export async function settleReportedPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
   const possible = await readAccountPayouts(context.tx, context.now);
@@ -115,7 +115,7 @@ export async function settleReportedPayouts(context: PaymentContext): Promise<re
   return possible;
 }
 
-/** The same, after balance transactions were imported. */
+/** Settles those payouts after balance transactions were imported. Does nothing, and records no event, if none is certain. */
 export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;

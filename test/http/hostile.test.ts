@@ -41,7 +41,7 @@ function send(method: string, path: string, headers: readonly string[], body: Bu
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
     let text = '';
-    // A «100 Continue» may go before the answer.
+    // A "100 Continue" may go before the answer.
     const done = () => resolve(Number([...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].at(-1)?.[1] ?? 0));
     socket.setTimeout(10_000, () => socket.destroy());
     socket.on('data', (chunk) => {

@@ -248,9 +248,9 @@ describe('files as other programs write them', () => {
   }
   for (const value of ['=cmd|A1', '+q', '-q', '@q', 'q\u202Eb', 'ｑ', 'q\u0301', '٣', '\uFEFFq', 'q q', '"', '']) {
     const code = value === '' ? 'field_missing' : 'identifier_malformed';
-    refused.push([`the id «${value}»`, 'ndjson', ndjson(row({ quote_id: value })), [`1 quote_id ${code}`]]);
+    refused.push([`the id "${value}"`, 'ndjson', ndjson(row({ quote_id: value })), [`1 quote_id ${code}`]]);
     const quotedCell = value === '"' ? '""""' : value;
-    refused.push([`the id «${value}»`, 'csv', cell('quote_id', quotedCell), [`2 quote_id ${code}`]]);
+    refused.push([`the id "${value}"`, 'csv', cell('quote_id', quotedCell), [`2 quote_id ${code}`]]);
   }
   for (const value of ['٢٠٢٦-07-15T12:00:00Z', '2026-07-15T12:00:0０Z', '2026-07-15t12:00:00z', '20260715T120000Z']) {
     refused.push([`the time ${value}`, 'csv', cell('accepted_at', value), ['2 accepted_at time_malformed']]);

@@ -1,4 +1,7 @@
-/** Checks of documents, their numbers, credit and balances. */
+/**
+ * Checks of documents, their numbers, credit and balances. Each constant is the inside of a WITH, with the CTEs that
+ * `query.ts` describes: `inspected`, and `differences` with a subject and a detail.
+ */
 import { inMonth } from './query.ts';
 
 // The document that bills a month's rows is the last in its chain of replacements. If that one is void, the rows are

@@ -92,7 +92,7 @@ export interface Route {
   readonly act: (call: Call) => object;
 }
 
-/** An answer of «no», in the form of Stripe's errors. */
+/** An answer of "no", in the form of Stripe's errors. */
 export class StripeRefusal extends Error {
   readonly status: number;
   readonly type: string;
