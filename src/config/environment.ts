@@ -30,8 +30,8 @@ export interface Environment {
   readonly now: () => DateTime<true>;
 }
 
-export const STRIPE_KEY = 'STRIPE_SECRET_KEY';
-export const STRIPE_WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
+const STRIPE_KEY = 'STRIPE_SECRET_KEY';
+const STRIPE_WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
 export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KEY_${account}`;
 
 const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;

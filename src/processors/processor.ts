@@ -2,7 +2,6 @@
  * The port to payment processors. An implementation is a folder of its own and one line of the list in `processors.ts`:
  * nothing outside that folder knows how the processor names or writes anything.
  */
-import type { Environment } from '../config/environment.ts';
 import type { Amount } from '../money.ts';
 
 export interface PaymentProcessor {
@@ -13,7 +12,7 @@ export interface PaymentProcessor {
   /** The environment variable of its key. */
   readonly keyVariable: string;
   /** Its own key from the environment; undefined where none is set. */
-  readonly access: (environment: Environment) => ProcessorAccess | undefined;
+  readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
   readonly events: {
     readonly read: (type: string, object: unknown) => EventReading;
@@ -22,6 +21,13 @@ export interface PaymentProcessor {
   };
   readonly balanceTransactions: BalanceTransactionSource;
   readonly webhooks: WebhookVerifier;
+}
+
+/** What processors read of the environment (`config/environment.ts`), each its own. */
+export interface ProcessorSecrets {
+  readonly stripeKey: string | undefined;
+  readonly stripeBase: string | undefined;
+  readonly stripeWebhookSecrets: readonly string[];
 }
 
 /** How a processor is reached: the key, and another server in its place, in sandbox only. */
@@ -180,7 +186,7 @@ export interface BalanceTransactionSource {
 export interface WebhookVerifier {
   /** The environment variable of its secrets, and what it holds. */
   readonly secretVariable: string;
-  readonly secrets: (environment: Environment) => readonly string[];
+  readonly secrets: (environment: ProcessorSecrets) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
   /**

@@ -1,5 +1,4 @@
 /** Stripe as a payment processor. */
-import { STRIPE_KEY } from '../../config/environment.ts';
 import type { PaymentProcessor } from '../processor.ts';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
@@ -10,7 +9,7 @@ import { webhooks } from './webhooks.ts';
 export const stripe: PaymentProcessor = {
   name: 'stripe',
   bankName: 'STRIPE',
-  keyVariable: STRIPE_KEY,
+  keyVariable: 'STRIPE_SECRET_KEY',
   access: ({ stripeKey: key, stripeBase: base }) => (key === undefined ? undefined : { key, base }),
   paymentLinks: {
     units: stripeAmount,

@@ -1,12 +1,11 @@
 /** Signatures of Stripe's webhooks, checked by the `stripe` package. */
-import { STRIPE_WEBHOOK_SECRET } from '../../config/environment.ts';
 import type { WebhookVerifier } from '../processor.ts';
 
 /** How old, or how far in the future, a signature may be. */
 const TOLERANCE_SECONDS = 300;
 
 export const webhooks: WebhookVerifier = {
-  secretVariable: STRIPE_WEBHOOK_SECRET,
+  secretVariable: 'STRIPE_WEBHOOK_SECRET',
   secrets: ({ stripeWebhookSecrets }) => stripeWebhookSecrets,
   header: 'stripe-signature',
   async problem(body, header, secrets, now) {
