@@ -9,7 +9,7 @@ import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
-import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
+import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
 /** Why a document asks for money, or why not. */
 export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
@@ -69,6 +69,8 @@ export interface Presentation {
   readonly issuedOn: string;
   /** Empty if nothing is due. */
   readonly dueOn: string;
+  /** The due date is that of the invoice that this one replaces: it is not counted from this one's issue. */
+  readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
   /** The total of the lines. */
@@ -115,6 +117,7 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
   };
   const issuedOn = locale.date(snapshot.issued_on);
   const dueOn = isDue ? values.due_on : '';
+  const dueDateKept = isDue && keepsDueDate(snapshot);
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const credit = amount(snapshot.credit_applied).negated();
@@ -127,6 +130,7 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
     month: values.month,
     issuedOn,
     dueOn,
+    dueDateKept,
     amount: values.amount,
     total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
     credit: credit.isZero() ? null : { label: labels.totals.credit_applied, amount: credit },
@@ -140,7 +144,7 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
       { label: facts.replaces, value: values.replaces },
       { label: facts.issued_on, value: issuedOn },
       { label: facts.due_on, value: dueOn },
-      { label: facts.terms, value: isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      { label: facts.terms, value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '' },
       { label: facts.month, value: values.month },
       {
         label: facts.enrollments,

@@ -20,7 +20,7 @@ export const DOCUMENTS = {
     const voided = `${f.number} was voided on ${f.voided_on}`;
     if (f.replaced_by !== null) return `${voided}. Use its replacement, ${f.replaced_by}.`;
     return f.purpose === 'month'
-      ? `${voided} and has no replacement. 'reckoner invoice rerun --month ${f.month}' issues one.`
+      ? `${voided} and has no replacement. 'reckoner invoice rerun ${f.number}' issues one.`
       : `${voided} and has no replacement.`;
   }),
   document_not_void: refused<{ number: string }>(

@@ -86,6 +86,7 @@ interface PaymentView {
   readonly amountDue: string;
   readonly partlyPaid: boolean;
   readonly dueOn: string;
+  readonly dueDateKept: boolean;
   readonly issuedOn: string;
   readonly replacement: { readonly number: string; readonly href: string } | null;
   readonly purchaseOrder: string;
@@ -134,6 +135,7 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     amountDue: presented.amount,
     partlyPaid,
     dueOn: presented.dueOn,
+    dueDateKept: presented.dueDateKept,
     issuedOn: presented.issuedOn,
     replacement:
       found.replacement_number === null

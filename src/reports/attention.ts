@@ -61,7 +61,11 @@ function attentionToGaps(gaps: Status['gaps']): string[] {
     const numbers = gaps.filter((gap) => gap.month === month).map((gap) => gap.number);
     return (
       `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so their rows are ` +
-      `unbilled. 'reckoner invoice rerun --month ${month}' issues one.`
+      `unbilled. ${
+        numbers.length === 1
+          ? `'reckoner invoice rerun ${numbers[0]}' issues one.`
+          : `'reckoner invoice rerun NUMBER' issues one of them, 'reckoner invoice rerun --month ${month}' all.`
+      }`
     );
   });
 }

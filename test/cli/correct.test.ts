@@ -48,7 +48,7 @@ test('void: prints the document as JSON, or as text with what happens to its row
   expect({ status: ran.status, json: ran.json() }).toEqual({ status: 0, json: await document(world, INV_1) });
   const people = await run('invoice', 'void', INV_2, '--reason', 'wrong');
   expect(people.stdout).toContain(`${INV_2} is void`);
-  expect(people.stdout).toContain("'reckoner invoice rerun --month 2026-07'");
+  expect(people.stdout).toContain(`'reckoner invoice rerun ${INV_2}'`);
   const status = await run('status');
   expect({ exit: status.status, out: status.stdout }).toEqual({
     exit: 4,
@@ -89,22 +89,50 @@ test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed
   await run('invoice', 'void', INV_1, '--reason', 'wrong');
   await run('invoice', 'hold', INV_2);
   await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);
-  const ran = await run('--json', 'invoice', 'rerun', '--month', '2026-07');
+  const ran = await run('--json', 'invoice', 'rerun', '--month', '2026-07', '--changed');
+  const money = { currency: 'USD', amount_due: '7.00', due_on: '2026-08-31' };
   expect({ exit: ran.status, json: ran.json() }).toEqual({
     exit: 4,
     json: {
       month: '2026-07',
-      unchanged: 1,
+      dry_run: false,
+      unchanged: ['INV-2026-000003'],
       replaced: [],
-      issued: [{ number: 'INV-2026-000004', replaces: INV_1 }],
-      refused: [{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') }],
+      issued: [{ number: 'INV-2026-000004', replaces: INV_1, partner_id: 'p-1', ...money, amount_due_before: '7.00' }],
+      differing: [],
+      refused: [
+        {
+          ...{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') },
+          ...{ partner_id: 'p-2', ...money },
+        },
+      ],
     },
   });
   await run('invoice', 'release', INV_2, '--no-deliver');
-  const again = await run('invoice', 'rerun', '--month', '2026-07');
+  const listed = await run('invoice', 'rerun', '--month', '2026-07');
+  expect({ exit: listed.status, out: listed.stdout }).toEqual({ exit: 0, out: expect.stringContaining('--changed') });
+  const again = await run('invoice', 'rerun', '--month', '2026-07', '--changed');
   expect(again.status).toBe(0);
   expect(again.stdout).toContain('1 replaced');
-  expect(again.stdout).toContain("INV-2026-000002 -> INV-2026-000005: the partner's name changed");
+  expect(again.stdout).toMatch(/INV-2026-000005 .* replaces INV-2026-000002/);
+  expect(again.stdout).toContain("the partner's name changed");
+});
+
+test('a dry run of a rerun shows the numbers and amounts that the run then gives, and writes nothing', async () => {
+  await run('invoice', 'void', INV_1, '--reason', 'wrong');
+  await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);
+  const before = await world.documents();
+  const options = ['--json', 'invoice', 'rerun', '--month', '2026-07', '--changed'];
+  const preview = (await run(...options, '--dry-run')).json() as { documents: { number: string }[] };
+  const one = (await run('--json', 'invoice', 'rerun', INV_1, '--dry-run')).json();
+  expect(one).toMatchObject({ issued: [{ number: 'INV-2026-000004', replaces: INV_1, amount_due: '7.00' }] });
+  const people = await run('invoice', 'rerun', '--month', '2026-07', '--changed', '--dry-run');
+  expect(people.stdout).toMatch(/^unchanged +INV-2026-000003 /m);
+  expect(people.stdout).toContain('nothing was written');
+  expect(await world.documents()).toEqual(before);
+  const { documents, ...planned } = preview;
+  expect((await run(...options)).json()).toEqual({ ...planned, dry_run: false });
+  expect(documents.map((each) => each.number)).toEqual(['INV-2026-000005', 'INV-2026-000004']);
 });
 
 test('usage: a rerun takes a number or a month, a void, credit and write-off a reason', async () => {
@@ -112,6 +140,8 @@ test('usage: a rerun takes a number or a month, a void, credit and write-off a r
     ['rerun'],
     ['rerun', INV_1, '--month', '2026-07'],
     ['rerun', '--month', 'July'],
+    ['rerun', INV_1, '--changed'],
+    ['rerun', INV_1, '--partner', 'p-1'],
     ['void', INV_1],
     ['void', INV_1, '--reason', ' '],
     ['void', INV_1, '--reason', 'two\nlines'],

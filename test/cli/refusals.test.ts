@@ -790,7 +790,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_void: {
     when: 'a void document is to be voided',
     exit: 3,
-    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun --month 2026-08'/,
+    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun CN-2026-000001'/,
     run: async () => {
       await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');

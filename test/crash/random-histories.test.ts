@@ -81,6 +81,7 @@ const ACTS: readonly ((script: Script, number: string) => readonly string[])[] =
   (_, number) => ['invoice', 'void', number, '--reason', 'a mistake'],
   (_, number) => ['invoice', 'rerun', number],
   (script) => ['invoice', 'rerun', '--month', `2026-${String(script.month).padStart(2, '0')}`],
+  (script) => ['invoice', 'rerun', '--month', `2026-${String(script.month).padStart(2, '0')}`, '--changed'],
   (_, number) => ['invoice', 'hold', number, '--reason', 'a question'],
   (_, number) => ['invoice', 'release', number],
   (_, number) => ['invoice', 'resend', number],

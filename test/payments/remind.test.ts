@@ -222,7 +222,9 @@ test('a replacement with the old due date does not repeat the levels of the docu
   await world.partners([
     partner({ name: 'Renamed', invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } }),
   ]);
-  await world.database.transaction((tx) => rerunMonth(tx, world, '2026-07' as Month, { newTerms: false }));
+  await world.database.transaction((tx) =>
+    rerunMonth(tx, world, '2026-07' as Month, { newTerms: false, changed: true }),
+  );
   await world.deliver();
   expect(await remind('2026-09-11')).toEqual([]);
   expect(await remind('2026-09-21')).toEqual(['p-1 21 INV-2026-000002']);

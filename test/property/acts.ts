@@ -215,7 +215,14 @@ export const ACTS: readonly Act[] = [
   {
     name: 'rerun of a month',
     weight: 2,
-    run: upon((tx, { world }, { month }) => rerunMonth(tx, world, month as Month, { newTerms: false })),
+    run: upon((tx, history, { month, partner_id }) => {
+      const partnerId = history.random() < 0.3 ? partner_id : undefined;
+      return rerunMonth(tx, history.world, month as Month, {
+        newTerms: false,
+        changed: history.random() < 0.7,
+        partnerId,
+      });
+    }),
   },
   {
     name: 'credit',
