@@ -144,7 +144,10 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
       { label: facts.replaces, value: values.replaces },
       { label: facts.issued_on, value: issuedOn },
       { label: facts.due_on, value: dueOn },
-      { label: facts.terms, value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      {
+        label: facts.terms,
+        value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '',
+      },
       { label: facts.month, value: values.month },
       {
         label: facts.enrollments,

@@ -58,6 +58,19 @@ export const DOCUMENTS = {
       `${f.amount} exceeds what can still be credited on ${f.number}: ${f.left}. ` +
       'Credits and write-offs together cannot exceed the invoice.',
   ),
+  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>(
+    (f) =>
+      `${f.credit_note} cannot be applied to ${f.number}: ${f.reason}. ` +
+      "'reckoner invoice list --status open' shows open invoices and credit notes.",
+  ),
+  credit_amount_too_large: refused<{ amount: string; most: string; what: string }>(
+    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
+  ),
+  credit_not_applied: refused<{ credit_note: string; number: string }>(
+    (f) =>
+      `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back. ` +
+      `'reckoner invoice show ${f.credit_note}' shows where its credit went.`,
+  ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(
     (f) =>

@@ -165,8 +165,8 @@ test('the job sends reminders; remind --dry-run only lists them', { timeout: 120
 
 test('aging that does not tie lists the differences and exits 4', async () => {
   await world.sql(
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
-     SELECT document_id, document_id, 1, '2026-09-05', now() FROM documents WHERE number = 'INV-2026-000001'`,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
+     SELECT document_id, document_id, 1, '2026-09-05', now(), (SELECT min(event_id) FROM audit_events) FROM documents WHERE number = 'INV-2026-000001'`,
   );
   const people = await run('2026-09-08T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(4);

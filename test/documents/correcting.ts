@@ -6,6 +6,7 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { applyCredit, type PlacedCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -33,6 +34,9 @@ export interface Corrections {
   ) => Promise<CountedRerun>;
   /** Gives the credit note's number. */
   readonly credit: (number: string, amount: string, reason?: string) => Promise<string>;
+  /** Applies open credit to an invoice, and takes it back. */
+  readonly apply: (creditNote: string, number: string, amount?: string) => Promise<PlacedCredit>;
+  readonly unapply: (creditNote: string, number: string) => Promise<PlacedCredit>;
   readonly writeOff: (number: string, reason?: string) => Promise<void>;
   readonly hold: (number: string, reason?: string) => Promise<void>;
   readonly release: (number: string) => Promise<void>;
@@ -49,6 +53,8 @@ export function correctionsOf(world: World, database = world.database): Correcti
       counted(transaction((tx) => rerunMonth(tx, world, month as Month, { newTerms, changed, partnerId }))),
     credit: (number, amount, reason = 'agreed by phone') =>
       transaction((tx) => creditInvoice(tx, world, { number, amount, reason, again: true })),
+    apply: (creditNote, number, amount) => transaction((tx) => applyCredit(tx, world, { creditNote, number, amount })),
+    unapply: (creditNote, number) => transaction((tx) => unapplyCredit(tx, world, { creditNote, number })),
     writeOff: (number, reason = 'the partner is bankrupt') =>
       transaction((tx) => writeOffInvoice(tx, world, { number, reason })),
     hold: (number, reason = 'disputed') => transaction((tx) => holdDocument(tx, world, { number, reason })),
