@@ -457,7 +457,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'a credit note that says another amount than it took off its invoice',
     'credit_ties',
-    `UPDATE documents SET invoice_lowered_by = invoice_lowered_by / 2 WHERE invoice_lowered_by > 0`,
+    `UPDATE documents SET invoice_lowered_by = 1 WHERE purpose = 'adjustment'`,
   ],
   [
     "one partner's credit on another's invoice",
