@@ -67,11 +67,15 @@ export interface DocumentSnapshot {
   readonly partnerCut: string;
   readonly invoiceAmount: string;
   readonly credit_applied: string;
+  /** The credit notes that were applied when it was issued; left out: none. */
+  readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   /** The number of the void document that this one replaces. */
   readonly replaces: string | null;
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
+  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; left out on others. */
+  readonly lowered?: { readonly by: string; readonly left: string } | null;
   /** Why an adjustment was made. */
   readonly reason: string | null;
   /** The last seal before the document was issued. */

@@ -114,7 +114,8 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
   const partlyPaid = isDue && paid.isPositive();
   const totals: Total[] = [
     presented.total,
-    ...(presented.credit === null ? [] : [presented.credit]),
+    ...presented.credit,
+    ...(isDue && paid.isNegative() ? [{ label: labels.credit_taken_back, amount: paid.negated() }] : []),
     ...(partlyPaid ? [{ label: labels.paid, amount: paid.negated() }] : []),
     ...(document.document === 'invoice' && !isVoid ? [{ label: labels.balance, amount: balance }] : []),
   ];
