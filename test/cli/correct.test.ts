@@ -118,6 +118,43 @@ test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed
   expect(again.stdout).toContain("the partner's name changed");
 });
 
+test('a list in a pipe cuts nothing, and shows names, balances, days overdue, holds and totals by currency', async () => {
+  const name = 'Harbour Lights Ticketing and Event Protection Company';
+  const address = {
+    line1: '1 Main Street',
+    line2: '',
+    city: 'Boulder',
+    region: 'CO',
+    postal_code: '80302',
+    country: 'US',
+  };
+  await world.partners([partner({ name, address, tax_id: 'US-1', purchase_order: 'PO 7', legal_note: 'A note.' })]);
+  expect((await run('invoice', 'rerun', INV_1, '--no-deliver')).status).toBe(0);
+  const replacement = 'INV-2026-000004';
+  await run('invoice', 'credit', replacement, '--amount', '2', '--reason', 'agreed', '--no-deliver');
+  await run('invoice', 'hold', INV_2);
+  const at = (now: string, ...args: string[]) =>
+    command(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
+  const { stdout } = await at('2026-09-10T10:00:00Z', 'invoice', 'list');
+  expect(stdout).toMatch(new RegExp(`^${replacement} +${name} +2026-08-31 +10 +7\\.00 +5\\.00 +USD +open`, 'm'));
+  expect(stdout).toMatch(/^INV-2026-000002 .* 7\.00 +7\.00 +USD +open, on hold/m);
+  expect(stdout).toMatch(/^CN-2026-000001 .* -2\.00 +0\.00 +USD +paid/m);
+  expect(stdout).toMatch(/^USD +19\.00 +19\.00 +0\.00 +19\.00$/m);
+  const shown = (await run('partner', 'show', 'p-1')).stdout;
+  for (const said of [
+    /address +1 Main Street, Boulder, CO 80302, United States/,
+    /tax id +US-1/,
+    /PO +PO 7/,
+    /legal note +A note\./,
+    /balance +5\.00 USD \(5\.00 USD open\)/,
+    /^INV-2026-000004 +2026-07 +2026-08-31 +5\.00 +USD$/m,
+  ])
+    expect(shown).toMatch(said);
+  expect((await run('--json', 'partner', 'show', 'p-1')).json()).toMatchObject({
+    account: [{ currency: 'USD', net: '5.00', documents: [{ number: replacement, balance: '5.00' }] }],
+  });
+});
+
 test('a dry run of a rerun shows the numbers and amounts that the run then gives, and writes nothing', async () => {
   await run('invoice', 'void', INV_1, '--reason', 'wrong');
   await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);

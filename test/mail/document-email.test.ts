@@ -100,7 +100,7 @@ describe('an e-mail with an invoice', () => {
     expect(credited.text).toContain(
       'Invoice total: USD 19,907.85\nCredit applied: USD -907.85\nAmount due: USD 19,000.00\n',
     );
-    expect(words(credited.html)).toContain('Less credit applied USD 907.85 Amount due USD 19,000.00');
+    expect(words(credited.html)).toContain('Credit applied USD -907.85 Amount due USD 19,000.00');
   });
 
   it('says nothing of a sandbox or of changed bank details', () => {
