@@ -108,7 +108,8 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
-            d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes, v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
+            d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
+            v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off

@@ -14,7 +14,8 @@ export async function insertRefund(
        event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
             -- Not before the credit was last reopened: it would count twice on the days between.
-            greatest(day.refunded_on, :earliest::date, credit_reopened_on(d.document_id)), :now::timestamptz, :eventId::bigint
+            greatest(day.refunded_on, :earliest::date, credit_reopened_on(d.document_id)),
+            :now::timestamptz, :eventId::bigint
      FROM documents d
      CROSS JOIN LATERAL (SELECT greatest(:on::date, d.issued_on) AS refunded_on) AS day
      WHERE d.document_id = :documentId

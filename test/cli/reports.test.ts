@@ -105,9 +105,9 @@ test('aging shows names, says that it ties, and goes to a spreadsheet by partner
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
   expect(csv.stdout.split('\r\n')).toEqual([
-    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied',
-    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0',
-    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00',
+    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied,net',
+    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0,2800000',
+    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00,11.20',
     '',
   ]);
   const detail = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail');
