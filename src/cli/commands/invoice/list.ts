@@ -36,7 +36,8 @@ async function invoiceList(
     options,
     documents.map(documentJson),
     () => sheetOf(documents, today),
-    () => (documents.length === 0 ? 'No documents found.' : `${listed(documents, today)}\n\n${totals(documents, today)}`),
+    () =>
+      documents.length === 0 ? 'No documents found.' : `${listed(documents, today)}\n\n${totals(documents, today)}`,
   );
 }
 
