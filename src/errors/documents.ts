@@ -42,8 +42,9 @@ export const DOCUMENTS = {
   ),
   credit_used: refused<{ number: string; used: string; act: string }>(
     (f) =>
-      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Void the invoice that used it first, ` +
-      'or keep the credit note and correct the difference with later rows.',
+      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Take it back first ` +
+      `('reckoner credit unapply ${f.number} --invoice NUMBER'), or keep the credit note and correct the difference ` +
+      'with later rows.',
   ),
   document_written_off: refused<{ number: string; written_off: string; act: string }>(
     (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it has been written off, which is final.`,
