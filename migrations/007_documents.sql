@@ -76,6 +76,9 @@ CREATE TABLE documents (
   replaces bigint CONSTRAINT document_replaced_once UNIQUE,
   -- The invoice that this credit note credits.
   credits bigint,
+  -- What a credit note against an invoice took off it at once, and what then remained to be paid on it.
+  invoice_lowered_by numeric,
+  invoice_left numeric,
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
@@ -97,6 +100,9 @@ CREATE TABLE documents (
   CONSTRAINT document_adjustment_credits_an_invoice CHECK (
     (purpose = 'adjustment') = (credits IS NOT NULL)
     AND (purpose <> 'adjustment' OR (document = 'credit_note' AND invoice_amount > 0 AND btrim(reason) <> ''))),
+  CONSTRAINT document_adjustment_states_what_is_left CHECK (
+    CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND invoice_amount AND invoice_left >= 0, false)
+                 ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0 END),
   -- What a document is for: its replacement is for the same, and so is a credit note against it.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
@@ -169,7 +175,8 @@ ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
   REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
 
--- An open credit note applied to an invoice, when the invoice is issued or later by a credit note against it.
+-- An open credit note applied to an invoice: when the invoice is issued, when a credit note against it is issued, by a
+-- command, or by a payment that names both.
 CREATE TABLE credit_applications (
   credit_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   credit_note_id bigint NOT NULL REFERENCES documents,
@@ -178,6 +185,7 @@ CREATE TABLE credit_applications (
   applied_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   at_issue boolean NOT NULL DEFAULT true,
+  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(applied_on, reopened_on)) STORED,
   CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id)
@@ -187,12 +195,14 @@ CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
 CALL require_open_month('credit_applications');
 CALL make_fact('credit_applications');
 
--- A void gives back all credit that was applied to the invoice.
+-- Credit that is open again. A void gives back all credit that was applied to the invoice.
 CREATE TABLE credit_releases (
-  credit_application_id bigint PRIMARY KEY,
-  document_id bigint NOT NULL REFERENCES voids,
+  credit_application_id bigint PRIMARY KEY REFERENCES credit_applications,
+  -- The void invoice; NULL: taken back by a command.
+  document_id bigint REFERENCES voids,
   released_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(released_on, reopened_on)) STORED,
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)

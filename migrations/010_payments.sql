@@ -321,7 +321,7 @@ CREATE TABLE bank_line_outcomes (
 );
 CALL make_fact('bank_line_outcomes');
 
--- Credit refunds: open credit paid out to the partner, whole.
+-- Credit refunds: open credit paid out to the partner, all of it or a part.
 
 CREATE TABLE credit_refunds (
   credit_refund_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -460,10 +460,10 @@ FROM (
 CALL grant_to_app('SELECT', 'payment_balances');
 
 -- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
--- of zero means paid. Of an invoice, `credited` is what was settled without cash: credit applied after its issue,
--- write-offs and small differences. Of a credit note it is what was applied to invoices, and `amount_paid` what was
--- refunded. A statement has nothing due, and nothing is owed of a void document. (Here, because it needs the payments'
--- tables.)
+-- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
+-- credit of its issue that was taken back, write-offs and small differences. Of a credit note it is what was applied to
+-- invoices, and `amount_paid` what was refunded. A statement has nothing due, and nothing is owed of a void document.
+-- (Here, because it needs the payments' tables.)
 CREATE VIEW document_balances AS
 SELECT document_id, amount_due, credited, amount_paid,
        CASE WHEN void THEN 0 ELSE amount_due - credited - amount_paid END AS balance,
@@ -475,8 +475,8 @@ FROM (
            WHEN 'credit_note' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
            WHEN 'invoice' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a
-             WHERE a.invoice_id = d.document_id AND NOT a.at_issue)
+             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.invoice_id = d.document_id)
+             - CASE WHEN v.document_id IS NULL THEN d.credit_applied ELSE 0 END
              + (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id)
              + (SELECT coalesce(sum(s.amount), 0) FROM live_small_differences s WHERE s.document_id = d.document_id)
            ELSE 0 END AS credited,
@@ -492,23 +492,38 @@ CALL grant_to_app('SELECT', 'document_balances');
 
 -- The credit notes that have a balance, from which an invoice takes what it can when it is issued.
 CREATE VIEW open_credit AS
-SELECT d.document_id, d.number, d.partner_id, d.currency, b.balance
+SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
 FROM documents d JOIN document_balances b USING (document_id)
 WHERE d.document = 'credit_note' AND b.status = 'open';
 CALL grant_to_app('SELECT', 'open_credit');
 
--- What payments did to a document, for its history.
-CREATE VIEW payment_application_history AS
+-- What payments and refunds did to a document, for its history.
+CREATE VIEW payment_history AS
 SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
        jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why') AS facts,
        a.event_id
 FROM payment_applications a JOIN payments p USING (payment_id)
 UNION ALL
+SELECT s.document_id, s.recorded_at, 'small_difference', jsonb_build_object('amount', s.amount::text), s.event_id
+FROM small_differences s
+UNION ALL
 SELECT a.document_id, u.recorded_at, 'unpaid',
-       jsonb_build_object('amount', a.amount::text, 'reference', p.reference), u.event_id
+       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'reason', r.reason,
+         'charges', s.amount::text),
+       u.event_id
 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-JOIN payments p USING (payment_id);
-CALL grant_to_app('SELECT', 'payment_application_history');
+JOIN payments p USING (payment_id)
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
+LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
+UNION ALL
+SELECT document_id, recorded_at, 'refunded',
+       jsonb_build_object('amount', amount::text, 'reference', reference, 'on', refunded_on::text), event_id
+FROM credit_refunds
+UNION ALL
+SELECT f.document_id, b.recorded_at, 'refund_returned',
+       jsonb_build_object('amount', f.amount::text, 'reason', b.reason), b.event_id
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
+CALL grant_to_app('SELECT', 'payment_history');
 
 -- The last day on which an invoice was reopened, or on which a payment had something unapplied again. What settles it
 -- afterwards is entered no earlier, whatever its true date: a report as of a day between would count the money twice.
@@ -519,6 +534,15 @@ CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
      WHERE a.invoice_id = invoice))
+$$;
+
+-- The same for a credit note: the last day on which credit of it was open again.
+CREATE FUNCTION credit_reopened_on(note bigint) RETURNS date STABLE LANGUAGE sql AS $$
+  SELECT greatest(
+    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+     WHERE a.credit_note_id = note),
+    (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+     WHERE f.document_id = note))
 $$;
 
 CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE sql AS $$
@@ -604,7 +628,9 @@ DECLARE
   found document_balances%ROWTYPE;
   kind text;
   needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
-                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note' END;
+                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note'
+                      WHEN TG_TABLE_NAME = 'credit_applications' THEN
+                        CASE TG_ARGV[0] WHEN 'invoice_id' THEN 'invoice' ELSE 'credit_note' END END;
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
   SELECT * INTO found FROM document_balances WHERE document_id = id;
@@ -638,6 +664,8 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE
 -- Credit applied at issue was counted when the documents were issued.
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
+CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id');
 
 -- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
 CREATE TABLE reminders (

@@ -660,6 +660,8 @@ CREATE TABLE documents (
   issued_at timestamp with time zone NOT NULL,
   replaces bigint,
   credits bigint,
+  invoice_lowered_by numeric,
+  invoice_left numeric,
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(issued_on, reopened_on)) STORED,
@@ -683,6 +685,11 @@ CREATE TABLE documents (
   CONSTRAINT document_due_after_terms CHECK (due_on = (issued_on + terms_days) OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (purpose <> 'missing_shares' OR document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0::numeric),
   CONSTRAINT document_adjustment_credits_an_invoice CHECK ((purpose = 'adjustment') = (credits IS NOT NULL) AND (purpose <> 'adjustment' OR document = 'credit_note' AND invoice_amount > 0::numeric AND btrim(reason) <> '')),
+  CONSTRAINT document_adjustment_states_what_is_left CHECK (
+CASE purpose
+    WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= invoice_amount AND invoice_left >= 0::numeric, false)
+    ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0
+END),
   CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement),
@@ -755,8 +762,8 @@ CREATE VIEW live_documents AS
  SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
     due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name,
     address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, reason, reopened_on,
-    entry_on, fact_id
+    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
+    invoice_left, reason, reopened_on, entry_on, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -781,6 +788,7 @@ CREATE TABLE credit_applications (
   applied_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   at_issue boolean NOT NULL DEFAULT true,
+  event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(applied_on, reopened_on)) STORED,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
@@ -788,13 +796,15 @@ CREATE TABLE credit_applications (
   CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id),
   CONSTRAINT credit_application_positive CHECK (amount > 0::numeric),
   CONSTRAINT credit_applications_credit_note_id_fkey FOREIGN KEY (credit_note_id) REFERENCES documents(document_id),
-  CONSTRAINT credit_applications_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES documents(document_id)
+  CONSTRAINT credit_applications_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES documents(document_id),
+  CONSTRAINT credit_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX credit_applications_of_note ON credit_applications USING btree (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications USING btree (invoice_id);
 CREATE UNIQUE INDEX credit_applications_fact ON credit_applications USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
 CREATE TRIGGER entry_month_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
@@ -802,14 +812,17 @@ GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
 
 CREATE TABLE credit_releases (
   credit_application_id bigint NOT NULL,
-  document_id bigint NOT NULL,
+  document_id bigint,
   released_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(released_on, reopened_on)) STORED,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT credit_releases_pkey PRIMARY KEY (credit_application_id),
+  CONSTRAINT credit_releases_credit_application_id_fkey FOREIGN KEY (credit_application_id) REFERENCES credit_applications(credit_application_id),
   CONSTRAINT credit_releases_document_id_fkey FOREIGN KEY (document_id) REFERENCES voids(document_id),
+  CONSTRAINT credit_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id) REFERENCES credit_applications(credit_application_id, invoice_id)
 );
 CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
@@ -820,8 +833,8 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMEN
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
 
 CREATE VIEW live_credit_applications AS
- SELECT credit_application_id, credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on,
-    entry_on, fact_id
+ SELECT credit_application_id, credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, event_id,
+    reopened_on, entry_on, fact_id
    FROM credit_applications a
   WHERE NOT (EXISTS ( SELECT
            FROM credit_releases r
@@ -1959,7 +1972,11 @@ CREATE VIEW document_balances AS
                       WHERE a.credit_note_id = d.document_id)
                     WHEN 'invoice' THEN (( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
                        FROM live_credit_applications a
-                      WHERE a.invoice_id = d.document_id AND NOT a.at_issue)) + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
+                      WHERE a.invoice_id = d.document_id)) -
+                    CASE
+                        WHEN v.document_id IS NULL THEN d.credit_applied
+                        ELSE 0::numeric
+                    END + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
                        FROM write_offs w
                       WHERE w.document_id = d.document_id)) + (( SELECT COALESCE(sum(s.amount), 0::numeric) AS "coalesce"
                        FROM live_small_differences s
@@ -1980,25 +1997,42 @@ CREATE VIEW document_balances AS
 GRANT SELECT ON document_balances TO reckoner_app;
 
 CREATE VIEW open_credit AS
- SELECT d.document_id, d.number, d.partner_id, d.currency, b.balance
+ SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
    FROM documents d
      JOIN document_balances b USING (document_id)
   WHERE d.document = 'credit_note' AND b.status = 'open';
 GRANT SELECT ON open_credit TO reckoner_app;
 
-CREATE VIEW payment_application_history AS
+CREATE VIEW payment_history AS
  SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
     jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence ->> 'why') AS facts,
     a.event_id
    FROM payment_applications a
      JOIN payments p USING (payment_id)
 UNION ALL
+ SELECT s.document_id, s.recorded_at AS at, 'small_difference' AS act,
+    jsonb_build_object('amount', s.amount::text) AS facts, s.event_id
+   FROM small_differences s
+UNION ALL
  SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS act,
-    jsonb_build_object('amount', a.amount::text, 'reference', p.reference) AS facts, u.event_id
+    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'reason', r.reason, 'charges', s.amount::text) AS facts,
+    u.event_id
    FROM payment_unapplications u
      JOIN payment_applications a USING (payment_application_id)
-     JOIN payments p USING (payment_id);
-GRANT SELECT ON payment_application_history TO reckoner_app;
+     JOIN payments p USING (payment_id)
+     LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
+     LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
+UNION ALL
+ SELECT credit_refunds.document_id, credit_refunds.recorded_at AS at, 'refunded' AS act,
+    jsonb_build_object('amount', credit_refunds.amount::text, 'reference', credit_refunds.reference, 'on', credit_refunds.refunded_on::text) AS facts,
+    credit_refunds.event_id
+   FROM credit_refunds
+UNION ALL
+ SELECT f.document_id, b.recorded_at AS at, 'refund_returned' AS act,
+    jsonb_build_object('amount', f.amount::text, 'reason', b.reason) AS facts, b.event_id
+   FROM credit_refund_returns b
+     JOIN credit_refunds f USING (credit_refund_id);
+GRANT SELECT ON payment_history TO reckoner_app;
 
 CREATE FUNCTION invoice_reopened_on(invoice bigint)
  RETURNS date
@@ -2010,6 +2044,18 @@ AS $function$
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
      WHERE a.invoice_id = invoice))
+$function$;
+
+CREATE FUNCTION credit_reopened_on(note bigint)
+ RETURNS date
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT greatest(
+    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
+     WHERE a.credit_note_id = note),
+    (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+     WHERE f.document_id = note))
 $function$;
 
 CREATE FUNCTION payment_reopened_on(payment bigint)
@@ -2118,7 +2164,9 @@ DECLARE
   found document_balances%ROWTYPE;
   kind text;
   needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
-                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note' END;
+                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note'
+                      WHEN TG_TABLE_NAME = 'credit_applications' THEN
+                        CASE TG_ARGV[0] WHEN 'invoice_id' THEN 'invoice' ELSE 'credit_note' END END;
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
   SELECT * INTO found FROM document_balances WHERE document_id = id;

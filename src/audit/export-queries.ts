@@ -209,6 +209,42 @@ const paymentMoveRows = (from: Month, to: Month) => `
   ) AS moved
   WHERE ${inMonths(from, to)} ORDER BY recorded_at, payment_id, move, document`;
 
+const CREDIT_MOVES = (text: (column: string) => string): Columns => [
+  ['credit_note', 'credit_note'],
+  ['move', 'move'],
+  ['document', 'document'],
+  ['currency', 'currency'],
+  ['amount', exactly('amount')],
+  ['dated_on', 'dated_on'],
+  ['entry_on', 'entry_on'],
+  ['why', text('why')],
+  ['recorded_at', time('recorded_at')],
+];
+
+/** What became of open credit: above zero it is used, below zero it is open again. */
+const creditMoveRows = (from: Month, to: Month) => `
+  FROM (
+    SELECT n.number AS credit_note, 'applied' AS move, d.number AS document, n.currency, a.amount,
+           a.applied_on AS dated_on, a.entry_on, e.action AS why, a.recorded_at, a.fact_id
+    FROM credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
+    JOIN documents d ON d.document_id = a.invoice_id JOIN audit_events e USING (event_id)
+    UNION ALL
+    SELECT n.number, 'released', d.number, n.currency, -a.amount, r.released_on, r.entry_on, e.action, r.recorded_at,
+           r.fact_id
+    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+    JOIN documents n ON n.document_id = a.credit_note_id JOIN documents d ON d.document_id = a.invoice_id
+    JOIN audit_events e ON e.event_id = r.event_id
+    UNION ALL
+    SELECT n.number, 'refunded', NULL, f.currency, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at,
+           f.fact_id
+    FROM credit_refunds f JOIN documents n USING (document_id)
+    UNION ALL
+    SELECT n.number, 'refund_returned', NULL, f.currency, -f.amount, b.returned_on, b.entry_on, b.reason, b.recorded_at,
+           b.fact_id
+    FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id) JOIN documents n USING (document_id)
+  ) AS moved
+  WHERE ${inMonths(from, to)} ORDER BY fact_id`;
+
 const csvCopy = (columns: Columns, rows: string) => {
   const list = columns.map(([name, value]) => `${value} AS ${name}`).join(', ');
   return `COPY (SELECT ${list} ${rows}) TO STDOUT (FORMAT csv, HEADER)`;
@@ -225,6 +261,11 @@ export const copyPaymentMoves = (from: Month, to: Month, format: 'csv' | 'jsonl'
   format === 'csv'
     ? csvCopy(PAYMENT_MOVES(cell), paymentMoveRows(from, to))
     : jsonCopy(PAYMENT_MOVES(plain), paymentMoveRows(from, to));
+
+export const copyCreditMoves = (from: Month, to: Month, format: 'csv' | 'jsonl'): string =>
+  format === 'csv'
+    ? csvCopy(CREDIT_MOVES(cell), creditMoveRows(from, to))
+    : jsonCopy(CREDIT_MOVES(plain), creditMoveRows(from, to));
 
 /** Sums of payments by currency. */
 export function readPaymentTotals(

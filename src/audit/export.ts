@@ -17,6 +17,7 @@ import {
   AS_IT_IS,
   type BilledMonth,
   cell,
+  copyCreditMoves,
   copyEventsCsv,
   copyEventsJson,
   copyPaymentMoves,
@@ -263,7 +264,7 @@ const csvOf = (columns: readonly string[], values: Readonly<Record<string, unkno
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** Payments by entry date, and in a second file their applications and reversals. */
+/** Payments by entry date; in further files their applications and reversals, and what became of open credit. */
 async function writePayments(writing: Writing): Promise<void> {
   const { tx, pack, request } = writing;
   const { from, to } = request;
@@ -277,9 +278,14 @@ async function writePayments(writing: Writing): Promise<void> {
       new Map(totals.map(({ currency, amount }) => [currency, { amount: Amount.of(amount, currency) }])),
     ),
   });
-  const moves = await pack.file(`payment-moves.${format}`);
-  const lines = await streamTo(writing, moves, copyPaymentMoves(from, to, format));
-  await moves.end({ rows: format === 'csv' ? lines - 1 : lines });
+  for (const [name, copy] of [
+    ['payment-moves', copyPaymentMoves],
+    ['credit-moves', copyCreditMoves],
+  ] as const) {
+    const moves = await pack.file(`${name}.${format}`);
+    const lines = await streamTo(writing, moves, copy(from, to, format));
+    await moves.end({ rows: format === 'csv' ? lines - 1 : lines });
+  }
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------

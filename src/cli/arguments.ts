@@ -53,6 +53,9 @@ export function idsArgument(argument: string): (value: string, before: number[] 
   const read = idArgument(argument);
   return (value, before) => [...(before ?? []), read(value)];
 }
+/** Several document numbers, collected one by one. */
+export const numbersArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+
 export function wholeNumberArgument(argument: string, least: number, most: number) {
   return (value: string): number => {
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);

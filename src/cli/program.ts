@@ -42,7 +42,7 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => r
       import('./commands/payment/exceptions.ts'),
     ],
   ],
-  credit: ['Refund open credit', () => [import('./commands/credit.ts')]],
+  credit: ['Apply open credit to invoices, take it back, refund it', () => [import('./commands/credit.ts')]],
   email: ['List, resend and dismiss e-mails of every kind', () => [import('./commands/email.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   report: [

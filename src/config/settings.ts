@@ -81,6 +81,11 @@ export const settingsSchema = z.strictObject({
   payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
   /** Dunning levels: days after the due date, or before it if negative. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
+  /**
+   * Which open credit an invoice takes when it is issued: all, only that of months below zero, or none. The rest waits for
+   * `credit apply` or a payment that names it.
+   */
+  credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')

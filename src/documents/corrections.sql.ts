@@ -31,9 +31,11 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
   );
   await execute(
     tx,
-    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
-     SELECT credit_application_id, invoice_id, :today::date, :now::timestamptz
-     FROM credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
+    `INSERT INTO credit_releases (
+       credit_application_id, document_id, released_on, recorded_at, event_id, reopened_on)
+     SELECT credit_application_id, invoice_id, :today::date, :now::timestamptz, :eventId::bigint,
+            greatest(earliest_postable_date(), entry_on)
+     FROM live_credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
     bindings,
   );
   await withdrawEmails(tx, ids);
@@ -57,22 +59,6 @@ export function readCreditsAgainst(
      ORDER BY n.document_id`,
     { documentId },
   );
-}
-
-/** Applies an adjustment to its invoice, up to the invoice's balance; the rest of it stays open credit. */
-export async function applyAdjustment(
-  tx: Transaction,
-  facts: { noteId: number; documentId: number; amount: string; today: string; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO credit_applications (
-       credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, reopened_on)
-     SELECT :noteId, :documentId, :amount::numeric, :today::date, :now::timestamptz, false, ${REOPENED_ON}
-     WHERE :amount::numeric > 0`,
-    facts,
-  );
-  await enqueueDeliveries(tx, [facts.documentId]);
 }
 
 export async function insertWriteOff(

@@ -9,10 +9,11 @@ import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
-import { applyAdjustment, readCreditsAgainst } from './corrections.sql.ts';
+import { readCreditsAgainst } from './corrections.sql.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
 import { draftAdjustment } from './issue/drafts.ts';
 import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
+import { insertCreditApplications } from './placed-credit.sql.ts';
 import type { DocumentRow } from './queries.ts';
 
 export interface CreditRequest {
@@ -43,12 +44,26 @@ export async function creditInvoice(
   const batch = await beginIssue(tx, context, { month, purpose: 'adjustment', askedFor: 'credit' }, (now) =>
     recordEvent(tx, context.actor, { action: 'invoice.credit', subject: number, details, now }),
   );
-  await draftAdjustment(tx, { documentId, amount: amount.toString(), reason });
-  const [note] = (await issueDocuments(tx, batch)) as [IssuedDocument];
   const balance = Amount.of(invoice.balance, currency);
   const applied = balance.minus(amount).isNegative() ? balance : amount;
-  const { issuedOn: today, now } = batch;
-  await applyAdjustment(tx, { noteId: note.document_id, documentId, amount: applied.toString(), today, now });
+  await draftAdjustment(tx, {
+    documentId,
+    amount: amount.toString(),
+    reason,
+    loweredBy: applied.toString(),
+    left: balance.minus(applied).toString(),
+  });
+  const [note] = (await issueDocuments(tx, batch)) as [IssuedDocument];
+  if (applied.isPositive()) {
+    await insertCreditApplications(tx, batch, [
+      {
+        credit_note_id: note.document_id,
+        invoice_id: documentId,
+        amount: applied.toString(),
+        applied_on: batch.issuedOn,
+      },
+    ]);
+  }
   failpoint('credit.issued');
   return note.number;
 }

@@ -111,9 +111,14 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
     enrollments: row.enrollments,
     ...sums(row, text),
     credit_applied: text(row.credit_applied),
+    credit_notes: row.credit_notes.map((each) => ({ ...each, amount: text(each.amount) })),
     amount_due: text(row.amount_due),
     replaces: row.replaces,
     credits: row.credits,
+    lowered:
+      row.invoice_lowered_by === null || row.invoice_left === null
+        ? null
+        : { by: text(row.invoice_lowered_by), left: text(row.invoice_left) },
     reason: row.reason || null,
     seal: row.seal,
     payment_link: additions.paymentLink,

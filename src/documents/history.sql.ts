@@ -45,18 +45,25 @@ const OWN_ACTS = `
        SELECT 11, issued_at, 'replaced', jsonb_build_object('other', number), NULL
        FROM documents WHERE replaces = :documentId`;
 
-/** Credit applied to an invoice or from a credit note, and released again. An adjustment's own invoice is left out. */
+/**
+ * Credit applied to an invoice or from a credit note, and open again by a void or a command. What an adjustment's own issue
+ * applied to its invoice is left out: the invoice has `credited` for it.
+ */
 const CREDIT_ACTS = `
        SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,
-              jsonb_build_object('amount', a.amount::text, 'other', o.number), NULL
+              jsonb_build_object('amount', a.amount::text, 'other', o.number), a.event_id
        FROM credit_applications a
        JOIN documents o
          ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
        WHERE (a.invoice_id = :documentId OR a.credit_note_id = :documentId)
-         AND NOT (a.invoice_id = :documentId AND o.credits IS NOT DISTINCT FROM a.invoice_id)
+         AND NOT (a.invoice_id = :documentId AND EXISTS (
+           SELECT FROM audit_events e WHERE e.event_id = a.event_id AND e.action = 'invoice.credit'))
        UNION ALL
-       SELECT 10, r.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_returned' ELSE 'credit_reopened' END,
-              jsonb_build_object('amount', a.amount::text, 'other', o.number), NULL
+       SELECT 10, r.recorded_at,
+              CASE WHEN a.invoice_id = :documentId
+                   THEN CASE WHEN r.document_id IS NULL THEN 'credit_taken_back' ELSE 'credit_returned' END
+                   ELSE CASE WHEN r.document_id IS NULL THEN 'credit_recovered' ELSE 'credit_reopened' END END,
+              jsonb_build_object('amount', a.amount::text, 'other', o.number), r.event_id
        FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
        JOIN documents o
          ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
@@ -75,13 +82,13 @@ export function readHappenings(tx: Transaction, documentId: number): Promise<Hap
        UNION ALL
        SELECT rank, at, act, facts, NULL FROM payment_link_history WHERE document_id = :documentId
        UNION ALL
-       SELECT 8, at, act, facts, event_id FROM payment_application_history WHERE document_id = :documentId
+       SELECT 8, at, act, facts, event_id FROM payment_history WHERE document_id = :documentId
      )
      SELECT h.at, h.act, h.facts, d.currency, e.claimed_by, e.os_user, e.host
      FROM happenings h
      JOIN documents d ON d.document_id = :documentId
      LEFT JOIN audit_events e ON e.event_id = h.event_id
-     ORDER BY h.at, h.rank, h.event_id`,
+     ORDER BY h.at, h.rank, h.event_id, h.act`,
     { documentId },
   );
 }

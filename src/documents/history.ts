@@ -23,6 +23,8 @@ const SENTENCES = {
   credit_given: (f: Facts) => `${f['amount']} applied to ${f['other']}`,
   credit_returned: (f: Facts) => `${f['amount']} of credit released to ${f['other']} by the void`,
   credit_reopened: (f: Facts) => `${f['amount']} released by the void of ${f['other']}`,
+  credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
+  credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
   linked: (f: Facts) => `payment link ${f['url']}`,
   link_made: (f: Facts) =>
@@ -43,14 +45,30 @@ const SENTENCES = {
   released: () => 'hold released',
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,
   paid: (f: Facts) => `${f['amount']} paid, reference ${f['reference']}: ${f['why']}`,
-  unpaid: (f: Facts) => `payment of ${f['amount']}, reference ${f['reference']}, unapplied`,
+  small_difference: (f: Facts) => `${f['amount']} written to bank charges`,
+  unpaid: (f: Facts) =>
+    `payment of ${f['amount']}, reference ${f['reference']}, ${
+      f['kind'] ? UNPAID_BECAUSE[f['kind'] as keyof typeof UNPAID_BECAUSE] : 'unapplied'
+    }${given(': ', f['reason'])}${given('; bank charges of ', f['charges'], ' reversed')}`,
+  refunded: (f: Facts) => `${f['amount']} refunded on ${f['on']}${given(', reference ', f['reference'])}`,
+  refund_returned: (f: Facts) => `refund of ${f['amount']} returned: ${f['reason']}`,
   voided: (f: Facts) => `voided: ${f['reason']}`,
   replaced: (f: Facts) => `replaced by ${f['other']}`,
 } as const;
 
 type Facts = Happening['facts'];
 
-const given = (before: string, text: string | null | undefined): string => (text ? `${before}${text}` : '');
+const given = (before: string, text: string | null | undefined, after = ''): string =>
+  text ? `${before}${text}${after}` : '';
+
+/** By the kind of the payment's reversal. */
+const UNPAID_BECAUSE = {
+  returned: 'returned',
+  refunded: 'refunded',
+  disputed: 'disputed',
+  mistake: 'removed, recorded by mistake',
+  duplicate: 'removed, recorded twice',
+} as const;
 
 const expired = (sessions: number): string =>
   sessions === 0 ? '' : `, with ${sessions} open ${sessions === 1 ? 'session' : 'sessions'}`;
@@ -77,8 +95,10 @@ const CLOSINGS = {
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await readHappenings(tx, documentId);
   return happenings.map(({ at, act, currency, facts, claimed_by, os_user, host }) => {
-    const amount = facts['amount'];
-    const shown = amount === undefined ? facts : { ...facts, amount: Amount.of(amount, currency).forPeople() };
+    const shown = { ...facts };
+    for (const name of ['amount', 'charges']) {
+      if (shown[name]) shown[name] = Amount.of(shown[name], currency).forPeople();
+    }
     return {
       at,
       act,

@@ -9,7 +9,7 @@ import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
-import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
+import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
 /** Why a document asks for money, or why not. */
 export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
@@ -69,12 +69,16 @@ export interface Presentation {
   readonly issuedOn: string;
   /** Empty if nothing is due. */
   readonly dueOn: string;
+  /** The due date is that of the invoice that this one replaces: it is not counted from this one's issue. */
+  readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
   /** The total of the lines. */
   readonly total: Total;
-  /** Null if no credit was applied. */
-  readonly credit: Total | null;
+  /** The credit that was applied, by credit note. */
+  readonly credit: readonly Total[];
+  /** What an adjustment leaves to pay on its invoice; empty on other documents. */
+  readonly leaves: string;
   /** The steps from the total of the lines to the amount due, the last being the result. */
   readonly steps: readonly Total[];
   readonly headline: Headline;
@@ -115,9 +119,10 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
   };
   const issuedOn = locale.date(snapshot.issued_on);
   const dueOn = isDue ? values.due_on : '';
+  const dueDateKept = isDue && keepsDueDate(snapshot);
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
-  const credit = amount(snapshot.credit_applied).negated();
+  const credit = creditOf(snapshot, labels, clean);
   const { facts } = labels;
   return {
     locale,
@@ -127,20 +132,28 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
     month: values.month,
     issuedOn,
     dueOn,
+    dueDateKept,
     amount: values.amount,
     total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
-    credit: credit.isZero() ? null : { label: labels.totals.credit_applied, amount: credit },
-    steps: stepsOf(snapshot, situation, labels),
+    credit,
+    leaves: leavesOf(snapshot, labels, values, locale),
+    steps: stepsOf(snapshot, situation, labels, credit),
     headline: { label: headlineOf(snapshot, situation, labels), amount: values.amount, values },
-    sentence: sentencesOf(snapshot, situation, labels)
-      .map((sentence) => fill(sentence, values))
+    sentence: [
+      ...sentencesOf(snapshot, situation, labels).map((sentence) => fill(sentence, values)),
+      leavesOf(snapshot, labels, values, locale),
+    ]
+      .filter(Boolean)
       .join(' '),
     facts: [
       { label: facts.credits, value: values.credits },
       { label: facts.replaces, value: values.replaces },
       { label: facts.issued_on, value: issuedOn },
       { label: facts.due_on, value: dueOn },
-      { label: facts.terms, value: isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      {
+        label: facts.terms,
+        value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '',
+      },
       { label: facts.month, value: values.month },
       {
         label: facts.enrollments,
@@ -192,9 +205,53 @@ function headlineOf(snapshot: DocumentSnapshot, situation: Situation, { headline
   }
 }
 
-function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: Labels): Total[] {
+/** More credit notes than this are summed up in one row. */
+const MOST_CREDIT_NOTES = 5;
+
+/** A row for each credit note that was applied when the document was issued. */
+function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean): Total[] {
+  const { currency, credit_applied, credit_notes: notes = [] } = snapshot;
+  const credit = Amount.of(credit_applied, currency);
+  if (credit.isZero()) return [];
+  if (notes.length === 0) return [{ label: totals.credit_applied, amount: credit.negated() }];
+  if (notes.length > MOST_CREDIT_NOTES) {
+    return [{ label: fill(totals.credit_of_notes, { count: String(notes.length) }), amount: credit.negated() }];
+  }
+  return notes.map(({ number, amount }) => ({
+    label: fill(totals.credit_of_note, { number: clean(number) }),
+    amount: Amount.of(amount, currency).negated(),
+  }));
+}
+
+/** What an adjustment took off its invoice, what that leaves to pay, and what of it is open credit. */
+function leavesOf(
+  { lowered, invoiceAmount, currency }: DocumentSnapshot,
+  { adjustment }: Labels,
+  values: Readonly<Record<string, string>>,
+  locale: Locale,
+): string {
+  if (!lowered) return '';
+  const by = Amount.of(lowered.by, currency);
+  const open = Amount.of(invoiceAmount, currency).minus(by);
+  const amounts = {
+    ...values,
+    by: locale.amount(by),
+    left: locale.amount(Amount.of(lowered.left, currency)),
+    open: locale.amount(open),
+  };
+  return [
+    fill(by.isZero() ? adjustment.paid_already : adjustment.leaves, amounts),
+    ...(open.isZero() ? [] : [fill(adjustment.open_credit, amounts)]),
+  ].join(' ');
+}
+
+function stepsOf(
+  snapshot: DocumentSnapshot,
+  situation: Situation,
+  { totals }: Labels,
+  credit: readonly Total[],
+): Total[] {
   const amount = (text: string) => Amount.of(text, snapshot.currency);
-  const credit = amount(snapshot.credit_applied);
   switch (situation) {
     case 'credit_note':
       return [{ label: totals.owed, amount: amount(snapshot.invoiceAmount) }];
@@ -208,10 +265,7 @@ function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: L
     case 'due':
     case 'nothing_due':
     case 'covered_by_credit':
-      return [
-        ...(credit.isZero() ? [] : [{ label: totals.credit_applied, amount: credit.negated() }]),
-        { label: totals.amount_due, amount: amount(snapshot.amount_due) },
-      ];
+      return [...credit, { label: totals.amount_due, amount: amount(snapshot.amount_due) }];
   }
 }
 

@@ -25,6 +25,8 @@ export interface DocumentRow {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly credit_applied: string;
+  /** The credit notes that were applied when it was issued. */
+  readonly credit_notes: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   readonly credited: string;
   readonly amount_paid: string;
@@ -58,6 +60,9 @@ export interface DocumentRow {
   readonly replaced_by: string | null;
   /** Number of the invoice that an adjustment credits. */
   readonly credits: string | null;
+  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
+  readonly invoice_lowered_by: string | null;
+  readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
   readonly void_reason: string | null;
@@ -103,7 +108,8 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
-            d.reason, v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
+            d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
+            v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off
@@ -120,6 +126,11 @@ const documentsWhere = (condition: string, withLogos: string): string => `
                 'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
                 'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     CROSS JOIN LATERAL (
+       SELECT coalesce(json_agg(json_build_object('number', n.number, 'amount', a.amount::text)
+                                ORDER BY a.credit_application_id), '[]') AS credit_notes
+       FROM credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
+       WHERE a.invoice_id = d.document_id AND a.at_issue) AS c
      LEFT JOIN printed_links k ON k.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (

@@ -1,5 +1,5 @@
 /** SQL of running documents again: which of them would differ now, and what replaced them. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind } from './snapshot.ts';
 
@@ -111,5 +111,21 @@ export function readReplacements(
      FROM documents d JOIN documents later ON later.replaces = d.document_id
      WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`,
     { documentIds },
+  );
+}
+
+/** The last document of the chain of replacements that begins with a document, and whether it is void. */
+export function readLastOfChain(tx: Transaction, documentId: number): Promise<{ number: string; void: boolean }> {
+  return queryOne(
+    tx,
+    `WITH RECURSIVE chain AS (
+       SELECT document_id, number FROM documents WHERE document_id = :documentId
+       UNION ALL
+       SELECT later.document_id, later.number FROM chain c JOIN documents later ON later.replaces = c.document_id
+     )
+     SELECT c.number, EXISTS (SELECT FROM voids v WHERE v.document_id = c.document_id) AS void
+     FROM chain c
+     WHERE NOT EXISTS (SELECT FROM documents later WHERE later.replaces = c.document_id)`,
+    { documentId },
   );
 }

@@ -1,7 +1,8 @@
 /**
- * Running documents again: they are computed anew from the ledger and the partners' present details, and where they
- * differ they are voided and replaced. Refusals: document_unknown, document_void, not_of_the_ledger, payment_applied,
- * credit_used, document_written_off, document_on_hold, month_not_closed, settings_incomplete, clock_behind.
+ * Running documents again: they are recomputed from the ledger and the partners' present details. A void document without
+ * a replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
+ * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
+ * month_not_closed, partner_unknown, settings_incomplete, clock_behind.
  */
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -10,14 +11,16 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.ts';
 import type { Month } from '../month.ts';
+import { readPartners } from '../partners/queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { documentToCorrect, refuseSettled } from './correctable.ts';
+import { refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
 import { draftMonth, keepReplacements, readDraftCurrencies } from './issue/drafts.ts';
 import { issueDocuments } from './issue/issue.ts';
 import { recordIssuerVersion } from './issue/issuer-version.ts';
-import { type RerunCandidate, readReplacements, readRerunCandidates } from './rerun.sql.ts';
+import { type DocumentRow, readDocuments } from './queries.ts';
+import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
   /** Due by the present terms, counted from today, instead of on the old due date. */
@@ -26,10 +29,17 @@ export interface RerunOptions {
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
+export interface MonthRerunOptions extends RerunOptions {
+  /** Also replaces live documents that differ; without it they are only listed. */
+  readonly changed: boolean;
+  /** Only the documents of this partner. */
+  readonly partnerId?: string | undefined;
+}
+
 export interface Rerun {
   readonly month: Month;
-  /** How many documents would not differ. */
-  readonly unchanged: number;
+  /** Documents that would not differ. */
+  readonly unchanged: readonly string[];
   readonly replaced: readonly {
     readonly number: string;
     readonly replaced_by: string;
@@ -37,35 +47,66 @@ export interface Rerun {
   }[];
   /** Documents issued for those that were void without a replacement. */
   readonly issued: readonly { readonly number: string; readonly replaces: string }[];
+  /** Documents that differ and were left as they are, because only missing documents were asked for. */
+  readonly differing: readonly {
+    readonly number: string;
+    readonly why: readonly string[];
+    /** Why it could not be replaced either; null if it could. */
+    readonly refused: string | null;
+  }[];
   /** Documents that differ but may not be replaced, with the reason. */
   readonly refused: readonly { readonly number: string; readonly code: string; readonly message: string }[];
 }
 
-/** Runs one document again. Refuses a document that differs but may not be replaced. */
+/**
+ * Runs one document again and touches no other. A void document gets its replacement, if it has no live one. Refuses a
+ * live document that differs but may not be replaced.
+ */
 export async function rerunDocument(
   tx: Transaction,
   context: IssueContext,
   number: string,
   options: RerunOptions,
 ): Promise<Rerun> {
-  const document = await documentToCorrect(tx, number);
-  const { month, purpose } = document;
-  if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
-  const candidates = await readCandidates(tx, context, month, options, document.partner_id);
-  const own = candidates.filter((each) => each.number === number);
+  await lockLedgerWhole(tx);
+  const document = await documentToRerun(tx, number);
+  const candidates = await readCandidates(tx, context, document.month, options, document.partner_id);
+  const own = candidates.filter((each) => each.number === document.number);
   for (const each of own.filter(differs)) refuseReplacing(each);
-  return rerun(tx, context, month, options, own, number);
+  return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** Runs a whole month again, and replaces its void documents that have no replacement. */
+/** The live document of that number, or the last one of a void document's replacements if that is void too. */
+async function documentToRerun(
+  tx: Transaction,
+  number: string,
+): Promise<Pick<DocumentRow, 'number' | 'month' | 'partner_id'>> {
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) throw refuse('document_unknown', { number });
+  const { voided_on, month, purpose, partner_id } = document;
+  const last = voided_on === null ? { number, void: false } : await readLastOfChain(tx, document.document_id);
+  if (voided_on !== null && (purpose !== 'month' || !last.void)) {
+    const replaced_by = last.number === number ? null : last.number;
+    throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
+  }
+  if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
+  return { number: last.number, month, partner_id };
+}
+
+/** Issues what is missing in a month, and with `changed` replaces the documents that differ. */
 export async function rerunMonth(
   tx: Transaction,
   context: IssueContext,
   month: Month,
-  options: RerunOptions,
+  options: MonthRerunOptions,
 ): Promise<Rerun> {
   await lockLedgerWhole(tx);
-  return rerun(tx, context, month, options, await readCandidates(tx, context, month, options), month);
+  const { partnerId } = options;
+  if (partnerId !== undefined && (await readPartners(tx, partnerId)).length === 0) {
+    throw refuse('partner_unknown', { partner_id: partnerId });
+  }
+  const candidates = await readCandidates(tx, context, month, options, partnerId);
+  return rerun(tx, context, month, options, candidates, month);
 }
 
 const differs = (candidate: RerunCandidate): boolean => !candidate.void && candidate.differences.length > 0;
@@ -100,7 +141,7 @@ async function rerun(
   tx: Transaction,
   context: IssueContext,
   month: Month,
-  options: RerunOptions,
+  { newTerms, changed }: Pick<MonthRerunOptions, 'newTerms' | 'changed'>,
   candidates: readonly RerunCandidate[],
   subject: string,
 ): Promise<Rerun> {
@@ -108,11 +149,11 @@ async function rerun(
   const gaps = candidates.filter((each) => each.void);
   const different = candidates.filter(differs);
   const refusals = new Map(different.map((each) => [each.number, refusalOf(each)]));
-  const replacing = different.filter((each) => refusals.get(each.number) === undefined);
+  const replacing = changed ? different.filter((each) => refusals.get(each.number) === undefined) : [];
   const again = [...gaps, ...replacing].map((each) => each.document_id);
   let successors = new Map<string, string>();
   if (again.length > 0) {
-    const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, newTerms: options.newTerms };
+    const details = { replaced: replacing.map((each) => each.number), issued: gaps.length, newTerms };
     const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'rerun' }, (now) =>
       recordEvent(tx, context.actor, { action: 'invoice.rerun', subject, details, now }),
     );
@@ -121,7 +162,7 @@ async function rerun(
       reason: `run again because of a change of ${differences.join(', ')}`,
     }));
     await voidDocuments(tx, { documents, today: batch.issuedOn, now: batch.now, eventId: batch.eventId });
-    await keepReplacements(tx, again, options.newTerms);
+    await keepReplacements(tx, again, newTerms);
     await issueDocuments(tx, batch);
     successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
   }
@@ -129,14 +170,21 @@ async function rerun(
   failpoint('rerun.issued');
   return {
     month,
-    unchanged: candidates.length - gaps.length - different.length,
+    unchanged: candidates.filter((each) => !each.void && !differs(each)).map((each) => each.number),
     replaced: replacing.map(({ number, differences }) => ({
       number,
       replaced_by: successorOf(number),
       why: differences,
     })),
     issued: gaps.map(({ number }) => ({ number: successorOf(number), replaces: number })),
-    refused: [...refusals].flatMap(([number, refusal]) =>
+    differing: changed
+      ? []
+      : different.map(({ number, differences }) => ({
+          number,
+          why: differences,
+          refused: refusals.get(number)?.message ?? null,
+        })),
+    refused: [...(changed ? refusals : [])].flatMap(([number, refusal]) =>
       refusal === undefined ? [] : [{ number, code: refusal.code, message: refusal.message }],
     ),
   };

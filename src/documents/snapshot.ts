@@ -6,7 +6,7 @@
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
-import type { Month } from '../month.ts';
+import { daysBetween, type Month } from '../month.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
@@ -67,11 +67,15 @@ export interface DocumentSnapshot {
   readonly partnerCut: string;
   readonly invoiceAmount: string;
   readonly credit_applied: string;
+  /** The credit notes that were applied when it was issued; left out: none. */
+  readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   /** The number of the void document that this one replaces. */
   readonly replaces: string | null;
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
+  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; left out on others. */
+  readonly lowered?: { readonly by: string; readonly left: string } | null;
   /** Why an adjustment was made. */
   readonly reason: string | null;
   /** The last seal before the document was issued. */
@@ -91,4 +95,14 @@ export interface VoidMark {
   readonly reason: string;
   /** The number of the document that replaces it; null if there is none yet. */
   readonly replacedBy: string | null;
+}
+
+/** A replacement that is due on the day of the invoice that it replaces: its terms would contradict its due date. */
+export function keepsDueDate({
+  replaces,
+  issued_on,
+  due_on,
+  terms_days,
+}: Pick<DocumentSnapshot, 'replaces' | 'issued_on' | 'due_on' | 'terms_days'>): boolean {
+  return replaces !== null && due_on !== null && daysBetween(issued_on, due_on) !== terms_days;
 }

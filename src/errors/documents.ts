@@ -20,7 +20,7 @@ export const DOCUMENTS = {
     const voided = `${f.number} was voided on ${f.voided_on}`;
     if (f.replaced_by !== null) return `${voided}. Use its replacement, ${f.replaced_by}.`;
     return f.purpose === 'month'
-      ? `${voided} and has no replacement. 'reckoner invoice rerun --month ${f.month}' issues one.`
+      ? `${voided} and has no replacement. 'reckoner invoice rerun ${f.number}' issues one.`
       : `${voided} and has no replacement.`;
   }),
   document_not_void: refused<{ number: string }>(
@@ -42,8 +42,9 @@ export const DOCUMENTS = {
   ),
   credit_used: refused<{ number: string; used: string; act: string }>(
     (f) =>
-      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Void the invoice that used it first, ` +
-      'or keep the credit note and correct the difference with later rows.',
+      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Take it back first ` +
+      `('reckoner credit unapply ${f.number} --invoice NUMBER'), or keep the credit note and correct the difference ` +
+      'with later rows.',
   ),
   document_written_off: refused<{ number: string; written_off: string; act: string }>(
     (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it has been written off, which is final.`,
@@ -57,6 +58,19 @@ export const DOCUMENTS = {
     (f) =>
       `${f.amount} exceeds what can still be credited on ${f.number}: ${f.left}. ` +
       'Credits and write-offs together cannot exceed the invoice.',
+  ),
+  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>(
+    (f) =>
+      `${f.credit_note} cannot be applied to ${f.number}: ${f.reason}. ` +
+      "'reckoner invoice list --status open' shows open invoices and credit notes.",
+  ),
+  credit_amount_too_large: refused<{ amount: string; most: string; what: string }>(
+    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
+  ),
+  credit_not_applied: refused<{ credit_note: string; number: string }>(
+    (f) =>
+      `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back. ` +
+      `'reckoner invoice show ${f.credit_note}' shows where its credit went.`,
   ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(

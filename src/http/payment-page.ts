@@ -86,6 +86,7 @@ interface PaymentView {
   readonly amountDue: string;
   readonly partlyPaid: boolean;
   readonly dueOn: string;
+  readonly dueDateKept: boolean;
   readonly issuedOn: string;
   readonly replacement: { readonly number: string; readonly href: string } | null;
   readonly purchaseOrder: string;
@@ -113,7 +114,8 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
   const partlyPaid = isDue && paid.isPositive();
   const totals: Total[] = [
     presented.total,
-    ...(presented.credit === null ? [] : [presented.credit]),
+    ...presented.credit,
+    ...(isDue && paid.isNegative() ? [{ label: labels.credit_taken_back, amount: paid.negated() }] : []),
     ...(partlyPaid ? [{ label: labels.paid, amount: paid.negated() }] : []),
     ...(document.document === 'invoice' && !isVoid ? [{ label: labels.balance, amount: balance }] : []),
   ];
@@ -134,6 +136,7 @@ function viewOf(found: PaymentPage, token: string): PaymentView & { title: strin
     amountDue: presented.amount,
     partlyPaid,
     dueOn: presented.dueOn,
+    dueDateKept: presented.dueDateKept,
     issuedOn: presented.issuedOn,
     replacement:
       found.replacement_number === null

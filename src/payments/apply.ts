@@ -1,10 +1,12 @@
 /**
  * Cash application by hand: applying a payment to an invoice, and undoing it. This confirms a suggestion, if there is one.
  * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
- * argument_invalid.
+ * credit_not_applicable, argument_invalid.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { whyNotPlaceable } from '../documents/place-credit.ts';
+import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
@@ -19,23 +21,51 @@ export interface ApplyRequest {
   readonly number: string;
   /** Left out: as much as possible. */
   readonly amount?: string | undefined;
+  /** Credit notes whose open credit pays the rest of the invoice, as far as it goes. */
+  readonly creditNotes?: readonly string[] | undefined;
 }
 
 export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  const document = await payableFor(tx, state, request.number);
-  const amount = amountToApply(state, document, request.amount);
+  const invoice = await payableFor(tx, state, request.number);
+  const amount = amountToApply(state, invoice, request.amount);
   const suggested = await suggestionOf(tx, request);
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.apply',
     subject: String(request.paymentId),
-    details: { number: request.number, amount: amount.toString() },
+    details: { number: request.number, amount: amount.toString(), less: request.creditNotes },
   });
+  const document = await applyCredits(context, invoice, amount, request.creditNotes ?? []);
   const evidence: Evidence = suggested ?? { rule: 'by_hand', why: 'applied by hand' };
   const whole = request.amount === undefined;
   await applyTo(context, caller.settings, state, document, { amount, whole, evidence, appliedOn: context.today });
   await enqueueDeliveries(context, [document.document_id]);
+}
+
+/** Applies open credit to what a payment leaves of an invoice, and gives the invoice with its balance then. */
+async function applyCredits(
+  { tx, now, eventId, today: applied_on }: PaymentContext,
+  invoice: PayableRow,
+  paid: Amount,
+  creditNotes: readonly string[],
+): Promise<PayableRow> {
+  let balance = Amount.of(invoice.balance, invoice.currency);
+  for (const number of creditNotes) {
+    const note = await readPayable(tx, number);
+    if (note === undefined) throw refuse('document_unknown', { number });
+    const refuseBecause = (reason: string) =>
+      refuse('credit_not_applicable', { credit_note: number, number: invoice.number, reason });
+    const reason = whyNotPlaceable(note, invoice);
+    if (reason !== undefined) throw refuseBecause(reason);
+    const amount = smaller(Amount.of(note.balance, note.currency), balance.minus(paid));
+    if (!amount.isPositive()) throw refuseBecause('nothing is left to pay beside the payment');
+    await insertCreditApplications(tx, { now, eventId }, [
+      { credit_note_id: note.document_id, invoice_id: invoice.document_id, amount: amount.toString(), applied_on },
+    ]);
+    balance = balance.minus(amount);
+  }
+  return { ...invoice, balance: balance.toString() };
 }
 
 /** The evidence of the suggestion that is confirmed. */

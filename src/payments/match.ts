@@ -1,13 +1,14 @@
 /**
  * Matching a payment to open items, with evidence. A payment is applied by itself only on a certain document number
- * together with a plausible payer, or on an exact amount that only one open document of a known account has. Everything
- * else is suggested, by the five rules at the end. Whether a payment is known already is `duplicates.ts`. Pure.
+ * together with a plausible payer, or on an exact amount that only one open document of a known account has. Credit notes
+ * that it deducts are applied with it where the amount is exact. Everything else is suggested, by the five rules at the end. Whether a payment is known already is `duplicates.ts`. Pure.
  */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { byDueDate, type OpenItems, type Payable } from './open-items.ts';
+import { byDueDate, type OpenItems, type Payable, type PlacedCredit } from './open-items.ts';
 import { namePlausible } from './payer-names.ts';
 import { type FoundReference, findReferences, type PartialReference } from './reference.ts';
+import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
 
 /** What arrived. */
 export interface Receipt {
@@ -30,6 +31,8 @@ export interface Evidence {
   };
   readonly payer?: { readonly partner_id: string; readonly by: 'account' | 'name'; readonly found: string };
   readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
+  /** Credit notes that the remittance deducts. */
+  readonly less?: readonly string[];
   /** One sentence for finance. */
   readonly why: string;
 }
@@ -50,6 +53,8 @@ export interface Match {
   /** The partner that paid, where that is certain. */
   readonly partner_id: string | undefined;
   readonly applied: readonly Applied[];
+  /** Credit that pays the rest of the documents. */
+  readonly credit?: readonly PlacedCredit[];
   readonly suggested: readonly Suggested[];
   /** One sentence on the outcome. */
   readonly why: string;
@@ -137,6 +142,8 @@ function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], p
     evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
   });
   const matched = (applied: readonly Applied[], why: string): Match => ({ partner_id, applied, suggested: [], why });
+  const deducted = applyLessCredit(receipt, open, payer, items);
+  if (deducted !== undefined) return deducted;
   const total = open.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
   const short = total.minus(amount);
   if (!short.isPositive()) {
@@ -171,6 +178,57 @@ function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], p
     }),
   );
   const why = `${open.length} documents are named, and ${short.forPeople()} is missing to pay them`;
+  return { partner_id, applied: [], suggested, why };
+}
+
+/**
+ * A payment that is less than the documents that it names, and names open credit too: certain only if both together pay the
+ * documents exactly. Undefined if no credit is deducted.
+ */
+function applyLessCredit(
+  { amount, references }: Receipt,
+  open: readonly NamedDocument[],
+  payer: Payer,
+  items: OpenItems,
+): Match | undefined {
+  const { partner_id } = payer;
+  const { currency } = amount;
+  const documents = open.map(({ document }) => document);
+  const short = netOf(documents, [], currency).minus(amount);
+  if (!short.isPositive()) return undefined;
+  const credits = namedCredit(references, { partnerId: partner_id, currency }, items);
+  if (credits.length === 0) return undefined;
+  const less = credits.map((each) => each.number);
+  const net = netOf(documents, credits, currency);
+  const remittance = lessCredit(documents, credits);
+  if (net.equals(amount)) {
+    const { placed, left } = placeCredit(documents, credits);
+    const applied = open.flatMap((named): Applied[] => {
+      const part = left.get(named.document.document_id) as Amount;
+      if (!part.isPositive()) return [];
+      const evidence = referenceEvidence(named, payer, open.length === 1 ? 'exact' : 'one of several');
+      const confidence = payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name;
+      const why = `${evidence.why}; with ${less.join(' and ')} the amount is exact`;
+      const { document } = named;
+      return [
+        { document, amount: part, small_difference: undefined, confidence, evidence: { ...evidence, less, why } },
+      ];
+    });
+    return { partner_id, applied, credit: placed, suggested: [], why: `pays ${remittance}` };
+  }
+  if (!short.minus(items.smallDifference(currency)).isPositive()) return undefined;
+  const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
+  const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
+    const { number } = named.document;
+    const accept = `'reckoner payment apply ID --invoice ${number} --credit ${less.join(' --credit ')}' applies both`;
+    const evidence = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; ${accept}` };
+    return {
+      document: named.document,
+      amount: part,
+      confidence: CONFIDENCE.reference_alone,
+      evidence: { ...evidence, rule: 'suggestion' },
+    };
+  });
   return { partner_id, applied: [], suggested, why };
 }
 
@@ -314,7 +372,8 @@ function suggest(
 }
 
 /** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
-function byReference({ receipt: { amount }, named, items, known, payers }: Question): Proposal[] {
+function byReference({ receipt, named, items, known, payers }: Question): Proposal[] {
+  const { amount } = receipt;
   return named.map(({ reference: { guess, field, number, found }, document }) => {
     const current = items.current(document);
     const where = `${found} stands in ${field}`;
@@ -336,7 +395,10 @@ function byReference({ receipt: { amount }, named, items, known, payers }: Quest
     if (known !== undefined && known !== document.partner_id) {
       return proposal(CONFIDENCE.reference_of_another, `${where}, but the account belongs to ${known}${replaced}`);
     }
-    return proposal(CONFIDENCE.reference_alone, `${where}${replaced || ', but the payer is not certain'}`);
+    const partner = { partnerId: document.partner_id, currency: amount.currency };
+    const credits = current === undefined ? [] : namedCredit(receipt.references, partner, items);
+    const less = credits.length === 0 ? '' : `, as ${lessCredit([document], credits)}`;
+    return proposal(CONFIDENCE.reference_alone, `${where}${less}${replaced || ', but the payer is not certain'}`);
   });
 }
 

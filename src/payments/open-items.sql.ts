@@ -39,6 +39,15 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
   );
 }
 
+/** The credit notes with these numbers. */
+export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
+  return query(
+    tx,
+    `${PAYABLE} WHERE d.document = 'credit_note' AND d.number = ANY (:numbers::text[]) ORDER BY d.document_id`,
+    { numbers },
+  );
+}
+
 /** Accounts whose applied payments are all of one partner, with that partner. */
 export async function readPayerAccounts(tx: Transaction): Promise<Map<string, string>> {
   const rows = await query<{ payer_account: string; partner_id: string }>(

@@ -15,6 +15,22 @@ export interface Payable {
   readonly replaced_by: string | null;
 }
 
+/** A credit note that a payment names and may deduct. */
+export interface OpenCredit {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly balance: Amount;
+}
+
+/** Open credit that a payment's remittance places on an invoice. */
+export interface PlacedCredit {
+  readonly credit: OpenCredit;
+  readonly document: Payable;
+  readonly amount: Amount;
+}
+
 export interface KnownPayer {
   readonly partner_id: string;
   readonly name: string;
@@ -27,6 +43,7 @@ export class OpenItems {
   private readonly payers: ReadonlyMap<string, KnownPayer>;
   private readonly accounts: ReadonlyMap<string, string>;
   private readonly smallDifferences: Readonly<Record<string, string>>;
+  private readonly creditNotes: Map<string, OpenCredit>;
   private readonly partnersByWord = new Map<string, Set<string>>();
 
   /** `accounts` maps an account that payments have come from to its partner; an account of two partners is left out. */
@@ -35,10 +52,12 @@ export class OpenItems {
     payers: readonly KnownPayer[],
     accounts: ReadonlyMap<string, string>,
     smallDifferences: Readonly<Record<string, string>>,
+    creditNotes: readonly OpenCredit[] = [],
   ) {
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
     this.accounts = accounts;
     this.smallDifferences = smallDifferences;
+    this.creditNotes = new Map(creditNotes.map((each) => [each.number, each]));
     for (const payable of payables) this.put(payable);
     for (const payer of payers) {
       for (const word of distinctiveWords(payer.name)) {
@@ -55,6 +74,10 @@ export class OpenItems {
 
   byNumber(number: string): Payable | undefined {
     return this.payables.get(number);
+  }
+
+  creditNote(number: string): OpenCredit | undefined {
+    return this.creditNotes.get(number);
   }
 
   /** The document itself, or the live one that replaced it. */
@@ -112,9 +135,23 @@ export class OpenItems {
     }[],
   ): void {
     for (const { document, amount, small_difference } of applied) {
-      const left = document.balance.minus(amount).minus(small_difference ?? Amount.zero(amount.currency));
-      this.put({ ...document, balance: left, status: left.isZero() ? 'paid' : 'open' });
+      this.lower(document, amount.plus(small_difference ?? Amount.zero(amount.currency)));
     }
+  }
+
+  /** Takes placed credit off the documents' balances and off what is open of the credit notes. */
+  place(placed: readonly PlacedCredit[]): void {
+    for (const { credit, document, amount } of placed) {
+      this.lower(document, amount);
+      const open = this.creditNotes.get(credit.number) ?? credit;
+      this.creditNotes.set(credit.number, { ...open, balance: open.balance.minus(amount) });
+    }
+  }
+
+  private lower({ number }: Payable, by: Amount): void {
+    const payable = this.payables.get(number) as Payable;
+    const balance = payable.balance.minus(by);
+    this.put({ ...payable, balance, status: balance.isZero() ? 'paid' : 'open' });
   }
 }
 

@@ -23,6 +23,15 @@ export interface PartialReference {
   readonly found: string;
 }
 
+/** A credit note that a remittance deducts. */
+export interface FoundCreditNote {
+  /** CN-2026-000001 */
+  readonly number: string;
+  readonly field: string;
+  /** What stood there. */
+  readonly found: string;
+}
+
 export interface FoundReferences {
   readonly references: readonly FoundReference[];
   readonly partial: readonly PartialReference[];
@@ -35,6 +44,9 @@ const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
 /** Year and sequence without the series: perhaps a document of ours. */
 const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
+
+/** `CN` or `CM`, year and sequence. */
+const CREDIT_NOTE = /(?<![A-Z0-9])C[NM][^A-Z0-9]{0,3}(20\d\d)[^A-Z0-9]{0,3}(\d{6,})(?!\d)/g;
 
 /** The least number of digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
@@ -50,7 +62,9 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       references.set(found.number, found);
   };
   for (const { field, text } of fields) {
-    const written = text.toUpperCase();
+    const upper = text.toUpperCase();
+    // Beside an invoice, the digits of a credit note are no invoice's.
+    const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
     for (const match of written.matchAll(WRITTEN)) {
       const digits = match[1] as string;
       for (const { number, guess } of readings(digits)) keep({ number, field, found: match[0].trim(), guess });
@@ -73,6 +87,18 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
     }
   }
   return { references: [...references.values()], partial };
+}
+
+/** The credit notes named in full, each once. */
+export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditNote[] {
+  const found = fields.flatMap(({ field, text }) =>
+    [...text.toUpperCase().matchAll(CREDIT_NOTE)].map(([written, year = '', sequence = '']) => ({
+      number: numbered(year, sequence).replace('INV-', 'CN-'),
+      field,
+      found: written,
+    })),
+  );
+  return [...new Map(found.map((each) => [each.number, each])).values()];
 }
 
 type Reading = Pick<FoundReference, 'number' | 'guess'>;

@@ -14,11 +14,8 @@ export async function insertRefund(
        event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, day.refunded_on,
             -- Not before the credit was last reopened: it would count twice on the days between.
-            greatest(day.refunded_on, :earliest::date,
-              (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-               WHERE a.credit_note_id = d.document_id),
-              (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-               WHERE f.document_id = d.document_id)), :now::timestamptz, :eventId::bigint
+            greatest(day.refunded_on, :earliest::date, credit_reopened_on(d.document_id)),
+            :now::timestamptz, :eventId::bigint
      FROM documents d
      CROSS JOIN LATERAL (SELECT greatest(:on::date, d.issued_on) AS refunded_on) AS day
      WHERE d.document_id = :documentId
@@ -28,17 +25,17 @@ export async function insertRefund(
   return refunded_on;
 }
 
-/** The latest refund that was not returned. */
-export async function readLatestRefund(tx: Transaction, documentId: number) {
-  const [refund] = await query<{ credit_refund_id: number; amount: string; refunded_on: string }>(
+/** The refunds that were not returned, the latest first. */
+export function readRefunds(
+  tx: Transaction,
+  documentId: number,
+): Promise<{ credit_refund_id: number; amount: string; reference: string; refunded_on: string }[]> {
+  return query(
     tx,
-    `SELECT f.credit_refund_id, f.amount, f.refunded_on
-     FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)
-     WHERE f.document_id = :documentId AND b.credit_refund_id IS NULL
-     ORDER BY f.credit_refund_id DESC LIMIT 1`,
+    `SELECT credit_refund_id, amount, reference, refunded_on FROM live_credit_refunds
+     WHERE document_id = :documentId ORDER BY credit_refund_id DESC`,
     { documentId },
   );
-  return refund;
 }
 
 export async function insertRefundReturn(

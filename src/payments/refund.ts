@@ -1,17 +1,23 @@
 /**
- * Refunding the open credit of a credit note, and undoing that when the bank returns it.
- * Refusals: document_unknown, credit_not_refundable, argument_invalid.
+ * Refunding open credit of a credit note, all of it or a part, and undoing that when the bank returns it.
+ * Refusals: document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid,
+ * date_in_future.
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { insertRefund, insertRefundReturn, readLatestRefund } from './refund.sql.ts';
+import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 export interface RefundRequest {
   readonly number: string;
+  /** In the credit note's currency; left out: all open credit. */
+  readonly amount?: string | undefined;
+  /** Allows the same amount with the same reference on the same day a second time. */
+  readonly again?: boolean | undefined;
   readonly method: 'ach' | 'wire' | 'other';
   /** The bank's reference; empty where it is unknown. */
   readonly reference: string;
@@ -27,13 +33,17 @@ export interface Refund {
   readonly refunded_on: string;
 }
 
-/** Refunds all open credit of a credit note. */
+/**
+ * Refunds open credit of a credit note. A part that was refunded with the same reference on the same day already is taken
+ * for a repeated command and refused, unless `again` is set.
+ */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
   const on = dayOf(caller, request.on);
-  const { document_id: documentId, partner_id, currency, status, balance } = await lockCreditNote(tx, number);
+  const note = await lockCreditNote(tx, number);
+  const { document_id: documentId, partner_id, currency, status } = note;
   if (status !== 'open') throw notRefundable(number, status === 'void' ? 'it is void' : 'its credit is used up');
-  const amount = Amount.of(balance, currency).toString();
+  const amount = (await amountToRefund(tx, note, { ...request, on })).toString();
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund',
     subject: number,
@@ -43,16 +53,50 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
   return { number, partner_id, currency, amount, refunded_on };
 }
 
-/** Returns the latest refund of a credit note: its credit is open again. */
+async function amountToRefund(
+  tx: Transaction,
+  { document_id, number, currency, balance }: PayableRow,
+  request: RefundRequest & { on: string },
+): Promise<Amount> {
+  const open = Amount.of(balance, currency);
+  if (request.amount === undefined) return open;
+  const amount = positiveAmount(request.amount, currency);
+  const same = (await readRefunds(tx, document_id)).find(
+    (each) =>
+      each.reference === request.reference &&
+      each.refunded_on === request.on &&
+      Amount.of(each.amount, currency).equals(amount),
+  );
+  if (same !== undefined && !request.again) {
+    throw refuse('refund_repeated', { number, amount: amount.forPeople(), on: same.refunded_on });
+  }
+  if (amount.minus(open).isPositive()) {
+    const what = `of open credit on ${number}`;
+    throw refuse('credit_amount_too_large', { amount: amount.forPeople(), most: open.forPeople(), what });
+  }
+  return amount;
+}
+
+/** Returns the latest refund of a credit note, or the latest over an amount: its credit is open again. */
 export async function returnRefund(
   tx: Transaction,
   caller: Caller,
-  { number, reason, on }: { number: string; reason: string; on?: string | undefined },
+  {
+    number,
+    reason,
+    amount: over,
+    on,
+  }: { number: string; reason: string; amount?: string | undefined; on?: string | undefined },
 ): Promise<Refund> {
   const returnedOn = dayOf(caller, on);
   const { document_id, partner_id, currency } = await lockCreditNote(tx, number);
-  const refund = await readLatestRefund(tx, document_id);
-  if (refund === undefined) throw notRefundable(number, 'it has no refund that could be returned');
+  const asked = over === undefined ? undefined : positiveAmount(over, currency);
+  const refund = (await readRefunds(tx, document_id)).find(
+    (each) => asked === undefined || Amount.of(each.amount, currency).equals(asked),
+  );
+  if (refund === undefined) {
+    throw notRefundable(number, `it has no refund${asked ? ` of ${asked.forPeople()}` : ''} that could be returned`);
+  }
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
     subject: number,

@@ -7,7 +7,7 @@ export async function lockReminders(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.reminders})`);
 }
 
-export type SkipReason = 'on_hold' | 'disputed' | 'payment_to_confirm' | 'not_sent';
+export type SkipReason = 'on_hold' | 'disputed' | 'payment_to_confirm' | 'not_sent' | 'covered_by_credit';
 
 export interface OwedRow {
   readonly document_id: number;
@@ -26,7 +26,9 @@ export interface OwedRow {
 
 /**
  * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
- * due date does not repeat the levels of the document that it replaces.
+ * due date does not repeat the levels of the document that it replaces. What the partner's open credit and unapplied cash
+ * in that currency cover, counted from the earliest due date on, is not reminded of. Cash that is suggested for an invoice
+ * counts for that invoice first.
  */
 export function readOwed(
   tx: Transaction,
@@ -34,7 +36,8 @@ export function readOwed(
 ): Promise<OwedRow[]> {
   return query(
     tx,
-    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
+    `WITH owed AS (
+     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
@@ -57,7 +60,25 @@ export function readOwed(
        WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached
      WHERE d.document = 'invoice' AND b.status = 'open'
        AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
-     ORDER BY d.series, d.sequence`,
+     ), credit AS (
+       SELECT partner_id, currency, sum(amount) AS amount
+       FROM (SELECT partner_id, currency, balance AS amount FROM open_credit
+             UNION ALL
+             SELECT partner_id, currency, unapplied FROM payment_balances WHERE unapplied > 0) AS parts
+       GROUP BY partner_id, currency
+     ), counted AS (
+       SELECT document_id, sum(balance) OVER (
+                PARTITION BY partner_id, currency
+                ORDER BY skip_reason IS DISTINCT FROM 'payment_to_confirm', due_on, series, sequence) AS owed_up_to
+       FROM owed WHERE skip_reason IS NULL OR skip_reason = 'payment_to_confirm'
+     )
+     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.balance, o.payment_link,
+            o.dunning_level,
+            CASE WHEN o.skip_reason IS NULL AND n.owed_up_to <= c.amount THEN 'covered_by_credit'
+                 ELSE o.skip_reason END AS skip_reason
+     FROM owed o LEFT JOIN counted n USING (document_id)
+     LEFT JOIN credit c ON c.partner_id = o.partner_id AND c.currency = o.currency
+     ORDER BY o.series, o.sequence`,
     { ...filter },
   );
 }
@@ -111,7 +132,7 @@ export interface OpenCredit {
   readonly amount: string;
 }
 
-/** Open credit notes and unapplied cash: shown beside what is owed, and not deducted from it. */
+/** Open credit notes and unapplied cash, which are deducted from what is owed. */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,

@@ -4,7 +4,7 @@
  * reached is sent.
  *
  * Skipped are documents on hold, reopened by an undecided dispute, possibly paid by a payment that is not confirmed yet,
- * or never e-mailed.
+ * never e-mailed, or covered by the partner's open credit and unapplied cash.
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';
@@ -27,7 +27,7 @@ export interface DueReminder {
   readonly partner_id: string;
   /** The latest level that one of its documents has reached, in days after the due date. */
   readonly dunning_level: number;
-  /** Everything that the e-mail lists; `dunning_level` is null for documents that have not reached a new one. */
+  /** The documents that it reminds of; `dunning_level` is null for documents that have not reached a new one. */
   readonly documents: readonly Pick<OwedRow, 'number' | 'due_on' | 'balance' | 'currency' | 'dunning_level'>[];
 }
 

@@ -15,16 +15,19 @@ export const reminderEmail: EmailComposer = {
     const { environment, settings } = context;
     const partnerId = email.partner_id as string;
     const day = todayOf(context);
-    const owed = (await readOwed(tx, { day, levels: [], partnerId })).filter((row) => row.skip_reason === null);
+    const rows = await readOwed(tx, { day, levels: [], partnerId });
     const reminded = await readReminded(tx, email.email_id);
-    if (!owed.some((row) => reminded.has(row.document_id))) {
-      return { withdrawn: 'its documents are paid, void, on hold or disputed by now' };
+    if (!rows.some((row) => row.skip_reason === null && reminded.has(row.document_id))) {
+      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit by now' };
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    const credits = await readOpenCredits(tx, partnerId);
+    // What credit covers is listed with the credit, so that the sums are the partner's.
+    const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
+    const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
+    const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
     return {
       to: { name, address },
       cc,
@@ -42,30 +45,43 @@ export const reminderEmail: EmailComposer = {
   },
 };
 
+/** Cash that probably pays documents that are not listed is not listed either. */
+function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
+  return credits.flatMap((each) => {
+    if (each.number !== null) return [each];
+    const left = toConfirm
+      .filter((row) => row.currency === each.currency)
+      .reduce((cash, row) => cash.minus(Amount.of(row.balance, row.currency)), Amount.of(each.amount, each.currency));
+    return left.isPositive() ? [{ ...each, amount: left.toString() }] : [];
+  });
+}
+
 type Locale = ReturnType<typeof localeOf>;
 
 function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: string, locale: Locale) {
-  const overdue = owed.filter((row) => row.due_on < day);
+  const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
   const total = (rows: readonly OwedRow[], currency: string) =>
     rows
       .filter((row) => row.currency === currency)
       .reduce((sum, row) => sum.plus(Amount.of(row.balance, currency)), Amount.zero(currency));
+  const open = (currency: string) => credits.filter((each) => each.currency === currency);
+  const netOf = (currency: string) =>
+    open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
   return {
     overdue: overdue.length > 0,
-    total: currencies.map((currency) => locale.amount(total(owed, currency))).join(' and '),
+    total: currencies.map((currency) => locale.amount(netOf(currency))).join(' and '),
     asOf: locale.date(day),
     currencies: currencies.map((currency) => ({
       currency,
       total: locale.amount(total(owed, currency)),
       overdue: total(overdue, currency).isZero() ? '' : locale.amount(total(overdue, currency)),
       documents: owed.filter((row) => row.currency === currency).map((row) => documentView(row, day, locale)),
-      credits: credits
-        .filter((each) => each.currency === currency)
-        .map(({ number, amount }) => ({
-          creditNote: number ?? '',
-          amount: locale.amount(Amount.of(amount, currency)),
-        })),
+      credits: open(currency).map(({ number, amount }) => ({
+        creditNote: number ?? '',
+        amount: locale.amount(Amount.of(amount, currency).negated()),
+      })),
+      net: open(currency).length === 0 ? '' : locale.amount(netOf(currency)),
     })),
   };
 }

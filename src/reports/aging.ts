@@ -1,6 +1,6 @@
 /**
- * Aging: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside it and are
- * never netted. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
+ * Aging: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside the buckets and
+ * are deducted in `net` alone. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -13,7 +13,7 @@ import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } f
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
-type Columns<Value> = Readonly<Record<Bucket | 'open' | 'credit' | 'unapplied', Value>>;
+type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
 export interface AgingRow extends Columns<string> {
   /** Null: unapplied cash of a payer that is not known yet. */
@@ -186,7 +186,9 @@ class Sums {
   }
 
   texts(): Columns<string> {
-    return Object.fromEntries(COLUMNS.map((column) => [column, this.values[column].toString()])) as Columns<string>;
+    const texts = Object.fromEntries(COLUMNS.map((column) => [column, this.values[column].toString()]));
+    const { open, credit, unapplied } = this.values;
+    return { ...(texts as Record<Column, string>), net: open.minus(credit).minus(unapplied).toString() };
   }
 }
 

@@ -60,8 +60,12 @@ function attentionToGaps(gaps: Status['gaps']): string[] {
   return [...new Set(gaps.map((gap) => gap.month))].map((month) => {
     const numbers = gaps.filter((gap) => gap.month === month).map((gap) => gap.number);
     return (
-      `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so their rows are ` +
-      `unbilled. 'reckoner invoice rerun --month ${month}' issues one.`
+      `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so ` +
+      `${numbers.length === 1 ? 'its' : 'their'} rows are unbilled. ${
+        numbers.length === 1
+          ? `'reckoner invoice rerun ${numbers[0]}' issues one.`
+          : `'reckoner invoice rerun NUMBER' issues one of them, 'reckoner invoice rerun --month ${month}' all.`
+      }`
     );
   });
 }

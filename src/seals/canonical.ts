@@ -64,18 +64,18 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits reason reopened_on entry_on`,
+     issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
   ),
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
   sealed(
     'credit_applications',
-    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue reopened_on entry_on',
+    'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue event_id reopened_on entry_on',
   ),
   sealed(
     'voids',
     'document_id partner_id month currency arrangement reason voided_on recorded_at event_id reopened_on entry_on',
   ),
-  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at reopened_on entry_on'),
+  sealed('credit_releases', 'credit_application_id document_id released_on recorded_at event_id reopened_on entry_on'),
   sealed(
     'write_offs',
     'write_off_id document_id amount reason written_off_on recorded_at event_id reopened_on entry_on',

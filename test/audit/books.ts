@@ -37,14 +37,14 @@ export async function openBooks(): Promise<World> {
   const acted = <Result>(work: Parameters<typeof world.database.transaction<Result>>[0]) =>
     world.database.transaction(work);
   await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'a wrong address' }));
-  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false }));
+  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false, changed: true }));
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000004', amount: '1.50', reason: 'kindness' }));
   await acted((tx) => holdDocument(tx, world, { number: 'INV-2026-000004', reason: 'they asked' }));
   await acted((tx) => releaseDocument(tx, world, 'INV-2026-000004'));
   // Credit that is used, and given back by a void, for the replacement.
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));
   await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'a wrong name' }));
-  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false }));
+  await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false, changed: true }));
   await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'too small' }));
 
   world.at('2026-09-01T10:00:00Z');

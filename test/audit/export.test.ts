@@ -344,4 +344,14 @@ test('payments are exported with what they were applied to, taken off again and 
   const files = manifestOf(pack).files as { name: string; rows: number; totals?: object }[];
   expect(files.find(({ name }) => name === 'payments.csv')).toMatchObject({ rows: 1, totals: { [currency]: {} } });
   expect(files.find(({ name }) => name === 'payment-moves.csv')).toMatchObject({ rows: 2 });
+  expect(rowsOf(join(pack, 'credit-moves.csv')).map((each) => each['move'])).toEqual(
+    (
+      await world.sql<{ move: string }>(
+        `SELECT move FROM (SELECT 'applied' AS move, fact_id, entry_on FROM credit_applications
+         UNION ALL SELECT 'released', fact_id, entry_on FROM credit_releases) AS moved
+         WHERE to_char(entry_on, 'YYYY-MM') = $1 ORDER BY fact_id`,
+        [of],
+      )
+    ).map(({ move }) => move),
+  );
 });

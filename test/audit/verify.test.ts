@@ -418,8 +418,8 @@ const DAMAGES: readonly Damage[] = [
   [
     'credit used twice',
     'credit_ties',
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
-     SELECT credit_note_id, invoice_id, 100, applied_on, recorded_at FROM credit_applications`,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
+     SELECT credit_note_id, invoice_id, 100, applied_on, recorded_at, event_id FROM credit_applications`,
   ],
   [
     'a posting that is not the amount of its fact',
@@ -430,8 +430,8 @@ const DAMAGES: readonly Damage[] = [
   [
     'a document owed twice',
     'accounts_tie',
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
-     SELECT credit_note_id, invoice_id, 1, applied_on, recorded_at FROM credit_applications`,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
+     SELECT credit_note_id, invoice_id, 1, applied_on, recorded_at, event_id FROM credit_applications`,
   ],
   ['credit that was never applied', 'credit_ties', 'DELETE FROM credit_applications'],
   ['credit that a void did not give back', 'credit_ties', 'DELETE FROM credit_releases'],
@@ -439,20 +439,25 @@ const DAMAGES: readonly Damage[] = [
     'credit given back twice',
     'credit_ties',
     'ALTER TABLE credit_releases DROP CONSTRAINT credit_releases_pkey',
-    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at)
-     SELECT credit_application_id, document_id, released_on, recorded_at FROM credit_releases`,
+    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at, event_id)
+     SELECT credit_application_id, document_id, released_on, recorded_at, event_id FROM credit_releases`,
   ],
   [
     'credit given back by an invoice that is not void',
     'credit_ties',
     `INSERT INTO credit_releases
-     SELECT credit_application_id, invoice_id, applied_on, recorded_at FROM credit_applications
+     SELECT credit_application_id, invoice_id, applied_on, recorded_at, event_id FROM credit_applications
      WHERE invoice_id = ${numbered('INV-2026-000006')}`,
   ],
   [
     'credit given back in the name of another void',
     'credit_ties',
     `UPDATE credit_releases SET document_id = ${numbered('INV-2026-000002')}`,
+  ],
+  [
+    'a credit note that says another amount than it took off its invoice',
+    'credit_ties',
+    `UPDATE documents SET invoice_lowered_by = 1 WHERE purpose = 'adjustment'`,
   ],
   [
     "one partner's credit on another's invoice",

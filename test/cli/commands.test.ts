@@ -64,6 +64,7 @@ test('partners are imported, listed and shown in the format of their file', asyn
     legal_note: '',
     arrangement: 'invoicing',
     policies: policies.sort((a, b) => (a.policy_id < b.policy_id ? -1 : 1)),
+    account: [],
   });
   const again = await run(['--json', 'partner', 'import', file('again.json', JSON.stringify(listed))]);
   expect(again.json()).toEqual({ created: 0, updated: 0, unchanged: 2 });
@@ -284,7 +285,6 @@ test('tables fit a terminal of 80 columns, and a pipe gets no color codes', asyn
   for (const command of [
     ['partner', 'list'],
     ['partner', 'show', 'p-1'],
-    ['invoice', 'list'],
     ['close', '2026-07'],
     ['close', '--dry-run'],
     ['status'],

@@ -48,7 +48,7 @@ test('void: prints the document as JSON, or as text with what happens to its row
   expect({ status: ran.status, json: ran.json() }).toEqual({ status: 0, json: await document(world, INV_1) });
   const people = await run('invoice', 'void', INV_2, '--reason', 'wrong');
   expect(people.stdout).toContain(`${INV_2} is void`);
-  expect(people.stdout).toContain("'reckoner invoice rerun --month 2026-07'");
+  expect(people.stdout).toContain(`'reckoner invoice rerun ${INV_2}'`);
   const status = await run('status');
   expect({ exit: status.status, out: status.stdout }).toEqual({
     exit: 4,
@@ -89,22 +89,87 @@ test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed
   await run('invoice', 'void', INV_1, '--reason', 'wrong');
   await run('invoice', 'hold', INV_2);
   await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);
-  const ran = await run('--json', 'invoice', 'rerun', '--month', '2026-07');
+  const ran = await run('--json', 'invoice', 'rerun', '--month', '2026-07', '--changed');
+  const money = { currency: 'USD', amount_due: '7.00', due_on: '2026-08-31' };
   expect({ exit: ran.status, json: ran.json() }).toEqual({
     exit: 4,
     json: {
       month: '2026-07',
-      unchanged: 1,
+      dry_run: false,
+      unchanged: ['INV-2026-000003'],
       replaced: [],
-      issued: [{ number: 'INV-2026-000004', replaces: INV_1 }],
-      refused: [{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') }],
+      issued: [{ number: 'INV-2026-000004', replaces: INV_1, partner_id: 'p-1', ...money, amount_due_before: '7.00' }],
+      differing: [],
+      refused: [
+        {
+          ...{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') },
+          ...{ partner_id: 'p-2', ...money },
+        },
+      ],
     },
   });
   await run('invoice', 'release', INV_2, '--no-deliver');
-  const again = await run('invoice', 'rerun', '--month', '2026-07');
+  const listed = await run('invoice', 'rerun', '--month', '2026-07');
+  expect({ exit: listed.status, out: listed.stdout }).toEqual({ exit: 0, out: expect.stringContaining('--changed') });
+  const again = await run('invoice', 'rerun', '--month', '2026-07', '--changed');
   expect(again.status).toBe(0);
   expect(again.stdout).toContain('1 replaced');
-  expect(again.stdout).toContain("INV-2026-000002 -> INV-2026-000005: the partner's name changed");
+  expect(again.stdout).toMatch(/INV-2026-000005 .* replaces INV-2026-000002/);
+  expect(again.stdout).toContain("the partner's name changed");
+});
+
+test('a list in a pipe cuts nothing, and shows names, balances, days overdue, holds and totals by currency', async () => {
+  const name = 'Harbour Lights Ticketing and Event Protection Company';
+  const address = {
+    line1: '1 Main Street',
+    line2: '',
+    city: 'Boulder',
+    region: 'CO',
+    postal_code: '80302',
+    country: 'US',
+  };
+  await world.partners([partner({ name, address, tax_id: 'US-1', purchase_order: 'PO 7', legal_note: 'A note.' })]);
+  expect((await run('invoice', 'rerun', INV_1, '--no-deliver')).status).toBe(0);
+  const replacement = 'INV-2026-000004';
+  await run('invoice', 'credit', replacement, '--amount', '2', '--reason', 'agreed', '--no-deliver');
+  await run('invoice', 'hold', INV_2);
+  const at = (now: string, ...args: string[]) =>
+    command(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now } });
+  const { stdout } = await at('2026-09-10T10:00:00Z', 'invoice', 'list');
+  expect(stdout).toMatch(new RegExp(`^${replacement} +${name} +2026-08-31 +10 +7\\.00 +5\\.00 +USD +open`, 'm'));
+  expect(stdout).toMatch(/^INV-2026-000002 .* 7\.00 +7\.00 +USD +open, on hold/m);
+  expect(stdout).toMatch(/^CN-2026-000001 .* -2\.00 +0\.00 +USD +paid/m);
+  expect(stdout).toMatch(/^USD +19\.00 +19\.00 +0\.00 +19\.00$/m);
+  const shown = (await run('partner', 'show', 'p-1')).stdout;
+  for (const said of [
+    /address +1 Main Street, Boulder, CO 80302, United States/,
+    /tax id +US-1/,
+    /PO +PO 7/,
+    /legal note +A note\./,
+    /balance +5\.00 USD \(5\.00 USD open\)/,
+    /^INV-2026-000004 +2026-07 +2026-08-31 +5\.00 +USD$/m,
+  ])
+    expect(shown).toMatch(said);
+  expect((await run('--json', 'partner', 'show', 'p-1')).json()).toMatchObject({
+    account: [{ currency: 'USD', net: '5.00', documents: [{ number: replacement, balance: '5.00' }] }],
+  });
+});
+
+test('a dry run of a rerun shows the numbers and amounts that the run then gives, and writes nothing', async () => {
+  await run('invoice', 'void', INV_1, '--reason', 'wrong');
+  await world.partners([partner({ partner_id: 'p-2', name: 'New' })]);
+  const before = await world.documents();
+  const options = ['--json', 'invoice', 'rerun', '--month', '2026-07', '--changed'];
+  const preview = (await run(...options, '--dry-run')).json() as { documents: { number: string }[] };
+  const one = (await run('--json', 'invoice', 'rerun', INV_1, '--dry-run')).json();
+  expect(one).toMatchObject({ issued: [{ number: 'INV-2026-000004', replaces: INV_1, amount_due: '7.00' }] });
+  const people = await run('invoice', 'rerun', '--month', '2026-07', '--changed', '--dry-run');
+  expect(people.stdout).toMatch(/^unchanged +INV-2026-000003 /m);
+  expect(people.stdout).toContain('nothing was written');
+  expect(await world.documents()).toEqual(before);
+  const { documents, ...planned } = preview;
+  expect((await run(...options)).json()).toEqual({ ...planned, dry_run: false });
+  expect(documents.map((each) => each.number)).toEqual(['INV-2026-000005', 'INV-2026-000004']);
 });
 
 test('usage: a rerun takes a number or a month, a void, credit and write-off a reason', async () => {
@@ -112,6 +177,8 @@ test('usage: a rerun takes a number or a month, a void, credit and write-off a r
     ['rerun'],
     ['rerun', INV_1, '--month', '2026-07'],
     ['rerun', '--month', 'July'],
+    ['rerun', INV_1, '--changed'],
+    ['rerun', INV_1, '--partner', 'p-1'],
     ['void', INV_1],
     ['void', INV_1, '--reason', ' '],
     ['void', INV_1, '--reason', 'two\nlines'],

@@ -69,7 +69,7 @@ const STORY: readonly [
     ['invoice.credit', 'INV-2026-000001'],
   ],
   ['invoice void INV-2026-000002 --reason r', '2026-08-02T10:00:00Z', ['invoice.void', 'INV-2026-000002']],
-  ['invoice rerun --month 2026-07', '2026-08-02T10:00:00Z', ['invoice.rerun', /./]],
+  ['invoice rerun --month 2026-07 --changed', '2026-08-02T10:00:00Z', ['invoice.rerun', /./]],
   ['invoice write-off INV-2026-000001 --reason r', '2026-08-02T10:00:00Z', ['invoice.write_off', 'INV-2026-000001']],
   [
     'payment record --amount 1 --currency USD --method wire --received-on 2026-08-02 --reference FT-1 --invoice INV-2026-000003',

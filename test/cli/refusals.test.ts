@@ -735,6 +735,36 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inCorrected('payment', 'close-exception', `payout-${payout}`, '--reason', 'x');
     },
   },
+  credit_not_applicable: {
+    when: "one partner's credit is to be applied to another's invoice",
+    exit: 3,
+    says: /CN-2026-000001 cannot be applied to INV-2026-000001: it belongs to p-1, and the credit to p-2/,
+    run: () => inCorrected('credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000001'),
+  },
+  credit_amount_too_large: {
+    when: 'more credit is to be applied than is open',
+    exit: 3,
+    says: /USD 7\.01 is more than the USD 7\.00 of open credit on CN-2026-000001/,
+    run: () => inCorrected('credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '7.01'),
+  },
+  credit_not_applied: {
+    when: 'credit is to be taken back that was not applied there',
+    exit: 3,
+    says: /No credit of CN-2026-000001 is applied to INV-2026-000002/,
+    run: () => inCorrected('credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'),
+  },
+  refund_repeated: {
+    when: 'a part of the credit is refunded again on the same day with the same reference',
+    exit: 3,
+    says: /USD 1\.00 of CN-2026-000001 was already refunded on 2026-09-03.*add --again/,
+    run: async () => {
+      const refund = () => inCorrected('credit', 'refund', 'CN-2026-000001', '--amount', '1', '--reference', 'OUT-1');
+      expect((await refund()).json()).toMatchObject({ amount: '1.00', open_credit: '6.00' });
+      const refused = await refund();
+      expect((await inCorrected('credit', 'refund', 'CN-2026-000001', '--returned', 'refused')).status).toBe(0);
+      return refused;
+    },
+  },
   credit_repeated: {
     when: 'a credit is asked for that was issued already',
     exit: 3,
@@ -790,7 +820,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   document_void: {
     when: 'a void document is to be voided',
     exit: 3,
-    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun --month 2026-08'/,
+    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun CN-2026-000001'/,
     run: async () => {
       await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');

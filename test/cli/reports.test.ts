@@ -105,9 +105,9 @@ test('aging shows names, says that it ties, and goes to a spreadsheet by partner
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
   expect(csv.stdout.split('\r\n')).toEqual([
-    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied',
-    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0',
-    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00',
+    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied,net',
+    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0,2800000',
+    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00,11.20',
     '',
   ]);
   const detail = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail');
@@ -165,8 +165,8 @@ test('the job sends reminders; remind --dry-run only lists them', { timeout: 120
 
 test('aging that does not tie lists the differences and exits 4', async () => {
   await world.sql(
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
-     SELECT document_id, document_id, 1, '2026-09-05', now() FROM documents WHERE number = 'INV-2026-000001'`,
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
+     SELECT document_id, document_id, 1, '2026-09-05', now(), (SELECT min(event_id) FROM audit_events) FROM documents WHERE number = 'INV-2026-000001'`,
   );
   const people = await run('2026-09-08T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(4);

@@ -27,7 +27,10 @@ const VOID = 'EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)';
 /** Partners of whom no correction has opened credit out of its turn. */
 const UNCORRECTED = `
   SELECT partner_id, currency FROM documents EXCEPT
-  SELECT d.partner_id, d.currency FROM documents d WHERE d.purpose = 'adjustment' OR ${VOID}`;
+  SELECT d.partner_id, d.currency FROM documents d
+  WHERE d.purpose = 'adjustment' OR ${VOID} OR EXISTS (
+    SELECT FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
+    WHERE a.credit_note_id = d.document_id AND (NOT a.at_issue OR r.credit_application_id IS NOT NULL))`;
 
 const CHECKS: Readonly<Record<string, string>> = {
   'every row is billed by exactly one closed month or is open': `
@@ -109,11 +112,13 @@ const CHECKS: Readonly<Record<string, string>> = {
       WHERE a.document_id = d.document_id AND NOT EXISTS (
         SELECT FROM payment_unapplications x WHERE x.payment_application_id = a.payment_application_id)) AS p
     WHERE d.document = 'invoice' AND NOT ${VOID}`,
-  'credit goes to a later invoice of the same partner and currency, an adjustment to the one it is against': `
+  'credit goes to a later invoice of the same partner and currency, an adjustment to the one it is against, unless placed': `
     SELECT n.document = 'credit_note' AND i.document = 'invoice' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
            AND CASE WHEN a.at_issue THEN n.document_id < i.document_id AND a.applied_on = i.issued_on
-                    ELSE n.credits = i.document_id AND a.applied_on = n.issued_on END AS good
-    FROM credit_applications a
+                    WHEN e.action = 'invoice.credit' THEN n.credits = i.document_id AND a.applied_on = n.issued_on
+                    ELSE e.action IN ('credit.apply', 'payment.apply', 'payment.import')
+                         AND a.applied_on >= greatest(n.issued_on, i.issued_on) END AS good
+    FROM credit_applications a JOIN audit_events e USING (event_id)
     JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id`,
   'no invoice asks for money while the partner had older credit in that currency': `
     SELECT NOT EXISTS (
@@ -129,7 +134,7 @@ const CHECKS: Readonly<Record<string, string>> = {
         AND older.document_id < n.document_id AND b.balance > 0) AS good
     FROM documents n JOIN (${UNCORRECTED}) AS u USING (partner_id, currency)
     WHERE n.document = 'credit_note' AND EXISTS (SELECT FROM credit_applications WHERE credit_note_id = n.document_id)`,
-  'the journal of credit: notes less applications are what is open, by partner and currency': `
+  'the journal of credit: notes less applications and refunds are what is open, by partner and currency': `
     SELECT sum(notes) - sum(applied) = sum(open) AS good
     FROM (
       SELECT d.partner_id, d.currency, CASE WHEN ${VOID} THEN 0 ELSE d.invoice_amount END AS notes, 0 AS applied,
@@ -138,6 +143,8 @@ const CHECKS: Readonly<Record<string, string>> = {
       UNION ALL
       SELECT i.partner_id, i.currency, 0, a.amount, 0
       FROM (${USED}) AS a JOIN documents i ON i.document_id = a.invoice_id
+      UNION ALL
+      SELECT partner_id, currency, 0, amount, 0 FROM live_credit_refunds
     ) AS movements
     GROUP BY partner_id, currency`,
   'every document was to be sent once by its issue, and while it waits somebody is to look at it': `
@@ -168,7 +175,7 @@ const OF_CORRECTIONS: Readonly<Record<string, string>> = {
   'credit is given back by the void of the invoice that used it, on its day': `
     SELECT v.document_id IS NOT NULL AND r.document_id = a.invoice_id AND r.released_on = v.voided_on AS good
     FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-    LEFT JOIN voids v ON v.document_id = a.invoice_id`,
+    LEFT JOIN voids v ON v.document_id = a.invoice_id WHERE r.document_id IS NOT NULL`,
   'an adjustment is against an invoice of its partner, month and currency, and bills no rows': `
     SELECT d.document = 'credit_note' AND i.document = 'invoice' AND (d.entries, d.enrollments) = (0, 0)
            AND (d.partner_id, d.month, d.currency) = (i.partner_id, i.month, i.currency) AND d.issued_on >= i.issued_on

@@ -12,8 +12,10 @@ const COMMANDS = {
   close: () => ['close'],
   credit: () => ['invoice', 'credit', 'INV-2026-000001', '--amount', '2.50', '--reason', 'as agreed'],
   rename: ({ renamedFile }: Story) => ['partner', 'import', renamedFile],
-  rerun: () => ['invoice', 'rerun', '--month', '2026-08'],
+  rerun: () => ['invoice', 'rerun', '--month', '2026-08', '--changed'],
   void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
+  placement: () => ['credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '3'],
+  release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
   deliver: () => ['deliver'],
@@ -23,10 +25,14 @@ const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
 /** The delivery after a payment switches off the link of the paid invoice. */
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'inbox', 'deliver'];
-const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
+const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
+const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT];
 
-/** A credit or void that was committed is refused when it is repeated, so the operator goes on with the next command. */
-const NOT_REPEATED: ReadonlySet<Failpoint> = new Set(['credit.committed', 'void.committed']);
+/** Not repeated after their commits: a credit, a void and a release are refused, and credit would be placed twice. */
+const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
+  ...(['credit.committed', 'void.committed'] as const),
+  ...(['placement.committed', 'release.committed'] as const),
+]);
 
 /** Acceptances and connected accounts have tests of their own: acceptances.test.ts, splits.test.ts. */
 const TESTED_ELSEWHERE = /^(accept|processor|shares)[.]/;

@@ -6,6 +6,7 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { applyCredit, type PlacedCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { type Rerun, rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -13,12 +14,29 @@ import type { Month } from '../../src/month.ts';
 import { inspect } from '../close/invariants.ts';
 import { quote, reversal, type World } from '../support/world.ts';
 
+/** A rerun with the number of unchanged documents; without `differing` where nothing differs. */
+export type CountedRerun = Omit<Rerun, 'unchanged' | 'differing'> & {
+  readonly unchanged: number;
+  readonly differing?: Rerun['differing'];
+};
+const counted = async (rerun: Promise<Rerun>): Promise<CountedRerun> => {
+  const { unchanged, differing, ...rest } = await rerun;
+  return { ...rest, unchanged: unchanged.length, ...(differing.length > 0 && { differing }) };
+};
+
 export interface Corrections {
   readonly voided: (number: string, reason?: string) => Promise<void>;
-  readonly rerun: (number: string, options?: { newTerms?: boolean }) => Promise<Rerun>;
-  readonly rerunMonth: (month: string, options?: { newTerms?: boolean }) => Promise<Rerun>;
+  readonly rerun: (number: string, options?: { newTerms?: boolean }) => Promise<CountedRerun>;
+  /** Replaces what differs too, unless `changed` is false. */
+  readonly rerunMonth: (
+    month: string,
+    options?: { newTerms?: boolean; changed?: boolean; partnerId?: string },
+  ) => Promise<CountedRerun>;
   /** Gives the credit note's number. */
   readonly credit: (number: string, amount: string, reason?: string) => Promise<string>;
+  /** Applies open credit to an invoice, and takes it back. */
+  readonly apply: (creditNote: string, number: string, amount?: string) => Promise<PlacedCredit>;
+  readonly unapply: (creditNote: string, number: string) => Promise<PlacedCredit>;
   readonly writeOff: (number: string, reason?: string) => Promise<void>;
   readonly hold: (number: string, reason?: string) => Promise<void>;
   readonly release: (number: string) => Promise<void>;
@@ -29,11 +47,14 @@ export function correctionsOf(world: World, database = world.database): Correcti
   const { transaction } = database;
   return {
     voided: (number, reason = 'issued in error') => transaction((tx) => voidDocument(tx, world, { number, reason })),
-    rerun: (number, { newTerms = false } = {}) => transaction((tx) => rerunDocument(tx, world, number, { newTerms })),
-    rerunMonth: (month, { newTerms = false } = {}) =>
-      transaction((tx) => rerunMonth(tx, world, month as Month, { newTerms })),
+    rerun: (number, { newTerms = false } = {}) =>
+      counted(transaction((tx) => rerunDocument(tx, world, number, { newTerms }))),
+    rerunMonth: (month, { newTerms = false, changed = true, partnerId } = {}) =>
+      counted(transaction((tx) => rerunMonth(tx, world, month as Month, { newTerms, changed, partnerId }))),
     credit: (number, amount, reason = 'agreed by phone') =>
       transaction((tx) => creditInvoice(tx, world, { number, amount, reason, again: true })),
+    apply: (creditNote, number, amount) => transaction((tx) => applyCredit(tx, world, { creditNote, number, amount })),
+    unapply: (creditNote, number) => transaction((tx) => unapplyCredit(tx, world, { creditNote, number })),
     writeOff: (number, reason = 'the partner is bankrupt') =>
       transaction((tx) => writeOffInvoice(tx, world, { number, reason })),
     hold: (number, reason = 'disputed') => transaction((tx) => holdDocument(tx, world, { number, reason })),

@@ -326,7 +326,7 @@ describe('a credit note', () => {
     expect(tight(text)).toContain(
       tight('Fairweather Protection, Inc. owes Harbour Lights Ticketing USD 567.00 for October 2026.'),
     );
-    expect(tight(text)).toContain(tight('It will be applied to your next invoice in USD'));
+    expect(tight(text)).toContain(tight('Otherwise we will apply it to your invoices in USD'));
     expect(text).not.toContain('How to pay');
     expect(text).not.toContain('Due date');
   });
@@ -343,9 +343,9 @@ describe('an adjustment', () => {
     expect(text).toContain('Credit note');
     expect(text).toContain('USD 1,250.00 credited to you');
     expect(tight(text)).toContain(
-      tight('credits Harbour Lights Ticketing USD 1,250.00 against invoice INV-2026-000042. It lowers what is open on'),
+      tight('credits Harbour Lights Ticketing USD 1,250.00 against invoice INV-2026-000042. USD 1,250.00 is taken off'),
     );
-    expect(tight(text)).toContain(tight('applied to your next invoice in USD'));
+    expect(tight(text)).toContain(tight('that invoice, which leaves USD 18,657.85 to pay.'));
     expect(text).toMatch(/Against invoice\s*INV-2026-000042/);
     expect(text).toContain('Reason: Enrollments of the cancelled harbour festival, as agreed on 12 November');
     expect(text).toMatch(/Credit against invoice INV-2026-000042\s*1,250\.00\s*Credited to you\s*USD 1,250\.00/);

@@ -75,6 +75,43 @@ test('differing documents are replaced, void ones issued again, those that may n
   expect(await act.rerunMonth('2026-07')).toMatchObject({ unchanged: 3, replaced: [], issued: [], refused: [{}, {}] });
 });
 
+test('without --changed only what is missing is issued, and what differs is listed with why it could not be replaced', async () => {
+  await july();
+  await act.voided(invoice(2));
+  await act.hold(invoice(4), 'disputed');
+  await rename('p-1', 'p-4');
+  expect(await act.rerunMonth('2026-07', { changed: false })).toEqual({
+    month: '2026-07',
+    unchanged: 2,
+    replaced: [],
+    issued: [{ number: invoice(6), replaces: invoice(2) }],
+    differing: [
+      { number: invoice(1), why: ["the partner's name"], refused: null },
+      { number: invoice(4), why: ["the partner's name"], refused: expect.stringContaining('disputed') },
+    ],
+    refused: [],
+  });
+  expect(Object.values(await standing(world)).filter((each) => each.endsWith('void'))).toHaveLength(1);
+  await expectVerified(world);
+});
+
+test('for one partner, the documents of others are neither issued nor compared', async () => {
+  await july();
+  await act.voided(invoice(2));
+  await act.voided(invoice(3));
+  await rename(...P);
+  expect(await act.rerunMonth('2026-07', { partnerId: 'p-3' })).toEqual({
+    month: '2026-07',
+    unchanged: 0,
+    replaced: [],
+    issued: [{ number: invoice(6), replaces: invoice(3) }],
+    refused: [],
+  });
+  expect((await act.rerunMonth('2026-07', { partnerId: 'p-5' })).replaced).toHaveLength(1);
+  expect(await refusalOf(act.rerunMonth('2026-07', { partnerId: 'p-9' }))).toMatchObject({ code: 'partner_unknown' });
+  await expectVerified(world);
+});
+
 test('replacements are numbered by partner (bytewise), then currency, without gaps, whatever was voided first', async () => {
   const ids = ['B', 'a', 'a-1', 'Z'];
   await world.partners(ids.map((partner_id) => partner({ partner_id })));

@@ -223,11 +223,46 @@ test('in a chain of three, each replaces the previous one, and only the last can
   ]);
   expect(await refusalOf(act.rerun('INV-2026-000002'))).toMatchObject({
     code: 'document_void',
-    facts: { replaced_by: 'INV-2026-000003' },
+    facts: { replaced_by: 'INV-2026-000004' },
   });
   await world.partners([partner()]);
   expect((await act.rerun('INV-2026-000004')).replaced).toMatchObject([{ why: ["the partner's name"] }]);
   expect((await document(world, 'INV-2026-000005')).due_on).toBe('2026-08-31');
+  await expectVerified(world);
+});
+
+test('a void document is issued again by its number, and no other document of its month is touched', async () => {
+  await world.partners([partner({ partner_id: 'p-2' }), partner({ partner_id: 'p-3' })]);
+  await world.rows(['p-1', 'p-2', 'p-3'].map((partner_id) => quote({ partner_id })));
+  await world.close();
+  await act.voided(INV_1);
+  await act.voided('INV-2026-000003');
+  // The issuer's details have changed since: the other documents would differ.
+  change({ issuer: { ...world.settings.issuer, phone: '+1 2' } });
+  world.at('2026-10-14T10:00:00Z');
+  expect(await act.rerun(INV_1)).toEqual({
+    month: '2026-07',
+    unchanged: 0,
+    replaced: [],
+    issued: [{ number: 'INV-2026-000004', replaces: INV_1 }],
+    refused: [],
+  });
+  expect((await world.documents()).map((each) => [each.number, each.status, each.replaced_by])).toEqual([
+    [INV_1, 'void', 'INV-2026-000004'],
+    ['INV-2026-000002', 'open', null],
+    ['INV-2026-000003', 'void', null],
+    ['INV-2026-000004', 'open', null],
+  ]);
+  await expectVerified(world);
+});
+
+test('a void document whose replacement is void too gets the replacement of that', async () => {
+  await closeJuly();
+  await act.voided(INV_1);
+  await act.rerun(INV_1);
+  await act.voided('INV-2026-000002');
+  expect((await act.rerun(INV_1)).issued).toEqual([{ number: 'INV-2026-000003', replaces: 'INV-2026-000002' }]);
+  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({ facts: { replaced_by: 'INV-2026-000003' } });
   await expectVerified(world);
 });
 

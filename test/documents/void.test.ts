@@ -84,7 +84,7 @@ test('until it is replaced, coverage shows a gap and status asks for manual revi
   });
   expect(await status()).toMatchObject({
     gaps: [{ number: 'INV-2026-000001', partner_id: 'p-1', month: '2026-07' }],
-    attention: [expect.stringContaining("'reckoner invoice rerun --month 2026-07'")],
+    attention: [expect.stringContaining("'reckoner invoice rerun INV-2026-000001'")],
   });
   await act.rerunMonth('2026-07');
   await world.deliver();

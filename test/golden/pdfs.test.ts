@@ -42,6 +42,10 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
   'late rows, credit and changed instructions': snapshot({
     lines: [...usualLines, ...lateLines],
     credit_applied: '1250.00',
+    credit_notes: [
+      { number: 'CN-2026-000003', amount: '1000.00' },
+      { number: 'CN-2026-000004', amount: '250.00' },
+    ],
     instructions_changed: true,
     sandbox: true,
   }),
@@ -69,6 +73,8 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
     issuer: { ...issuer, logo },
     seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) },
   }),
+  'replacement due as the replaced invoice': snapshot({ replaces: 'INV-2026-000040', due_on: '2026-11-15' }),
+  'adjustment with open credit': adjustment({ lowered: { by: '1000.00', left: '0.00' } }),
   'missing shares': snapshot({ purpose: 'missing_shares' }),
   'to India': snapshot({ partner: { ...partner, address: { ...hamburg, country: 'IN' } } }),
 };

@@ -98,9 +98,9 @@ describe('an e-mail with an invoice', () => {
     expect(text).toContain('Sales: USD 27,773.50\nLess your share: USD 7,865.65\n');
     const credited = email(snapshot({ credit_applied: '907.85' }));
     expect(credited.text).toContain(
-      'Invoice total: USD 19,907.85\nLess credit applied: USD 907.85\nAmount due: USD 19,000.00\n',
+      'Invoice total: USD 19,907.85\nCredit applied: USD -907.85\nAmount due: USD 19,000.00\n',
     );
-    expect(words(credited.html)).toContain('Less credit applied USD 907.85 Amount due USD 19,000.00');
+    expect(words(credited.html)).toContain('Credit applied USD -907.85 Amount due USD 19,000.00');
   });
 
   it('says nothing of a sandbox or of changed bank details', () => {
@@ -187,7 +187,7 @@ describe('an e-mail with nothing to pay', () => {
     const { subject, text, html } = email(creditNote());
     expect(subject).toBe('Credit note CN-2026-000003 from Fairweather Protection, Inc.: USD 567.00 owed to you');
     expect(text).toMatch(/^USD 567.00 is owed to you\.\nCredit note CN-2026-000003 for October 2026/);
-    expect(text.replace(/\n/g, ' ')).toContain('We will apply it to your invoices in USD; you need not do anything.');
+    expect(text.replace(/\n/g, ' ')).toContain('Otherwise we will apply it to your invoices in USD.');
     expect(text).not.toMatch(unpayable);
     expect(words(html)).toMatch(/^USD 567.00 is owed to you Credit note CN-2026-000003/);
   });
@@ -212,7 +212,7 @@ describe('an e-mail with nothing to pay', () => {
     expect(words(html)).toMatch(/^USD 1,250\.00 is credited to you Credit note CN-2026-000004 against invoice/);
     for (const version of [text.replace(/\n/g, ' '), words(html)]) {
       expect(version).toContain('Reason: Enrollments of the cancelled harbour festival, as agreed on 12 November');
-      expect(version).toContain('It lowers what is open on that invoice; anything beyond that we will apply');
+      expect(version).toContain('USD 1,250.00 is taken off that invoice, which leaves USD 18,657.85 to pay.');
       expect(version).not.toMatch(unpayable);
     }
   });

@@ -66,7 +66,12 @@ export const CSV_MAPS: Settings['bank_csv'] | object = {
 export interface Books extends World {
   readonly acting: Caller;
   readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
-  readonly apply: (paymentId: number, number: string, amount?: string) => Promise<void>;
+  readonly apply: (
+    paymentId: number,
+    number: string,
+    amount?: string,
+    creditNotes?: readonly string[],
+  ) => Promise<void>;
   readonly unapply: (paymentId: number, number?: string) => Promise<void>;
   readonly reverse: (
     request: Partial<ReverseRequest> & { paymentId: number },
@@ -144,7 +149,8 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
           ...request,
         }),
       ),
-    apply: (paymentId, number, amount) => transaction((tx) => applyPayment(tx, acting, { paymentId, number, amount })),
+    apply: (paymentId, number, amount, creditNotes) =>
+      transaction((tx) => applyPayment(tx, acting, { paymentId, number, amount, creditNotes })),
     unapply: (paymentId, number) => transaction((tx) => unapplyPayment(tx, acting, { paymentId, number })),
     reverse: (request) =>
       transaction((tx) => reversePayment(tx, acting, { kind: 'returned', reason: 'the bank says so', ...request })),

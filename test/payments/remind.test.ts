@@ -14,6 +14,7 @@ import { recordPayment } from '../../src/payments/record.ts';
 import { planReminders, recordReminders } from '../../src/payments/remind.ts';
 import { reminderEmail } from '../../src/payments/reminder-email.ts';
 import { readStatus } from '../../src/reports/status.ts';
+import { correctionsOf } from '../documents/correcting.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -137,11 +138,44 @@ test('one e-mail lists everything the partner owes, by currency, with its credit
     'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
     `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  https://`,
     '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
-    'Total open: USD 14.00\nOf which overdue: USD 7.00\nNot taken off above: Payment received, not applied yet, USD 2.00',
+    'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: USD -2.00\nLeft to pay: USD 12.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);
   expect(mail?.html).toContain('overdue by 7 days');
+});
+
+test('what open credit and unapplied cash cover, from the earliest due date on, is not reminded of', async () => {
+  await invoiceJuly('p-1');
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
+  await world.close();
+  await world.deliver();
+  const act = correctionsOf(world);
+  // 4.00 of open credit and 3.00 of cash cover the 7.00 of July.
+  await act.credit('INV-2026-000002', '4.00');
+  await act.unapply('CN-2026-000001', 'INV-2026-000002');
+  const cash = {
+    amount: '3.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...cash, partnerId: 'p-1' }));
+  expect(await remind('2026-09-07')).toEqual([]);
+  day('2026-09-07');
+  expect(await plan()).toMatchObject({ skipped: [{ number: INV_1, reason: 'covered_by_credit' }] });
+  // The other invoice is reminded of; the e-mail has both, the credit, and what is left.
+  expect(await remind('2026-10-01')).toEqual(['p-1 0 INV-2026-000002']);
+  const [mail] = await mails();
+  expect(mail?.text).toContain(
+    'Total open: USD 14.00\nCredit note CN-2026-000001: USD -4.00\nPayment received, not applied yet: USD -3.00\nLeft to pay: USD 7.00',
+  );
+  expect(mail?.subject).toContain('USD 7.00');
+  await act.apply('CN-2026-000001', 'INV-2026-000002');
+  // Placed on the other invoice, it no longer covers this one.
+  expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1},INV-2026-000002`]);
 });
 
 test('paid, void and held documents are skipped; after the release the next level is sent', async () => {
@@ -222,7 +256,9 @@ test('a replacement with the old due date does not repeat the levels of the docu
   await world.partners([
     partner({ name: 'Renamed', invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } }),
   ]);
-  await world.database.transaction((tx) => rerunMonth(tx, world, '2026-07' as Month, { newTerms: false }));
+  await world.database.transaction((tx) =>
+    rerunMonth(tx, world, '2026-07' as Month, { newTerms: false, changed: true }),
+  );
   await world.deliver();
   expect(await remind('2026-09-11')).toEqual([]);
   expect(await remind('2026-09-21')).toEqual(['p-1 21 INV-2026-000002']);

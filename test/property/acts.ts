@@ -12,6 +12,7 @@ import { resendDocument } from '../../src/delivery/resend.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -215,7 +216,14 @@ export const ACTS: readonly Act[] = [
   {
     name: 'rerun of a month',
     weight: 2,
-    run: upon((tx, { world }, { month }) => rerunMonth(tx, world, month as Month, { newTerms: false })),
+    run: upon((tx, history, { month, partner_id }) => {
+      const partnerId = history.random() < 0.3 ? partner_id : undefined;
+      return rerunMonth(tx, history.world, month as Month, {
+        newTerms: false,
+        changed: history.random() < 0.7,
+        partnerId,
+      });
+    }),
   },
   {
     name: 'credit',
@@ -238,12 +246,67 @@ export const ACTS: readonly Act[] = [
   },
   ...paymentActs,
   {
+    name: 'credit placed on an invoice',
+    weight: 3,
+    rare: true,
+    refusals: ['credit_not_applicable'],
+    run: upon(
+      async (tx, history, { number: creditNote, partner_id, currency, balance }) => {
+        const invoices = (await history.world.documents()).filter(
+          (each) => anInvoice(each) && each.partner_id === partner_id && each.currency === currency,
+        );
+        const open =
+          one(
+            history,
+            invoices.filter((each) => Number(each.balance) > 0),
+          ) ?? one(history, invoices);
+        if (open === undefined) return;
+        const least = Math.floor(Math.min(Number(balance), Number(open.balance)) / 2);
+        const amount = least > 0 && history.random() < 0.5 ? String(least) : undefined;
+        await applyCredit(tx, history.world, { creditNote, number: open.number, amount });
+      },
+      (document) => aCreditNote(document) && Number(document.balance) > 0,
+    ),
+  },
+  {
+    name: 'placed credit taken back',
+    weight: 2,
+    rare: true,
+    async run(history) {
+      const placed = await history.world.sql<{ note: string; number: string }>(
+        `SELECT n.number AS note, i.number FROM live_credit_applications a
+         JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+         ORDER BY a.credit_application_id`,
+      );
+      const chosen = one(history, placed);
+      if (chosen === undefined) return false;
+      const { note: creditNote, number } = chosen;
+      await history.world.database.transaction((tx) => unapplyCredit(tx, history.world, { creditNote, number }));
+      return true;
+    },
+  },
+  {
+    name: 'the setting which credit a close takes changes',
+    weight: 1,
+    async run(history) {
+      const credit_at_close = one(history, ['all', 'months', 'none'] as const) ?? 'all';
+      history.world.settings = { ...history.world.settings, credit_at_close };
+      return true;
+    },
+  },
+  {
     name: 'credit paid out',
     weight: 1,
     rare: true,
-    refusals: ['credit_not_refundable'],
+    refusals: ['credit_not_refundable', 'refund_repeated'],
     run: upon(
-      (tx, { world }, { number }) => refundCredit(tx, world, { number, method: 'wire', reference: `out ${number}` }),
+      (tx, history, { number, balance }) => {
+        const half = Math.floor(Number(balance) / 2);
+        const amount = half > 0 && history.random() < 0.6 ? String(half) : undefined;
+        const again = history.random() < 0.5;
+        const request = { number, amount, again, method: 'wire', reference: `out ${number}` } as const;
+        return refundCredit(tx, history.world, request);
+      },
       (document) => aCreditNote(document) && Number(document.balance) > 0,
     ),
   },

@@ -151,9 +151,10 @@ test.each(AGES)(
   'on %s it stands in %s with %s, credit %s and unapplied cash %s beside it',
   async (asOf, column, open, credit, unapplied) => {
     const aging = await world.database.reading((tx) => readAging(tx, { asOf, today: '2026-10-03' }));
+    const net = (Number(open) - Number(credit) - Number(unapplied)).toFixed(2);
     const zeros = { not_due: '0.00', days_1_30: '0.00', days_31_60: '0.00', days_61_90: '0.00', over_90: '0.00' };
     expect(aging.partners).toEqual([
-      { partner_id: 'p-1', currency: 'USD', ...zeros, [column]: open, open, credit, unapplied },
+      { partner_id: 'p-1', currency: 'USD', ...zeros, [column]: open, open, credit, unapplied, net },
     ]);
     expect(aging.ties).toBe(true);
   },
@@ -166,11 +167,11 @@ test('with a clock earlier than the latest entry, aging is of the day of that en
   expect(balances.as_of).toBe('2026-10-03');
 });
 
-test('after the write-off only credit and unapplied cash are left, and neither is netted', async () => {
+test('after the write-off only credit and unapplied cash are left, and the net is below zero', async () => {
   const aging = await world.database.reading((tx) => readAging(tx, { today: '2026-10-03' }));
   expect(aging).toMatchObject({
     as_of: '2026-10-03',
-    partners: [{ open: '0.00', credit: '70.00', unapplied: '50.00' }],
+    partners: [{ open: '0.00', credit: '70.00', unapplied: '50.00', net: '-120.00' }],
     ties: true,
     documents_differ: [],
   });

@@ -124,7 +124,7 @@ const acts: Readonly<Record<string, () => Promise<Act | undefined>>> = {
   },
   rerun: async () => {
     const [row] = await world.sql<{ month: Month }>(`SELECT month FROM closed_months ORDER BY random() LIMIT 1`);
-    return row ? (tx) => rerunMonth(tx, world, row.month, { newTerms: random() < 0.5 }) : undefined;
+    return row ? (tx) => rerunMonth(tx, world, row.month, { newTerms: random() < 0.5, changed: true }) : undefined;
   },
 };
 

@@ -218,6 +218,7 @@ export function adjustment(overrides: Partial<DocumentSnapshot> = {}): DocumentS
     invoiceAmount: '1250.00',
     amount_due: '1250.00',
     credits: 'INV-2026-000042',
+    lowered: { by: '1250.00', left: '18657.85' },
     reason: 'Enrollments of the cancelled harbour festival, as agreed on 12 November',
     ...nothingToPay,
     ...overrides,

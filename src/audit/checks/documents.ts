@@ -58,8 +58,8 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * Credit applied from a credit note is at most its amount, and an invoice has the credit that it was issued with. A void
- * document neither uses nor gives credit.
+ * Credit applied from a credit note is at most its amount, an invoice was issued with the credit that was applied to it
+ * then, and a credit note against an invoice says what it took off at once. A void document neither uses nor gives credit.
  */
 export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
@@ -87,19 +87,30 @@ export const CREDIT_TIES = `used AS (
     IS DISTINCT FROM ('credit_note', 'invoice', i.partner_id, i.currency)
 ), released_by AS (
   SELECT i.number || ', released,' AS number, a.amount AS applied,
-         CASE WHEN v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
+         CASE WHEN r.document_id IS NULL OR v.document_id = a.invoice_id THEN a.amount ELSE 0 END AS most, 0 AS least
   FROM credit_releases r
   JOIN credit_applications a USING (credit_application_id) JOIN documents i ON i.document_id = a.invoice_id
   LEFT JOIN voids v ON v.document_id = r.document_id
+), at_once AS (
+  SELECT d.number || ', at once,' AS number, coalesce(sum(a.amount), 0) AS applied, d.invoice_lowered_by AS most,
+         d.invoice_lowered_by AS least
+  FROM documents d
+  LEFT JOIN (credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'invoice.credit')
+    ON a.credit_note_id = d.document_id AND a.invoice_id = d.credits
+  WHERE d.purpose = 'adjustment' GROUP BY d.document_id
 ), inspected AS (
   SELECT * FROM notes UNION ALL SELECT * FROM issued_with WHERE most <> 0 OR applied <> 0
   UNION ALL SELECT * FROM returned UNION ALL SELECT * FROM mismatched UNION ALL SELECT * FROM released_by
+  UNION ALL SELECT * FROM at_once
 ), differences AS (
   SELECT number AS subject, format('credit applied is %s; expected %s to %s', applied, least, most) AS detail
   FROM inspected WHERE applied > most OR applied < least
 )`;
 
-/** No balance is below zero, and the credit notes against an invoice and those it replaced never exceed it. */
+/**
+ * No balance is below zero, no more credit of an invoice's issue was taken back than it had, and the credit notes against
+ * an invoice and those it replaced never exceed it.
+ */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
   UNION ALL
@@ -110,7 +121,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
            AS amount
   FROM chains c GROUP BY c.head
 ), inspected AS (
-  SELECT d.number, d.invoice_amount, b.*, coalesce(c.amount, 0) AS credits
+  SELECT d.number, d.invoice_amount, d.credit_applied, b.*, coalesce(c.amount, 0) AS credits
   FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN credits c USING (document_id)
   WHERE ${inMonth('d.month')}
 ), differences AS (
@@ -118,7 +129,7 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
          format('amount due %s, credited %s, paid %s, balance %s; credit notes of %s against an invoice of %s',
                                    amount_due, credited, amount_paid, balance, credits, invoice_amount) AS detail
   FROM inspected
-  WHERE balance < 0 OR credited < 0 OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
+  WHERE balance < 0 OR credited < -credit_applied OR amount_paid < 0 OR (credits > 0 AND credits > invoice_amount)
      OR (status <> 'void' AND balance <> amount_due - credited - amount_paid)
 )`;
 

@@ -220,6 +220,10 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
+  UNION ALL SELECT 'credit application ' || credit_application_id, applied_on, entry_on, recorded_at
+    FROM credit_applications
+  UNION ALL SELECT 'release of credit application ' || credit_application_id, released_on, entry_on, recorded_at
+    FROM credit_releases
   UNION ALL SELECT 'share ' || share_allocation_id, occurred_on, entry_on, recorded_at FROM share_allocations
   UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at
     FROM credit_refund_returns

@@ -1,14 +1,20 @@
 /** `reckoner partner import|list|show`. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
+import type { Transaction } from '../../database/transaction.ts';
+import { readTemplate } from '../../documents/pdf/template.ts';
+import { addressLines } from '../../documents/present.ts';
+import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
+import { Amount, groupThousands } from '../../money.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
+import { readPayments } from '../../payments/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
-import { type Output, printable, table } from '../output.ts';
+import { money, type Output, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import type { Sheet } from '../sheet.ts';
 
@@ -26,7 +32,7 @@ export const define: Definition = (partner, act) => {
     .action(act(reading(partnerList)));
   partner
     .command('show <id>')
-    .description('Show a partner with its policies')
+    .description('Show a partner with its balance, open documents and policies')
     .action(act(reading(partnerShow)));
 };
 
@@ -128,9 +134,11 @@ function listed(partners: readonly PartnerView[]): string {
 }
 
 async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {
-  const [partner] = await database.reading((tx) => readPartners(tx, partnerId));
+  const [partner, account] = await database.reading(
+    async (tx) => [(await readPartners(tx, partnerId))[0], await readAccount(tx, partnerId)] as const,
+  );
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
-  output.print(asFile(partner), () => describe(partner));
+  output.print({ ...asFile(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
 
 /** The shape of partners.json, without fields that do not apply. */
@@ -143,18 +151,59 @@ function asFile(partner: PartnerView): Record<string, unknown> {
   );
 }
 
-function describe(partner: PartnerView): string {
+/** What is open of a partner in one currency. */
+interface Account {
+  readonly currency: string;
+  readonly open: Amount;
+  readonly credit: Amount;
+  readonly unapplied: Amount;
+  readonly documents: readonly DocumentRow[];
+}
+
+const netOf = ({ open, credit, unapplied }: Account): Amount => open.minus(credit).minus(unapplied);
+
+async function readAccount(tx: Transaction, partnerId: string): Promise<Account[]> {
+  const documents = await readDocuments(tx, { partnerId, status: 'open' });
+  const cash = (await readPayments(tx, { partnerId })).filter((each) => Number(each.unapplied) !== 0);
+  const currencies = [...new Set([...documents, ...cash].map((each) => each.currency))].sort();
+  return currencies.map((currency) => {
+    const sum = (amounts: readonly string[]) =>
+      amounts.reduce((total, each) => total.plus(Amount.of(each, currency)), Amount.zero(currency));
+    const own = documents.filter((each) => each.currency === currency);
+    const balances = (kind: DocumentRow['document']) =>
+      own.filter((each) => each.document === kind).map((each) => each.balance);
+    return {
+      currency,
+      open: sum(balances('invoice')),
+      credit: sum(balances('credit_note')),
+      unapplied: sum(cash.filter((each) => each.currency === currency).map((each) => each.unapplied)),
+      documents: own,
+    };
+  });
+}
+
+const accountJson = (account: Account) => ({
+  currency: account.currency,
+  open: account.open.toString(),
+  credit: account.credit.toString(),
+  unapplied: account.unapplied.toString(),
+  net: netOf(account).toString(),
+  documents: account.documents.map(({ number, due_on, balance }) => ({
+    number,
+    due_on,
+    balance: Amount.of(balance, account.currency).toString(),
+  })),
+});
+
+function describe(partner: PartnerView, account: readonly Account[]): string {
   const { address, invoicing_contact: contact } = partner;
-  const place = [
-    address.line1,
-    address.line2,
-    `${address.postal_code} ${address.city}`.trim(),
-    address.region,
-    address.country,
-  ];
+  const place = addressLines(address, readTemplate(), (text) => text);
   const facts: [string, string][] = [
     ['name', partner.name],
-    ['address', place.filter((part) => part !== '').join(', ')],
+    ['address', place.join(', ')],
+    ['tax id', partner.tax_id],
+    ['PO', partner.purchase_order],
+    ['legal note', partner.legal_note],
     ['contact', [contact.name, contact.email, ...contact.cc].filter((part) => part !== '').join(', ') || 'none'],
     ['currency', partner.currency],
     ['time zone', partner.time_zone],
@@ -162,6 +211,26 @@ function describe(partner: PartnerView): string {
     ['arrangement', partner.arrangement],
     ['active', partner.active ? 'yes' : 'no'],
   ];
+  for (const each of account) {
+    const { currency, credit, unapplied } = each;
+    const parts = [
+      `${money(each.open.toString(), currency)} open`,
+      ...(credit.isZero() ? [] : [`${money(credit.toString(), currency)} of credit`]),
+      ...(unapplied.isZero() ? [] : [`${money(unapplied.toString(), currency)} of unapplied cash`]),
+    ];
+    facts.push(['balance', `${money(netOf(each).toString(), currency)} (${parts.join(', ')})`]);
+  }
+  if (account.length === 0) facts.push(['balance', 'nothing open']);
+  const open = account.flatMap(({ documents }) =>
+    documents.map((row) => [
+      row.number,
+      row.month,
+      row.due_on ?? '',
+      groupThousands(Amount.of(row.balance, row.currency).toString()),
+      row.currency,
+      row.held_at === null ? '' : 'on hold',
+    ]),
+  );
   const policies = partner.policies.map((policy) => [
     policy.policy_id,
     policy.name,
@@ -171,7 +240,8 @@ function describe(partner: PartnerView): string {
   ]);
   return [
     `Partner ${partner.partner_id}`,
-    ...facts.map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`),
+    ...facts.filter(([, value]) => value !== '').map(([label, value]) => `  ${label.padEnd(12)} ${printable(value)}`),
+    ...(open.length === 0 ? [] : ['', table(['open', 'month', 'due', '>balance', '', ''], open)]),
     '',
     table(['~policy', '~name', 'kind', '>cut rate', ''], policies),
   ].join('\n');

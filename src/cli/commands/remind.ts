@@ -44,6 +44,7 @@ const SKIPPED = {
   disputed: 'a dispute about its payment is undecided',
   payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
   not_sent: 'it has not been e-mailed',
+  covered_by_credit: 'open credit or unapplied cash covers it',
 } as const;
 
 function describePlan({ reminders, skipped }: ReminderPlan): string {

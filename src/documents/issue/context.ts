@@ -27,6 +27,8 @@ export interface IssueBatch {
   /** The terms of partners that have none of their own. */
   readonly termsDays: number;
   readonly issuerVersionId: number;
+  /** Which open credit the invoices take. */
+  readonly creditAtClose: Settings['credit_at_close'];
   readonly sandbox: boolean;
   /** ISO instant. */
   readonly now: string;
@@ -65,6 +67,7 @@ export async function beginIssue(
     ...batch,
     issuedOn,
     termsDays: settings.payment_terms_days,
+    creditAtClose: settings.credit_at_close,
     issuerVersionId: await recordIssuerVersion(tx, settings.issuer, now),
     sandbox: environment.name === 'sandbox',
     now,

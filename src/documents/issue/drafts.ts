@@ -15,7 +15,8 @@ async function createDrafts(tx: Transaction): Promise<void> {
        partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
        document text NOT NULL, enrollments bigint NOT NULL, entries bigint NOT NULL, spot_price numeric NOT NULL,
        partner_cut numeric NOT NULL, invoice_amount numeric NOT NULL, due_on date, terms_days integer,
-       replaces bigint, credits bigint, reason text NOT NULL DEFAULT ''
+       replaces bigint, credits bigint, invoice_lowered_by numeric, invoice_left numeric,
+       reason text NOT NULL DEFAULT ''
      ) ON COMMIT DROP`,
   );
 }
@@ -111,16 +112,23 @@ export async function keepReplacements(
 /** Drafts a credit note against an invoice. It has no lines: it stands for no ledger rows. */
 export async function draftAdjustment(
   tx: Transaction,
-  adjustment: { documentId: number; amount: string; reason: string },
+  adjustment: {
+    documentId: number;
+    amount: string;
+    reason: string;
+    /** What of it is applied to the invoice at once, and what then remains to be paid. */
+    loweredBy: string;
+    left: string;
+  },
 ): Promise<void> {
   await createEmptyDrafts(tx);
   await execute(
     tx,
     `INSERT INTO pg_temp.drafts (
        partner_id, currency, arrangement, document, enrollments, entries, spot_price, partner_cut, invoice_amount,
-       credits, reason)
+       credits, invoice_lowered_by, invoice_left, reason)
      SELECT partner_id, currency, arrangement, 'credit_note', 0, 0, :amount::numeric, 0, :amount::numeric, document_id,
-            :reason
+            :loweredBy::numeric, :left::numeric, :reason
      FROM documents WHERE document_id = :documentId`,
     adjustment,
   );

@@ -28,8 +28,20 @@ export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefi
 }
 
 /**
+ * What an invoice may take of an open credit note when it is issued: all of it where the setting `credit_at_close` allows,
+ * otherwise what the void of the invoice that it replaces released.
+ */
+const usableCredit = (note: string, replaces: string): string => `
+         SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
+                THEN ${note}.balance
+                ELSE least(${note}.balance, (
+                  SELECT coalesce(sum(a.amount), 0)
+                  FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+                  WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
+
+/**
  * Issues a document for each draft. Numbers continue each series in order of partner, currency and arrangement. An
- * invoice takes what it can of the partner's open credit in its currency.
+ * invoice takes what it can and may of the partner's open credit in its currency.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
@@ -52,23 +64,31 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
        FROM pg_temp.drafts draft
        CROSS JOIN LATERAL (SELECT document_series(document, :issuedOn::date) COLLATE "C" AS series) AS series
      ), credit AS (
-       SELECT partner_id, currency, sum(balance) AS balance FROM open_credit GROUP BY partner_id, currency
+       SELECT draft.partner_id, draft.currency, draft.arrangement, sum(usable.amount) AS amount
+       FROM pg_temp.drafts draft
+       JOIN open_credit note ON note.partner_id = draft.partner_id AND note.currency = draft.currency
+       CROSS JOIN LATERAL (${usableCredit('note', 'draft.replaces')}) AS usable
+       WHERE draft.document = 'invoice'
+       GROUP BY draft.partner_id, draft.currency, draft.arrangement
      ), issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
          enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, address_line1,
          address_line2, address_city, address_region, address_postal_code, address_country, tax_id, purchase_order,
-         legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, reason)
+         legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by, invoice_left,
+         reason)
        SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
               :issuedOn::date, coalesce(n.due_on, :issuedOn::date + terms.days), terms.days, n.enrollments, n.entries,
               n.spot_price, n.partner_cut, n.invoice_amount,
-              CASE n.document WHEN 'invoice' THEN least(coalesce(c.balance, 0), n.invoice_amount) ELSE 0 END,
+              CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount) ELSE 0 END,
               p.name, p.address_line1, p.address_line2, p.address_city, p.address_region, p.address_postal_code,
               p.address_country, p.tax_id, p.purchase_order, p.legal_note, :issuerVersionId::bigint,
-              :sandbox::boolean, :now::timestamptz, n.replaces, n.credits, n.reason
+              :sandbox::boolean, :now::timestamptz, n.replaces, n.credits, n.invoice_lowered_by, n.invoice_left,
+              n.reason
        FROM numbered n
        JOIN partners p ON p.partner_id = n.partner_id
-       LEFT JOIN credit c ON c.partner_id = n.partner_id AND c.currency = n.currency
+       LEFT JOIN credit c
+         ON c.partner_id = n.partner_id AND c.currency = n.currency AND c.arrangement = n.arrangement
        CROSS JOIN LATERAL (
          SELECT CASE n.document WHEN 'invoice'
                 THEN coalesce(n.terms_days, p.payment_terms_days, :termsDays::integer) END AS days
@@ -110,17 +130,18 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
 export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at)
+    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
      SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
-            :issuedOn::date, :now::timestamptz
+            :issuedOn::date, :now::timestamptz, :eventId::bigint
      FROM (
        SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
-              sum(note.balance) OVER in_turn AS used_up_to,
-              sum(note.balance) OVER in_turn - note.balance AS used_before
+              sum(usable.amount) OVER in_turn AS used_up_to,
+              sum(usable.amount) OVER in_turn - usable.amount AS used_before
        FROM pg_temp.issued_documents
        JOIN documents invoice USING (document_id)
        JOIN open_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
-       WHERE invoice.credit_applied > 0
+       CROSS JOIN LATERAL (${usableCredit('note', 'invoice.replaces')}) AS usable
+       WHERE invoice.credit_applied > 0 AND usable.amount > 0
        WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (
            SELECT FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
            WHERE r.document_id = invoice.replaces AND a.credit_note_id = note.document_id), note.document_id)

@@ -69,7 +69,10 @@ export function decideCredits(
     if (decision.kind === 'duplicate') reachBank(decision.payment);
     if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
     if (decision.kind === 'link_payment') file.reportedIds.add(decision.processorId);
-    if ('match' in decision) items.apply(decision.match.applied);
+    if ('match' in decision) {
+      items.apply(decision.match.applied);
+      items.place(decision.match.credit ?? []);
+    }
     file.decisions.set(each, decision);
   }
   return file.decisions;
@@ -155,7 +158,13 @@ function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicat
     typeof each.of === 'number' ? `payment ${each.of}` : `the payment of line ${each.of.line.position}`;
   const why = possibleDuplicates.map((each) => `possible duplicate of ${of(each)}: ${each.evidence}`).join('; ');
   const rest = found.applied.length > 0 ? 'nothing is applied' : found.why;
-  const held = { ...found, applied: [], suggested: [...found.applied, ...found.suggested], why: `${why}; ${rest}` };
+  const held = {
+    ...found,
+    applied: [],
+    credit: [],
+    suggested: [...found.applied, ...found.suggested],
+    why: `${why}; ${rest}`,
+  };
   return { kind: 'payment', match: held, possibleDuplicates };
 }
 

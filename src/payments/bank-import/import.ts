@@ -14,10 +14,10 @@ import { readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
-import { readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
+import { readCreditNotes, readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
 import { OpenItems, type Payable } from '../open-items.ts';
 import { readCandidates } from '../queries.ts';
-import { findReferences } from '../reference.ts';
+import { findCreditNotes, findReferences } from '../reference.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
@@ -171,5 +171,11 @@ async function readOpenItems(tx: Transaction, caller: Caller, credits: readonly 
       due_on: row.due_on ?? '',
     }),
   );
-  return new OpenItems(payables, await readPayers(tx), await readPayerAccounts(tx), caller.settings.small_difference);
+  const creditNumbers = credits.flatMap(({ line }) => findCreditNotes(line.references).map((each) => each.number));
+  const creditNotes = (await readCreditNotes(tx, [...new Set(creditNumbers)])).map(({ balance, ...row }) => ({
+    ...row,
+    balance: Amount.of(balance, row.currency),
+  }));
+  const { small_difference } = caller.settings;
+  return new OpenItems(payables, await readPayers(tx), await readPayerAccounts(tx), small_difference, creditNotes);
 }

@@ -1,4 +1,5 @@
 /** Records what was decided for the credits of a bank file: payments, applications, suggestions and payouts. */
+import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
@@ -62,6 +63,18 @@ export async function recordCredits(
         confidence: applied.confidence,
         evidence: applied.evidence,
         small_difference: applied.small_difference?.toString(),
+      })),
+    ),
+  );
+  await insertCreditApplications(
+    context.tx,
+    context,
+    received.flatMap(({ each, decision }) =>
+      (decision.match.credit ?? []).map(({ credit, document, amount }) => ({
+        credit_note_id: credit.document_id,
+        invoice_id: document.document_id,
+        amount: amount.toString(),
+        applied_on: each.line.booked_on,
       })),
     ),
   );

@@ -24,6 +24,8 @@ export interface LineReport {
   readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
+  /** Credit that the remittance deducts, applied with the payment. */
+  readonly credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
   readonly suggested: readonly LineDocument[];
   /** Payments that it may duplicate. */
   readonly same_as: readonly number[];
@@ -50,6 +52,7 @@ export function plainReport(
     outcome,
     payment_id: payment_id ?? null,
     applied: [],
+    credit: [],
     suggested: [],
     same_as: [],
     why,
@@ -71,7 +74,7 @@ export function ignoredLine(
 export function paymentReport(
   each: NewLine,
   payment_id: number,
-  { applied, suggested, why }: Match,
+  { applied, credit = [], suggested, why }: Match,
   sameAs: readonly number[] = [],
 ): LineReport {
   const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
@@ -81,6 +84,9 @@ export function paymentReport(
   return {
     ...plainReport(each, 'payment', why, { payment_id, needs_review: !total.equals(each.line.amount) }),
     applied: applied.map((one) => ({ ...shown(one), small_difference: one.small_difference?.toString() ?? null })),
+    credit: credit.map((one) => ({
+      ...{ credit_note: one.credit.number, number: one.document.number, amount: one.amount.toString() },
+    })),
     suggested: suggested.map(shown),
     same_as: sameAs,
   };

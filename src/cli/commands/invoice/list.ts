@@ -1,10 +1,14 @@
 /** `reckoner invoice list`. */
+import { todayOf } from '../../../config/today.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
-import type { Month } from '../../../month.ts';
+import { Amount, groupThousands } from '../../../money.ts';
+import { daysBetween, type Month } from '../../../month.ts';
 import { choiceArgument, monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { amount, short, table } from '../../output.ts';
+import { table } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import type { Sheet } from '../../sheet.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice
@@ -13,41 +17,106 @@ export const define: Definition = (invoice, act) => {
     .option('--month <month>', 'only documents of this month', monthArgument('--month'))
     .option('--partner <id>', 'only documents of this partner')
     .option('--status <status>', 'open, paid or void', choiceArgument('--status', ['open', 'paid', 'void']))
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(invoiceList)));
 };
 
 async function invoiceList(
-  { database, output }: CommandContext,
-  { month, partner: partnerId, status }: { month?: Month; partner?: string; status?: 'open' | 'paid' | 'void' },
+  context: CommandContext,
+  options: PresentOptions & { month?: Month; partner?: string; status?: 'open' | 'paid' | 'void' },
 ): Promise<void> {
+  const { month, partner: partnerId, status } = options;
+  const { database, output } = context;
   const months = month === undefined ? undefined : [month];
   const documents = await database.reading((tx) => readDocuments(tx, { months, partnerId, status }));
-  output.print(documents.map(documentJson), () => (documents.length === 0 ? 'No documents found.' : listed(documents)));
+  const today = todayOf(context);
+  await present(
+    output,
+    options,
+    documents.map(documentJson),
+    () => sheetOf(documents, today),
+    () =>
+      documents.length === 0 ? 'No documents found.' : `${listed(documents, today)}\n\n${totals(documents, today)}`,
+  );
 }
 
-/** In 80 columns: a list of one month omits the month, and the partner gets the remaining width. */
-function listed(documents: readonly DocumentRow[]): string {
-  const months = new Set(documents.map(({ month }) => month));
-  const month = months.size > 1;
-  const others = documents.map((row) => [
+const sheetOf = (documents: readonly DocumentRow[], today: string): Sheet => ({
+  name: 'Documents',
+  columns: {
+    number: 'text',
+    document: 'text',
+    partner_id: 'text',
+    partner_name: 'text',
+    month: 'text',
+    issued_on: 'date',
+    due_on: 'date',
+    days_overdue: 'count',
+    currency: 'text',
+    amount_due: 'amount',
+    balance: 'amount',
+    status: 'text',
+    on_hold_since: 'text',
+    email_status: 'text',
+  },
+  rows: documents.map((row) => ({
+    ...row,
+    days_overdue: daysOverdue(row, today) || null,
+    amount_due: signed(row, row.amount_due).toString(),
+    balance: signed(row, row.balance).toString(),
+    on_hold_since: row.held_at,
+  })),
+});
+
+/** A credit note counts against invoices. */
+const signed = (row: DocumentRow, text: string): Amount => {
+  const value = Amount.of(text, row.currency);
+  return row.document === 'credit_note' ? value.negated() : value;
+};
+
+/** Days since the due date of an open invoice; 0 for anything else. */
+const daysOverdue = ({ document, status, due_on }: DocumentRow, today: string): number =>
+  document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0;
+
+/** A narrower terminal shows balances without the amounts due as issued. */
+const WIDE = 110;
+
+/** A list of one month omits the month. In a terminal the name is cut to its width, in a pipe nothing is cut. */
+function listed(documents: readonly DocumentRow[], today: string): string {
+  const wide = !process.stdout.isTTY || process.stdout.columns >= WIDE;
+  const month = new Set(documents.map((row) => row.month)).size > 1;
+  const rows = documents.map((row) => [
     row.number,
+    row.partner_name,
     ...(month ? [row.month] : []),
     row.due_on ?? '',
-    amount(row.amount_due, row.currency),
+    daysOverdue(row, today) || '',
+    ...(wide ? [groupThousands(signed(row, row.amount_due).toString())] : []),
+    groupThousands(signed(row, row.balance).toString()),
     row.currency,
-    row.status,
+    row.held_at === null ? row.status : `${row.status}, on hold`,
     row.email_status ?? '',
   ]);
-  const headings = ['number', ...(month ? ['month'] : []), 'due', '>amount due', '', 'status', 'e-mail'];
-  const taken = headings.reduce(
-    (sum, heading, at) => sum + 2 + Math.max(heading.length, ...others.map((row) => row[at]?.length ?? 0)),
-    0,
-  );
-  const width = Math.max(8, 80 - taken);
-  const rows = others.map(([number = '', ...rest], at) => [
-    number,
-    short(documents[at]?.partner_id ?? '', width),
-    ...rest,
-  ]);
-  return table(['number', 'partner', ...headings.slice(1)], rows);
+  const headings = ['number', '~partner', ...(month ? ['month'] : []), 'due', '>overdue'];
+  const amounts = [...(wide ? ['>amount due'] : []), '>balance', ''];
+  return table([...headings, ...amounts, 'status', 'e-mail'], rows);
+}
+
+/** What is open of the documents listed, by currency. */
+function totals(documents: readonly DocumentRow[], today: string): string {
+  const currencies = [...new Set(documents.map((row) => row.currency))].sort();
+  const rows = currencies.map((currency) => {
+    const sum = (matches: (row: DocumentRow) => boolean) =>
+      documents
+        .filter((row) => row.currency === currency && matches(row))
+        .reduce((total, row) => total.plus(signed(row, row.balance)), Amount.zero(currency));
+    const invoices = sum((row) => row.document === 'invoice');
+    const overdue = sum((row) => daysOverdue(row, today) > 0);
+    const credit = sum((row) => row.document === 'credit_note');
+    return [
+      currency,
+      ...[invoices, overdue, credit, invoices.plus(credit)].map((each) => groupThousands(each.toString())),
+    ];
+  });
+  return table(['total', '>open invoices', '>of which overdue', '>open credit', '>net'], rows);
 }

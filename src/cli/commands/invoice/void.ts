@@ -22,8 +22,7 @@ async function invoiceVoid(context: CommandContext, number: string, { reason }: 
   const document = await read(context, number);
   output.print(documentJson(document), () =>
     document.purpose === 'month'
-      ? `${number} is void. Its rows are unbilled until 'reckoner invoice rerun --month ${document.month}' issues ` +
-        'a new document.'
+      ? `${number} is void. Its rows are unbilled until 'reckoner invoice rerun ${number}' issues its replacement.`
       : `${number} is void.`,
   );
 }

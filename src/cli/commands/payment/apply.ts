@@ -1,6 +1,6 @@
 /** `reckoner payment apply` and `reckoner payment unapply`. */
 import { applyPayment, unapplyPayment } from '../../../payments/apply.ts';
-import { idArgument } from '../../arguments.ts';
+import { idArgument, numbersArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
 import { show } from './describe.ts';
 
@@ -11,6 +11,7 @@ export const define: Definition = (payment, act) => {
     .description('Apply a payment to an invoice; also accepts a suggestion')
     .requiredOption('--invoice <number>', 'the invoice')
     .option('--amount <amount>', 'how much (default: as much as possible)')
+    .option('--credit <number>', 'a credit note that pays the rest of the invoice; may be repeated', numbersArgument)
     .action(act(acting(paymentApply)));
   payment
     .command('unapply')
@@ -23,10 +24,11 @@ export const define: Definition = (payment, act) => {
 async function paymentApply(
   context: CommandContext,
   paymentId: number,
-  { invoice: number, amount }: { invoice: string; amount?: string },
+  { invoice: number, amount, credit: creditNotes }: { invoice: string; amount?: string; credit?: string[] },
 ): Promise<void> {
-  await context.database.transaction((tx) => applyPayment(tx, context, { paymentId, number, amount }));
-  return show(context, paymentId, `Payment ${paymentId} is applied to ${number}.`);
+  await context.database.transaction((tx) => applyPayment(tx, context, { paymentId, number, amount, creditNotes }));
+  const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
+  return show(context, paymentId, `Payment ${paymentId} is applied to ${number}${less}.`);
 }
 
 async function paymentUnapply(

@@ -105,7 +105,9 @@ function describeImport(report: BankImport, dryRun: boolean): string {
 }
 
 function whatFor(line: LineReport): string {
-  if (line.applied.length > 0) return line.applied.map((each) => each.number).join(' ');
+  if (line.applied.length + line.credit.length > 0) {
+    return [...new Set([...line.applied, ...line.credit].map((each) => each.number))].join(' ');
+  }
   if (line.same_as.length > 0) return `= ${line.same_as[0]}?`;
   if (line.suggested.length > 0) return `${line.suggested[0]?.number}?`;
   return line.payment_id === null ? '' : `payment ${line.payment_id}`;

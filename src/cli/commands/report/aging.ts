@@ -57,6 +57,7 @@ const sheetOfPartners = ({ partners }: Aging): Sheet => ({
     open: 'amount',
     credit: 'amount',
     unapplied: 'amount',
+    net: 'amount',
   },
   rows: partners.map((row) => ({ ...row })),
 });
@@ -92,11 +93,11 @@ function describeAging(aging: Aging, detail: boolean): string {
     );
     if (detail) parts.push(tableOfInvoices(aging, total.currency));
     const beside = own.filter((row) => Number(row.credit) !== 0 || Number(row.unapplied) !== 0);
-    const columns = (row: Pick<AgingRow, 'open' | 'credit' | 'unapplied'>) =>
-      [row.open, row.credit, row.unapplied].map(groupThousands);
+    const columns = (row: Pick<AgingRow, 'open' | 'credit' | 'unapplied' | 'net'>) =>
+      [row.open, row.credit, row.unapplied, row.net].map(groupThousands);
     parts.push(
       table(
-        [`~${total.currency}`, '>open invoices', '>open credit', '>unapplied cash'],
+        [`~${total.currency}`, '>open invoices', '>open credit', '>unapplied cash', '>net'],
         [...beside.map((row) => [named(row), ...columns(row)]), ['total', ...columns(total)]],
       ),
     );

@@ -1,0 +1,136 @@
+/**
+ * Placing open credit: applying a credit note to any open invoice of its partner in its currency, and taking that back.
+ * Refusals: document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
+ * amount_invalid, clock_behind.
+ */
+import { todayOf } from '../config/today.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import { type IssueContext, refuseClockBehind } from './issue/context.ts';
+import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
+import { type DocumentRow, readDocuments } from './queries.ts';
+
+export interface PlaceRequest {
+  /** The number of the credit note. */
+  readonly creditNote: string;
+  /** The number of the invoice. */
+  readonly number: string;
+  /** In their currency; left out: as much as possible. */
+  readonly amount?: string | undefined;
+}
+
+export interface PlacedCredit {
+  readonly credit_note: string;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+/** Applies open credit to an invoice that is issued already. */
+export async function applyCredit(
+  tx: Transaction,
+  context: IssueContext,
+  { creditNote, number, amount: text }: PlaceRequest,
+): Promise<PlacedCredit> {
+  await lockLedgerWhole(tx);
+  const note = await readDocument(tx, creditNote);
+  const invoice = await readDocument(tx, number);
+  const reason = whyNotPlaceable(note, invoice);
+  if (reason !== undefined) throw refuse('credit_not_applicable', { credit_note: creditNote, number, reason });
+  const { currency, partner_id } = invoice;
+  const amount = amountToPlace(note, invoice, text);
+  const { today, ...act } = await beginAct(tx, context, 'credit.apply', { creditNote, number, amount });
+  await insertCreditApplications(tx, act, [
+    {
+      credit_note_id: note.document_id,
+      invoice_id: invoice.document_id,
+      amount: amount.toString(),
+      applied_on: today,
+    },
+  ]);
+  failpoint('placement.recorded');
+  return { credit_note: creditNote, number, partner_id, currency, amount: amount.toString() };
+}
+
+/** Takes back all credit of a credit note that is applied to an invoice, whoever applied it. */
+export async function unapplyCredit(
+  tx: Transaction,
+  context: IssueContext,
+  { creditNote, number }: Pick<PlaceRequest, 'creditNote' | 'number'>,
+): Promise<PlacedCredit> {
+  await lockLedgerWhole(tx);
+  const note = await readDocument(tx, creditNote);
+  const invoice = await readDocument(tx, number);
+  const applied = await readCreditOn(tx, { creditNoteId: note.document_id, invoiceId: invoice.document_id });
+  if (applied.length === 0) throw refuse('credit_not_applied', { credit_note: creditNote, number });
+  const { currency, partner_id, document_id: invoiceId } = invoice;
+  const amount = applied.reduce((sum, each) => sum.plus(Amount.of(each.amount, currency)), Amount.zero(currency));
+  const act = await beginAct(tx, context, 'credit.unapply', { creditNote, number, amount });
+  await insertCreditReleases(tx, { ...act, ids: applied.map((each) => each.credit_application_id), invoiceId });
+  failpoint('release.recorded');
+  return { credit_note: creditNote, number, partner_id, currency, amount: amount.toString() };
+}
+
+async function readDocument(tx: Transaction, number: string): Promise<DocumentRow> {
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) throw refuse('document_unknown', { number });
+  return document;
+}
+
+async function beginAct(
+  tx: Transaction,
+  context: IssueContext,
+  action: string,
+  { creditNote, number, amount }: { creditNote: string; number: string; amount: Amount },
+): Promise<{ now: string; eventId: number; today: string }> {
+  const today = todayOf(context);
+  await refuseClockBehind(tx, today);
+  const now = context.environment.now().toISO();
+  const details = { number, amount: amount.toString(), currency: amount.currency };
+  const eventId = await recordEvent(tx, context.actor, { action, subject: creditNote, details, now });
+  return { now, eventId, today };
+}
+
+type Placeable = Pick<DocumentRow, 'number' | 'document' | 'status' | 'partner_id' | 'currency' | 'replaced_by'>;
+
+/** Why credit cannot be applied to an invoice; undefined if it can. */
+export function whyNotPlaceable(note: Placeable, invoice: Placeable): string | undefined {
+  const replacement = ({ replaced_by }: Placeable) => (replaced_by === null ? '' : `; ${replaced_by} replaces it`);
+  if (note.document !== 'credit_note') return `${note.number} is ${aKind(note)}, not a credit note`;
+  if (note.status === 'void') return `${note.number} is void${replacement(note)}`;
+  if (note.status === 'paid') return `the credit of ${note.number} is used up`;
+  if (invoice.document !== 'invoice') return `${invoice.number} is ${aKind(invoice)}, not an invoice`;
+  if (invoice.status === 'void') return `${invoice.number} is void${replacement(invoice)}`;
+  if (invoice.partner_id !== note.partner_id) {
+    return `it belongs to ${invoice.partner_id}, and the credit to ${note.partner_id}`;
+  }
+  if (invoice.currency !== note.currency) return `it is in ${invoice.currency}, and the credit in ${note.currency}`;
+  if (invoice.status === 'paid') return `${invoice.number} is paid`;
+  return undefined;
+}
+
+const aKind = ({ document }: Placeable): string =>
+  document === 'invoice' ? 'an invoice' : `a ${document.replace('_', ' ')}`;
+
+function amountToPlace(note: DocumentRow, invoice: DocumentRow, given: string | undefined): Amount {
+  const { currency } = invoice;
+  const credit = Amount.of(note.balance, currency);
+  const balance = Amount.of(invoice.balance, currency);
+  if (given === undefined) return credit.minus(balance).isPositive() ? balance : credit;
+  const amount = positiveAmount(given, currency);
+  for (const [most, what] of [
+    [credit, `of open credit on ${note.number}`],
+    [balance, `that is open on ${invoice.number}`],
+  ] as const) {
+    if (amount.minus(most).isPositive()) {
+      throw refuse('credit_amount_too_large', { amount: amount.forPeople(), most: most.forPeople(), what });
+    }
+  }
+  return amount;
+}

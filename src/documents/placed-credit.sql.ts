@@ -1,0 +1,79 @@
+/** SQL of placed credit: applying it to invoices and taking it back. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { enqueueDeliveries } from './emails.ts';
+
+export interface NewCreditApplication {
+  readonly credit_note_id: number;
+  readonly invoice_id: number;
+  readonly amount: string;
+  /** Moved to the day on which the later of both documents was issued, where that is later. */
+  readonly applied_on: string;
+}
+
+export interface CreditAct {
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+}
+
+/**
+ * Applies credit to invoices that are issued already, and asks delivery to follow their balances. It is entered no earlier
+ * than the day on which the credit or the invoice was last open again.
+ */
+export async function insertCreditApplications(
+  tx: Transaction,
+  { now, eventId }: CreditAct,
+  rows: readonly NewCreditApplication[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await execute(
+    tx,
+    `INSERT INTO credit_applications (
+       credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, event_id, reopened_on)
+     SELECT n.document_id, d.document_id, r.amount, greatest(r.applied_on, n.issued_on, d.issued_on),
+            :now::timestamptz, false, :eventId::bigint,
+            greatest(earliest_postable_date(), n.entry_on, d.entry_on, credit_reopened_on(n.document_id),
+                     invoice_reopened_on(d.document_id))
+     FROM json_populate_recordset(NULL::credit_applications, :rows::json) AS r
+     JOIN documents n ON n.document_id = r.credit_note_id JOIN documents d ON d.document_id = r.invoice_id`,
+    { rows: JSON.stringify(rows), now, eventId },
+  );
+  await enqueueDeliveries(
+    tx,
+    rows.map((each) => each.invoice_id),
+  );
+}
+
+export interface LiveCreditApplication {
+  readonly credit_application_id: number;
+  readonly amount: string;
+}
+
+/** What is applied from a credit note to an invoice now. */
+export function readCreditOn(
+  tx: Transaction,
+  placed: { creditNoteId: number; invoiceId: number },
+): Promise<LiveCreditApplication[]> {
+  return query(
+    tx,
+    `SELECT credit_application_id, amount FROM live_credit_applications
+     WHERE credit_note_id = :creditNoteId AND invoice_id = :invoiceId ORDER BY credit_application_id`,
+    placed,
+  );
+}
+
+/** Takes credit back from an invoice, on a day that is not before it was applied. */
+export async function insertCreditReleases(
+  tx: Transaction,
+  { now, eventId, today, ids, invoiceId }: CreditAct & { today: string; ids: readonly number[]; invoiceId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO credit_releases (credit_application_id, released_on, recorded_at, event_id, reopened_on)
+     SELECT credit_application_id, greatest(:today::date, applied_on), :now::timestamptz, :eventId::bigint,
+            greatest(earliest_postable_date(), entry_on)
+     FROM credit_applications WHERE credit_application_id = ANY (:ids::bigint[])`,
+    { now, eventId, today, ids },
+  );
+  await enqueueDeliveries(tx, [invoiceId]);
+}

@@ -1,0 +1,55 @@
+/**
+ * A remittance that deducts credit: "INV-2026-000011 less CN-2026-000001". The payment and the credit together pay the
+ * invoices that it names. Pure.
+ */
+import { Amount } from '../money.ts';
+import type { ReferenceField } from './bank/statement.ts';
+import type { OpenCredit, OpenItems, Payable, PlacedCredit } from './open-items.ts';
+import { findCreditNotes } from './reference.ts';
+
+/** The open credit notes of a partner that a remittance names. */
+export function namedCredit(
+  references: readonly ReferenceField[],
+  { partnerId, currency }: { partnerId: string; currency: string },
+  items: OpenItems,
+): OpenCredit[] {
+  return findCreditNotes(references).flatMap(({ number }) => {
+    const credit = items.creditNote(number);
+    const usable = credit?.partner_id === partnerId && credit.currency === currency && credit.balance.isPositive();
+    return credit !== undefined && usable ? [credit] : [];
+  });
+}
+
+/** `INV-2026-000011 less CN-2026-000001 (USD 611.30)`. */
+export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]): string {
+  const deducted = credits.map((each) => `${each.number} (${each.balance.forPeople()})`);
+  return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;
+}
+
+/** What the documents come to less the credit. */
+export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string): Amount {
+  const sum = (amounts: readonly { balance: Amount }[]) =>
+    amounts.reduce((total, { balance }) => total.plus(balance), Amount.zero(currency));
+  return sum(documents).minus(sum(credits));
+}
+
+/** Places credit on documents in their order, until it is used up, and gives what is left to pay on each. */
+export function placeCredit(
+  documents: readonly Payable[],
+  credits: readonly OpenCredit[],
+): { placed: PlacedCredit[]; left: ReadonlyMap<number, Amount> } {
+  const placed: PlacedCredit[] = [];
+  const left = new Map(documents.map((each) => [each.document_id, each.balance]));
+  for (const credit of credits) {
+    let open = credit.balance;
+    for (const document of documents) {
+      const due = left.get(document.document_id) as Amount;
+      const amount = open.minus(due).isPositive() ? due : open;
+      if (!amount.isPositive()) continue;
+      placed.push({ credit, document, amount });
+      left.set(document.document_id, due.minus(amount));
+      open = open.minus(amount);
+    }
+  }
+  return { placed, left };
+}
