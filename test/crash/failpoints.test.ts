@@ -15,6 +15,7 @@ const COMMANDS = {
   rerun: () => ['invoice', 'rerun', '--month', '2026-08'],
   void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
+  books: () => ['books', 'close', '2026-07'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
   deliver: () => ['deliver'],
 } as const;
@@ -22,7 +23,7 @@ type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
 /** The delivery after a payment switches off the link of the paid invoice. */
-const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'inbox', 'deliver'];
+const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
 const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY];
 
 /** A credit or void that was committed is refused when it is repeated, so the operator goes on with the next command. */
