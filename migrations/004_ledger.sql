@@ -1,5 +1,6 @@
--- The ledger: one row per acceptance or reversal, never changed, posted to exactly one month; and the closed months, each
--- following the one before.
+-- The ledger: one row per acceptance or reversal, never changed, posted to exactly one month; and the two closes of a
+-- month, each following the one before. The billing close (closed_months) shuts the month to rows; the close of its books
+-- (book_closes) shuts it to every other fact.
 
 CREATE TABLE closed_months (
   month billing_month PRIMARY KEY,
@@ -16,33 +17,66 @@ CREATE TABLE closed_months (
 );
 CALL make_append_only('closed_months');
 
--- The first day that a journal entry may have now. NULL before the first close.
+-- The books of a month end after its billing close: until then payments and corrections are dated in it. From then on its
+-- balances never move. The table is append-only, and a fact: the next seal covers it.
+CREATE TABLE book_closes (
+  month billing_month PRIMARY KEY CONSTRAINT book_close_after_billing REFERENCES closed_months,
+  -- NULL for the first month only; UNIQUE makes the closed books one unbroken chain.
+  previous billing_month CONSTRAINT book_closes_chain UNIQUE NULLS NOT DISTINCT REFERENCES book_closes,
+  -- The number of the last fact before the close. No later fact is dated in the month.
+  facts_to bigint NOT NULL,
+  closed_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  -- What the seal covers: the entries dated in the month and the trial balance at its end (docs/auditors.md).
+  record text NOT NULL,
+  seal text NOT NULL,
+  CONSTRAINT book_closes_follow CHECK (month = month_after(previous)),
+  CONSTRAINT book_close_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8')), 'hex'))
+);
+CALL make_fact('book_closes');
+
+-- The balance of every account at the end of a month whose books are closed; accounts at zero are left out.
+CREATE TABLE book_balances (
+  month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
+    REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
+  control text COLLATE "C" NOT NULL,
+  -- With the subaccount of the partner, policy or bank account.
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  -- Debits less credits.
+  amount numeric NOT NULL CONSTRAINT book_balance_not_zero CHECK (amount <> 0),
+  PRIMARY KEY (month, account, currency)
+);
+CALL make_fact('book_balances');
+
+-- The first day that the entry of a fact may have now: of the first month whose books are open. NULL while no books are
+-- closed. Ledger rows follow the billing close instead (refuse_closed_month).
 CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
-  SELECT (month_after(max(month)) || '-01')::date FROM closed_months
+  SELECT (month_after(max(month)) || '-01')::date FROM book_closes
 $$;
 
--- The balances of a closed month never change. Every fact with a journal entry has its true date (applied_on, issued_on,
--- …) and entry_on, the date of its journal entry: the true date, but never before the earliest month that was open when
--- the fact was recorded. The program takes the lock that decides the date; if it forgets to, this trigger fails.
-CREATE FUNCTION refuse_entry_in_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The balances of closed books never change. Every fact with a journal entry has its true date (applied_on, issued_on,
+-- …) and entry_on, the date of its journal entry: the true date, but never before the first month whose books were open
+-- when the fact was recorded. The program takes the lock that decides the date; if it forgets to, this trigger fails.
+CREATE FUNCTION refuse_entry_in_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
   earliest date := (SELECT min(entry_on) FROM added);
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
-  SELECT max(month) INTO last_closed FROM closed_months;
+  SELECT max(month) INTO last_closed FROM book_closes;
   IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
-    RAISE EXCEPTION 'an entry of % cannot be dated %: months to % are closed', TG_TABLE_NAME, earliest, last_closed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_month_open';
+    RAISE EXCEPTION 'an entry of % cannot be dated %: the books are closed to %', TG_TABLE_NAME, earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
   END IF;
   RETURN NULL;
 END
 $$;
 
-CREATE PROCEDURE require_open_month(target regclass) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE require_open_books(target regclass) LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER entry_month_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
-                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()', target);
+  EXECUTE format('CREATE TRIGGER entry_books_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books()', target);
 END
 $$;
 

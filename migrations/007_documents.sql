@@ -1,8 +1,7 @@
 -- Invoices, credit notes and statements with their lines, and what corrects them: voids and replacements, credit and its
 -- release, write-offs, holds. A document is never edited: each correction is a new fact.
 --
--- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded: the issuer's day can
--- still lie in a month that has ended for all partners and is closed.
+-- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded.
 
 -- The issuer's logos, stored once by content, so that an old document is rendered again with the logo that it had.
 CREATE TABLE logos (
@@ -116,7 +115,7 @@ CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month,
 CREATE INDEX documents_by_month ON documents (month);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
-CALL require_open_month('documents');
+CALL require_open_books('documents');
 CALL make_fact('documents');
 
 CREATE TABLE document_lines (
@@ -154,7 +153,7 @@ CREATE TABLE voids (
   CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
-CALL require_open_month('voids');
+CALL require_open_books('voids');
 CALL make_fact('voids');
 
 -- The documents that are not void.
@@ -192,7 +191,7 @@ CREATE TABLE credit_applications (
 );
 CREATE INDEX credit_applications_of_note ON credit_applications (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
-CALL require_open_month('credit_applications');
+CALL require_open_books('credit_applications');
 CALL make_fact('credit_applications');
 
 -- Credit that is open again. A void gives back all credit that was applied to the invoice.
@@ -208,7 +207,7 @@ CREATE TABLE credit_releases (
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)
     REFERENCES credit_applications (credit_application_id, invoice_id)
 );
-CALL require_open_month('credit_releases');
+CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
 -- The credit applications that are not released.
@@ -229,7 +228,7 @@ CREATE TABLE write_offs (
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(written_off_on, reopened_on)) STORED
 );
 CREATE INDEX write_offs_of_document ON write_offs (document_id);
-CALL require_open_month('write_offs');
+CALL require_open_books('write_offs');
 CALL make_fact('write_offs');
 
 -- A hold and its release. The next hold of a document follows the release of the one before, so at most one is current.

@@ -25,6 +25,8 @@ CREATE TABLE bank_statements (
   -- As the file states them; NULL where it doesn't.
   opening numeric,
   closing numeric,
+  -- The day of the closing balance.
+  closed_on date,
   credits numeric NOT NULL,
   debits numeric NOT NULL,
   lines integer NOT NULL,
@@ -77,6 +79,15 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
+-- How far the bank has reported each account: to its latest closing balance, or its latest booked day where that is later.
+CREATE VIEW bank_feeds AS
+SELECT account, max(day) AS reported_to
+FROM (SELECT account, closed_on AS day FROM bank_statements
+      UNION ALL
+      SELECT account, bank_booked_on FROM bank_lines) AS reported
+GROUP BY account HAVING max(day) IS NOT NULL;
+CALL grant_to_app('SELECT', 'bank_feeds');
+
 -- Payments.
 
 CREATE TABLE payments (
@@ -107,7 +118,7 @@ CREATE TABLE payments (
 );
 CREATE INDEX payments_by_amount ON payments (currency, amount);
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
-CALL require_open_month('payments');
+CALL require_open_books('payments');
 CALL make_fact('payments');
 
 -- Where a payment was reported. The same payment may arrive by webhook, in a bank file and by hand: one payment, three
@@ -141,7 +152,7 @@ CREATE TABLE payment_assignments (
   CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id)
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
-CALL require_open_month('payment_assignments');
+CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
 
 -- Cash application: what a payment pays.
@@ -169,7 +180,7 @@ CREATE TABLE payment_applications (
 );
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
-CALL require_open_month('payment_applications');
+CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
 
 -- A difference too small to pursue: written to bank charges with the payment that left it, and undone with it.
@@ -185,7 +196,7 @@ CREATE TABLE small_differences (
     REFERENCES payment_applications (payment_application_id, document_id, currency)
 );
 CREATE INDEX small_differences_of_document ON small_differences (document_id);
-CALL require_open_month('small_differences');
+CALL require_open_books('small_differences');
 CALL make_fact('small_differences');
 
 -- What waits for a confirmation: a document that a payment may be for, or a payment that it may be a duplicate of.
@@ -232,7 +243,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id)
 );
 CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
-CALL require_open_month('payment_reversals');
+CALL require_open_books('payment_reversals');
 CALL make_fact('payment_reversals');
 
 -- The processor or the bank returned the money after all, for example because a dispute was won.
@@ -244,7 +255,7 @@ CREATE TABLE payment_reinstatements (
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );
-CALL require_open_month('payment_reinstatements');
+CALL require_open_books('payment_reinstatements');
 CALL make_fact('payment_reinstatements');
 
 CREATE TABLE payment_unapplications (
@@ -258,7 +269,7 @@ CREATE TABLE payment_unapplications (
 );
 CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications (payment_reversal_id)
   WHERE payment_reversal_id IS NOT NULL;
-CALL require_open_month('payment_unapplications');
+CALL require_open_books('payment_unapplications');
 CALL make_fact('payment_unapplications');
 
 -- Payouts of the processor, and the outcomes of bank lines.
@@ -278,7 +289,7 @@ CREATE TABLE payouts (
   CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
     REFERENCES bank_lines (bank_line_id, currency, amount, direction)
 );
-CALL require_open_month('payouts');
+CALL require_open_books('payouts');
 CALL make_fact('payouts');
 
 -- Which payments a payout contains, and what the processor kept of them.
@@ -291,7 +302,7 @@ CREATE TABLE payout_settlements (
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );
-CALL require_open_month('payout_settlements');
+CALL require_open_books('payout_settlements');
 CALL make_fact('payout_settlements');
 
 CREATE TABLE payout_payments (
@@ -340,7 +351,7 @@ CREATE TABLE credit_refunds (
     REFERENCES documents (document_id, partner_id, currency)
 );
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
-CALL require_open_month('credit_refunds');
+CALL require_open_books('credit_refunds');
 CALL make_fact('credit_refunds');
 
 -- The bank returned it, or it was never sent: the credit is open again.
@@ -352,7 +363,7 @@ CREATE TABLE credit_refund_returns (
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );
-CALL require_open_month('credit_refund_returns');
+CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
 -- Events of the processor.

@@ -169,7 +169,7 @@ CREATE TABLE share_allocations (
   -- Why, where finance matched it.
   reason text NOT NULL DEFAULT '',
   occurred_on date NOT NULL,
-  -- The date of its journal entry: the true one, but never before the earliest month open when it was recorded.
+  -- The date of its journal entry: the true one, but never in books that were closed when it was recorded.
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -188,7 +188,7 @@ CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transact
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
-CALL require_open_month('share_allocations');
+CALL require_open_books('share_allocations');
 CALL make_fact('share_allocations');
 
 -- Balance transactions of shares without an allocation. What the processor lists for a month whose source is the

@@ -187,6 +187,27 @@ LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
   USING (share_allocation_id)
 WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0);
 
+-- The number in the order of recording of every fact with a journal entry, with its true date and its entry date.
+CREATE VIEW dated_facts (name, id, fact_id, dated_on, entry_on) AS
+SELECT 'document', document_id, fact_id, issued_on, entry_on FROM documents
+UNION ALL SELECT 'void', document_id, fact_id, voided_on, entry_on FROM voids
+UNION ALL SELECT 'credit application', credit_application_id, fact_id, applied_on, entry_on FROM credit_applications
+UNION ALL SELECT 'credit release', credit_application_id, fact_id, released_on, entry_on FROM credit_releases
+UNION ALL SELECT 'write-off', write_off_id, fact_id, written_off_on, entry_on FROM write_offs
+UNION ALL SELECT 'payment', payment_id, fact_id, received_on, entry_on FROM payments
+UNION ALL SELECT 'assignment', payment_assignment_id, fact_id, assigned_on, entry_on FROM payment_assignments
+UNION ALL SELECT 'application', payment_application_id, fact_id, applied_on, entry_on FROM payment_applications
+UNION ALL SELECT 'small difference of application', payment_application_id, fact_id, entry_on, entry_on
+  FROM small_differences
+UNION ALL SELECT 'unapplication', payment_application_id, fact_id, unapplied_on, entry_on FROM payment_unapplications
+UNION ALL SELECT 'reversal', payment_reversal_id, fact_id, reversed_on, entry_on FROM payment_reversals
+UNION ALL SELECT 'reinstatement', payment_reversal_id, fact_id, reinstated_on, entry_on FROM payment_reinstatements
+UNION ALL SELECT 'payout', payout_id, fact_id, received_on, entry_on FROM payouts
+UNION ALL SELECT 'settlement', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
+UNION ALL SELECT 'credit refund', credit_refund_id, fact_id, refunded_on, entry_on FROM credit_refunds
+UNION ALL SELECT 'returned credit refund', credit_refund_id, fact_id, returned_on, entry_on FROM credit_refund_returns
+UNION ALL SELECT 'share', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
+
 CREATE VIEW journal_of_facts AS
 SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.fact_id, p.control,
        p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id, NULL::text AS policy_id,
@@ -236,6 +257,7 @@ SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
 CALL grant_to_app('SELECT', 'journal_entries');
+CALL grant_to_app('SELECT', 'dated_facts');
 CALL grant_to_app('SELECT', 'journal_of_facts');
 CALL grant_to_app('SELECT', 'journal_of_rows');
 CALL grant_to_app('SELECT', 'journal');

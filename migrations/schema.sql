@@ -306,15 +306,55 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 GRANT INSERT, SELECT ON closed_months TO reckoner_app;
 
+CREATE TABLE book_closes (
+  month billing_month NOT NULL,
+  previous billing_month,
+  facts_to bigint NOT NULL,
+  closed_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  record text NOT NULL,
+  seal text NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT book_closes_pkey PRIMARY KEY (month),
+  CONSTRAINT book_closes_chain UNIQUE NULLS NOT DISTINCT (previous),
+  CONSTRAINT book_closes_follow CHECK (month::text = month_after(previous::text)),
+  CONSTRAINT book_close_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
+  CONSTRAINT book_close_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT book_closes_previous_fkey FOREIGN KEY (previous) REFERENCES book_closes(month),
+  CONSTRAINT book_closes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX book_closes_fact ON book_closes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_closes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON book_closes TO reckoner_app;
+
+CREATE TABLE book_balances (
+  month billing_month NOT NULL,
+  control text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT book_balances_pkey PRIMARY KEY (month, account, currency),
+  CONSTRAINT book_balance_not_zero CHECK (amount <> 0::numeric),
+  CONSTRAINT book_balance_of_closed_books FOREIGN KEY (month) REFERENCES book_closes(month) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX book_balances_fact ON book_balances USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_balances FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON book_balances TO reckoner_app;
+
 CREATE FUNCTION earliest_postable_date()
  RETURNS date
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT (month_after(max(month)) || '-01')::date FROM closed_months
+  SELECT (month_after(max(month)) || '-01')::date FROM book_closes
 $function$;
 
-CREATE FUNCTION refuse_entry_in_closed_month()
+CREATE FUNCTION refuse_entry_in_closed_books()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
@@ -323,21 +363,21 @@ DECLARE
   earliest date := (SELECT min(entry_on) FROM added);
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
-  SELECT max(month) INTO last_closed FROM closed_months;
+  SELECT max(month) INTO last_closed FROM book_closes;
   IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
-    RAISE EXCEPTION 'an entry of % cannot be dated %: months to % are closed', TG_TABLE_NAME, earliest, last_closed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_month_open';
+    RAISE EXCEPTION 'an entry of % cannot be dated %: the books are closed to %', TG_TABLE_NAME, earliest, last_closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
   END IF;
   RETURN NULL;
 END
 $function$;
 
-CREATE PROCEDURE require_open_month(IN target regclass)
+CREATE PROCEDURE require_open_books(IN target regclass)
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
-  EXECUTE format('CREATE TRIGGER entry_month_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
-                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month()', target);
+  EXECUTE format('CREATE TRIGGER entry_books_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books()', target);
 END
 $procedure$;
 
@@ -702,7 +742,7 @@ CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE cre
 CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON documents TO reckoner_app;
 
@@ -754,7 +794,7 @@ CREATE UNIQUE INDEX voids_fact ON voids USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON voids FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON voids TO reckoner_app;
 
@@ -806,7 +846,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_applications F
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
 
@@ -828,7 +868,7 @@ CREATE TABLE credit_releases (
 CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
 
@@ -863,7 +903,7 @@ CREATE UNIQUE INDEX write_offs_fact ON write_offs USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_offs FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON write_offs TO reckoner_app;
 
@@ -1322,6 +1362,7 @@ CREATE TABLE bank_statements (
   reference text NOT NULL,
   opening numeric,
   closing numeric,
+  closed_on date,
   credits numeric NOT NULL,
   debits numeric NOT NULL,
   lines integer NOT NULL,
@@ -1391,6 +1432,17 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EAC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
+CREATE VIEW bank_feeds AS
+ SELECT account, max(day) AS reported_to
+   FROM ( SELECT bank_statements.account, bank_statements.closed_on AS day
+           FROM bank_statements
+        UNION ALL
+         SELECT bank_lines.account, bank_lines.bank_booked_on
+           FROM bank_lines) reported
+  GROUP BY account
+ HAVING max(day) IS NOT NULL;
+GRANT SELECT ON bank_feeds TO reckoner_app;
+
 CREATE TABLE payments (
   payment_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   identity text COLLATE "C" NOT NULL,
@@ -1428,7 +1480,7 @@ CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE pay
 CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payments TO reckoner_app;
 
@@ -1480,7 +1532,7 @@ CREATE INDEX payment_assignments_of_payment ON payment_assignments USING btree (
 CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
 
@@ -1513,7 +1565,7 @@ CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btre
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
@@ -1537,7 +1589,7 @@ CREATE UNIQUE INDEX small_differences_fact ON small_differences USING btree (fac
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON small_differences FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON small_differences TO reckoner_app;
 
@@ -1605,7 +1657,7 @@ CREATE INDEX payment_reversals_of_payment ON payment_reversals USING btree (paym
 CREATE UNIQUE INDEX payment_reversals_fact ON payment_reversals USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 GRANT INSERT, SELECT ON payment_reversals TO reckoner_app;
@@ -1626,7 +1678,7 @@ CREATE TABLE payment_reinstatements (
 CREATE UNIQUE INDEX payment_reinstatements_fact ON payment_reinstatements USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payment_reinstatements TO reckoner_app;
 
@@ -1647,7 +1699,7 @@ CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications USING 
 CREATE UNIQUE INDEX payment_unapplications_fact ON payment_unapplications USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payment_unapplications TO reckoner_app;
 
@@ -1672,7 +1724,7 @@ CREATE TABLE payouts (
 CREATE UNIQUE INDEX payouts_fact ON payouts USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payouts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payouts TO reckoner_app;
 
@@ -1694,7 +1746,7 @@ CREATE TABLE payout_settlements (
 CREATE UNIQUE INDEX payout_settlements_fact ON payout_settlements USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_settlements FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON payout_settlements TO reckoner_app;
 
@@ -1767,7 +1819,7 @@ CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_month_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
 
@@ -1787,7 +1839,7 @@ CREATE TABLE credit_refund_returns (
 CREATE UNIQUE INDEX credit_refund_returns_fact ON credit_refund_returns USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
 
@@ -2419,7 +2471,7 @@ CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 
@@ -2805,6 +2857,75 @@ UNION ALL
           GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
   WHERE r.amount < 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric);
 GRANT SELECT ON journal_entries TO reckoner_app;
+
+CREATE VIEW dated_facts AS
+ SELECT 'document' AS name, documents.document_id AS id, documents.fact_id, documents.issued_on AS dated_on,
+    documents.entry_on
+   FROM documents
+UNION ALL
+ SELECT 'void' AS name, voids.document_id AS id, voids.fact_id, voids.voided_on AS dated_on, voids.entry_on
+   FROM voids
+UNION ALL
+ SELECT 'credit application' AS name, credit_applications.credit_application_id AS id,
+    credit_applications.fact_id, credit_applications.applied_on AS dated_on, credit_applications.entry_on
+   FROM credit_applications
+UNION ALL
+ SELECT 'credit release' AS name, credit_releases.credit_application_id AS id, credit_releases.fact_id,
+    credit_releases.released_on AS dated_on, credit_releases.entry_on
+   FROM credit_releases
+UNION ALL
+ SELECT 'write-off' AS name, write_offs.write_off_id AS id, write_offs.fact_id,
+    write_offs.written_off_on AS dated_on, write_offs.entry_on
+   FROM write_offs
+UNION ALL
+ SELECT 'payment' AS name, payments.payment_id AS id, payments.fact_id, payments.received_on AS dated_on,
+    payments.entry_on
+   FROM payments
+UNION ALL
+ SELECT 'assignment' AS name, payment_assignments.payment_assignment_id AS id, payment_assignments.fact_id,
+    payment_assignments.assigned_on AS dated_on, payment_assignments.entry_on
+   FROM payment_assignments
+UNION ALL
+ SELECT 'application' AS name, payment_applications.payment_application_id AS id, payment_applications.fact_id,
+    payment_applications.applied_on AS dated_on, payment_applications.entry_on
+   FROM payment_applications
+UNION ALL
+ SELECT 'small difference of application' AS name, small_differences.payment_application_id AS id,
+    small_differences.fact_id, small_differences.entry_on AS dated_on, small_differences.entry_on
+   FROM small_differences
+UNION ALL
+ SELECT 'unapplication' AS name, payment_unapplications.payment_application_id AS id,
+    payment_unapplications.fact_id, payment_unapplications.unapplied_on AS dated_on, payment_unapplications.entry_on
+   FROM payment_unapplications
+UNION ALL
+ SELECT 'reversal' AS name, payment_reversals.payment_reversal_id AS id, payment_reversals.fact_id,
+    payment_reversals.reversed_on AS dated_on, payment_reversals.entry_on
+   FROM payment_reversals
+UNION ALL
+ SELECT 'reinstatement' AS name, payment_reinstatements.payment_reversal_id AS id,
+    payment_reinstatements.fact_id, payment_reinstatements.reinstated_on AS dated_on, payment_reinstatements.entry_on
+   FROM payment_reinstatements
+UNION ALL
+ SELECT 'payout' AS name, payouts.payout_id AS id, payouts.fact_id, payouts.received_on AS dated_on,
+    payouts.entry_on
+   FROM payouts
+UNION ALL
+ SELECT 'settlement' AS name, payout_settlements.payout_id AS id, payout_settlements.fact_id,
+    payout_settlements.entry_on AS dated_on, payout_settlements.entry_on
+   FROM payout_settlements
+UNION ALL
+ SELECT 'credit refund' AS name, credit_refunds.credit_refund_id AS id, credit_refunds.fact_id,
+    credit_refunds.refunded_on AS dated_on, credit_refunds.entry_on
+   FROM credit_refunds
+UNION ALL
+ SELECT 'returned credit refund' AS name, credit_refund_returns.credit_refund_id AS id,
+    credit_refund_returns.fact_id, credit_refund_returns.returned_on AS dated_on, credit_refund_returns.entry_on
+   FROM credit_refund_returns
+UNION ALL
+ SELECT 'share' AS name, share_allocations.share_allocation_id AS id, share_allocations.fact_id,
+    share_allocations.occurred_on AS dated_on, share_allocations.entry_on
+   FROM share_allocations;
+GRANT SELECT ON dated_facts TO reckoner_app;
 
 CREATE VIEW journal_of_facts AS
  SELECT to_char(j.entry_on::timestamp with time zone, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on,

@@ -60,6 +60,12 @@ export function monthsBetween(first: Month, last: Month): Month[] {
   return months;
 }
 
+/** The last day of a month, `YYYY-MM-DD`. */
+export function lastDay(month: Month): string {
+  const [year, number] = parts(month);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+}
+
 /** `October 2026` */
 export function monthName(month: string): string {
   const [year, number] = parts(month as Month);

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
+import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
@@ -108,7 +109,9 @@ export const CHECKS: readonly Check[] = [
   { name: 'payouts_add_up', run: fromQuery(payments.PAYOUTS_ADD_UP) },
   { name: 'account_payouts_add_up', run: fromQuery(payments.ACCOUNT_PAYOUTS_ADD_UP) },
   { name: 'payouts_cover_remaining_amounts', run: fromQuery(payments.PAYOUTS_COVER_REMAINING_AMOUNTS) },
-  { name: 'entries_in_open_months', run: fromQuery(payments.ENTRIES_IN_OPEN_MONTHS) },
+  { name: 'entries_in_open_books', run: fromQuery(books.ENTRIES_IN_OPEN_BOOKS) },
+  { name: 'balances_of_closed_books', run: fromQuery(books.BALANCES_OF_CLOSED_BOOKS) },
+  { name: 'closed_books_recomputed', run: books.findBrokenBooks },
   {
     name: 'daily_balances_not_negative',
     run: fromQuery(payments.DAILY_BALANCES_NOT_NEGATIVE),

@@ -143,7 +143,7 @@ export async function countEvents(tx: Transaction, range: FactRange): Promise<nu
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** By the month of the entry date, so an export of closed months never changes. */
+/** By the month of the entry date, so an export of months whose books are closed never changes. */
 const inMonths = (from: Month, to: Month) => `to_char(entry_on, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
 const exactly = (column: string) => `round(${column}, minor_digits(currency))::text`;
 

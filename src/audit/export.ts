@@ -11,6 +11,7 @@ import { readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
+import { type ClosedBooks, copyBookBalances, copyBookEntries, readClosedBooks } from '../seals/books.ts';
 import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
 import { cellOf, csvLine } from './csv.ts';
 import {
@@ -54,7 +55,15 @@ export interface ExportRequest {
 export interface Exported {
   readonly out: string;
   readonly files: readonly PackedFile[];
-  readonly months: readonly { readonly month: Month; readonly seal: string | null; readonly previous: Month | null }[];
+  readonly months: readonly {
+    readonly month: Month;
+    readonly seal: string | null;
+    readonly previous: Month | null;
+    /** Null while the books of the month are open. */
+    readonly books_seal: string | null;
+  }[];
+  /** Whether books of these months are open, so that what is dated in them can still change. */
+  readonly preliminary: boolean;
   /** SHA-256 of manifest.json: it binds all files. */
   readonly manifest_sha256: string;
 }
@@ -74,7 +83,12 @@ export async function exportPack(
     const writing: Writing = { tx, pack, months, request, onProgress };
     await WRITERS[kind](writing);
     for (const month of months) await writeEvidence(writing, month);
-    const sealed = months.map(({ month, seal, previous }) => ({ month, seal, previous }));
+    const books = new Map((await readClosedBooks(tx)).map((each) => [each.month, each]));
+    for (const { month } of months) await writeBooksEvidence(writing, books.get(month));
+    const sealed = months.map(({ month, seal, previous }) => {
+      return { month, seal, previous, books_seal: books.get(month)?.seal ?? null };
+    });
+    const preliminary = to > ([...books.keys()].at(-1) ?? '');
     const { installation_id, environment: belongsTo } = await readInstallation(tx);
     const manifest_sha256 = await pack.publish({
       format: 'reckoner-export',
@@ -88,8 +102,9 @@ export async function exportPack(
       environment: belongsTo,
       created_at: environment.now().toISO(),
       months: sealed,
+      preliminary,
     });
-    return { out, files: pack.files, months: sealed, manifest_sha256 };
+    return { out, files: pack.files, months: sealed, preliminary, manifest_sha256 };
   } catch (error) {
     await pack.discard();
     throw error;
@@ -348,6 +363,21 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
   for (const { name, copy } of await copiesOfFacts(writing.tx, { after: facts_after, to: facts_to })) {
     if (!covered.has(name)) continue;
     const file = await writing.pack.file(`${folder}/${name}.tsv`);
+    const lines = await streamTo(writing, file, copy);
+    await file.end({ rows: lines - 1 });
+  }
+}
+
+/** What the seal of a month's books covers: its record, the entries dated in the month, and the balances at its end. */
+async function writeBooksEvidence(writing: Writing, books: ClosedBooks | undefined): Promise<void> {
+  if (books === undefined) return;
+  const { month, previous, record } = books;
+  const stated = await writing.pack.file(`books/${month}/record.txt`);
+  await stated.write(record);
+  await stated.end({ rows: 1 });
+  const copies = { entries: copyBookEntries(previous, month), accounts: copyBookBalances(month) };
+  for (const [name, copy] of Object.entries(copies)) {
+    const file = await writing.pack.file(`books/${month}/${name}.tsv`);
     const lines = await streamTo(writing, file, copy);
     await file.end({ rows: lines - 1 });
   }

@@ -1,7 +1,7 @@
 /** The journal in a pack: every posting by entry date, with opening balances and the balances at each month's end. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
+import { lastDay, type Month } from '../month.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
 
 type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } & Omit<Posting, 'detail'>;
@@ -102,12 +102,6 @@ export async function writeJournalText(
   await finish();
   await close(month ?? from);
   return entries;
-}
-
-/** The last day of a month, `YYYY-MM-DD`. */
-function lastDay(month: Month): string {
-  const [year = 0, number = 0] = month.split('-').map(Number);
-  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
 }
 
 // --- Tables -----------------------------------------------------------------------------------------------------------

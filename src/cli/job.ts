@@ -1,6 +1,7 @@
 /** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
 import { pino } from 'pino';
 import { verify } from '../audit/verify.ts';
+import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
@@ -73,10 +74,10 @@ export function runRemind(): Promise<number> {
   });
 }
 
-/** Every hour: closes what is due, delivers, and raises the alarm over a month that stays open. */
+/** Every hour: closes what is due, delivers, closes the books that are due, and raises the alarm over a month that stays open. */
 export function runMonthClose(): Promise<number> {
   return runJob('month-close', async (job) => {
-    const { environment, database, log } = job;
+    const { database, log } = job;
     let refusal: unknown;
     const closed = await runMonthEnd(
       job,
@@ -95,11 +96,13 @@ export function runMonthClose(): Promise<number> {
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
     });
     const unsent = await anyUnsent(job);
-    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    const booksRefused = await closeDueBooks(database, job, (month) => log.info({ month }, 'books closed'));
+    if (booksRefused !== undefined) logFailure(log, booksRefused);
+    const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
     if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
-    return status.months.overdue.length > 0 || unsent ? EXIT.attention : EXIT.done;
+    return status.months.overdue.length > 0 || unsent || booksRefused !== undefined ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -115,8 +118,8 @@ export function runDeliver(): Promise<number> {
 /** Once a day: mails the status to operations when something needs attention. */
 export function runWatch(): Promise<number> {
   return runJob('watch', async (job) => {
-    const { environment, database, log } = job;
-    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    const { database, log } = job;
+    const status = await database.reading((tx) => readStatus(tx, job));
     for (const sentence of status.attention) log.warn(sentence);
     if (status.attention.length === 0) return EXIT.done;
     await database.transaction((tx) => queueStatusEmail(tx, job));

@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => r
   partner: ['Import and show partners', () => [import('./commands/partner.ts')]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
+  books: ['Close the books of a month', () => [import('./commands/books.ts')]],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
     'Show, correct and resend documents',

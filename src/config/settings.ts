@@ -74,6 +74,10 @@ export const settingsSchema = z.strictObject({
         issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
       }
     }),
+  /** On this day of the following month the job closes a month's books; null: only `books close` does. */
+  books_close_day: z.int().min(1).max(28).nullable().default(null),
+  /** Bank accounts that report no more, by account with the reason: no close of books waits for them. */
+  ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
   payment_link: paymentLinkSchema.default({ provider: 'page' }),
   bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
   small_difference: smallDifferenceSchema.default({}),

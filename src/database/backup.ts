@@ -102,15 +102,10 @@ const OURS = `
       SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
-/** The order that triggers demand beyond foreign keys: a row's policy exists, and nothing posts to a closed month. */
+/** The order that triggers demand beyond foreign keys: a row's policy exists, and no row posts to a closed month. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   ledger_rows: ['policies'],
-  closed_months: [
-    ...['ledger_rows', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
-    ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],
-    ...['credit_refunds', 'credit_refund_returns'],
-    ...['documents', 'credit_applications', 'credit_releases', 'write_offs', 'voids'],
-  ],
+  closed_months: ['ledger_rows'],
 };
 
 /** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */
@@ -123,7 +118,11 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   ORDER BY a.attnum) AS columns,
             ARRAY(SELECT f.relname::text FROM pg_constraint k JOIN pg_class f ON f.oid = k.confrelid
                   WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid
-                    AND NOT k.condeferrable) AS after
+                    AND NOT k.condeferrable
+                  UNION ALL
+                  -- No fact is dated in closed books, so the facts come first.
+                  SELECT g.tgrelid::regclass::text FROM pg_trigger g
+                  WHERE g.tgname = 'entry_books_open' AND c.relname = 'book_closes') AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
      ORDER BY c.relname COLLATE "C"`,
   );

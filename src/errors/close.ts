@@ -28,6 +28,27 @@ export const CLOSE = {
   before_first_month: refused<{ month: string; first: string }>(
     (f) => `${f.month} is before the first month, ${f.first}. Its rows are billed in ${f.first} or later.`,
   ),
+  earlier_books_open: refused<{ month: string; open: string }>(
+    (f) =>
+      `The books of ${f.month} cannot be closed while those of ${f.open} are open. ` +
+      `Run 'reckoner books close ${f.open}' first.`,
+  ),
+  bank_feed_behind: refused<{
+    month: string;
+    ends_on: string;
+    accounts: readonly { account: string; reported_to: string }[];
+  }>(
+    (f) =>
+      `The books of ${f.month} cannot be closed before the bank has reported to ${f.ends_on}: ` +
+      `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
+      `Import the missing files with 'reckoner payment import'. For an account that reports no more, use --without ` +
+      'ACCOUNT --reason R, or name it in ended_bank_accounts of settings.json.',
+  ),
+  bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
+    (f) =>
+      `No bank file has reported account ${f.account}. ` +
+      (f.known.length > 0 ? `Reported accounts: ${f.known.join(', ')}.` : 'No bank file was imported yet.'),
+  ),
   month_not_closed: refused<{ month: string }>(
     (f) =>
       `${f.month} is not closed. Close it with 'reckoner close ${f.month}'; 'reckoner status' lists closed months.`,

@@ -1,4 +1,4 @@
-/** SQL over closed months, which decide the month that a ledger row posts to. */
+/** SQL over the two closes of months: the billing close decides the month of a ledger row, the books' the date of any other fact. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
@@ -10,8 +10,14 @@ export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ 
   return rows[0];
 }
 
-/** The last closed month; null before the first close. */
+/** The last month closed for billing; null before the first close. */
 export async function readLastClosed(tx: Transaction): Promise<Month | null> {
   const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM closed_months`);
+  return month;
+}
+
+/** The last month whose books are closed; null while none are. */
+export async function readLastClosedBooks(tx: Transaction): Promise<Month | null> {
+  const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM book_closes`);
   return month;
 }

@@ -23,7 +23,7 @@ export interface PaymentContext {
   readonly today: string;
   /** Of the audit event. */
   readonly eventId: number;
-  /** The first day of the earliest open month; null before the first close. */
+  /** The first day of the first month whose books are open; null while no books are closed. */
   readonly earliest: string | null;
 }
 

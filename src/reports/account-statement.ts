@@ -11,6 +11,7 @@ import type { ReversalKind } from '../payments/enums.ts';
 import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
 import { readPresentDay, TIED_ACCOUNTS } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
+import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 /** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
 export type Activity =
@@ -29,7 +30,7 @@ export type Activity =
 export interface ActivityLine {
   /** The date of its journal entry. */
   readonly date: string;
-  /** When it happened: before `date` if that month was already closed. */
+  /** When it happened: before `date` if the books of its own month were closed. */
   readonly dated_on: string;
   readonly fact: Activity;
   /** Why a payment was reversed; null for anything else. */
@@ -53,7 +54,7 @@ export interface CurrencyAccount {
   readonly ties: boolean;
 }
 
-export interface AccountStatement {
+export interface AccountStatement extends BooksOfDay {
   readonly partner_id: string;
   readonly name: string;
   readonly address: Address;
@@ -117,6 +118,7 @@ export async function readAccountStatement(
     as_of: asOf,
     accounts,
     ties: accounts.every((each) => each.ties),
+    ...(await readBooksOfDay(tx, asOf)),
   };
 }
 

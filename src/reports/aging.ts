@@ -8,6 +8,7 @@ import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/queries.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
+import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 /** By the days since the due date. */
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
@@ -22,7 +23,7 @@ export interface AgingRow extends Columns<string> {
   readonly currency: string;
 }
 
-export interface Aging {
+export interface Aging extends BooksOfDay {
   readonly as_of: string;
   readonly partners: readonly AgingRow[];
   readonly totals: readonly (Columns<string> & { readonly currency: string })[];
@@ -70,7 +71,10 @@ export async function readAging(tx: Transaction, day: { asOf?: string | undefine
   const items = await readOpenItems(tx, asOf);
   const cash = await readUnappliedCash(tx, asOf);
   const balances = await readTiedBalances(tx, asOf);
-  const aging = agingOf(asOf, items, cash, balances, await readPartnerNames(tx));
+  const aging = {
+    ...agingOf(asOf, items, cash, balances, await readPartnerNames(tx)),
+    ...(await readBooksOfDay(tx, asOf)),
+  };
   if (asOf < present) return aging;
   const documents = await readOtherBalances(tx, items);
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
@@ -98,7 +102,7 @@ function agingOf(
   cash: readonly UnappliedCash[],
   journal: readonly TiedBalance[],
   names: ReadonlyMap<string, string>,
-): Aging {
+): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
   const ledger = new Map<string, Sums>();
   const sumsOf = (partnerId: string | null, currency: string): Sums => {

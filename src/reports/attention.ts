@@ -7,6 +7,7 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
+import { attentionToBooks } from './books-status.ts';
 import type { Status } from './status.ts';
 
 /** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
@@ -22,6 +23,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
     ({ month, ended_at }) =>
       `${month} ended everywhere at ${ended_at} and is still open. Run 'reckoner close' and read what it says.`,
   ),
+  ...attentionToBooks(found.books),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
   ...attentionToJobs(found.jobs),

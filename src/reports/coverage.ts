@@ -1,5 +1,6 @@
 /** Coverage: partner × closed month, each cell its documents, no activity, or a gap: rows without a live document. */
 import { query, type Transaction } from '../database/transaction.ts';
+import { readLastClosedBooks } from '../ledger/closed-months.ts';
 import type { Month } from '../month.ts';
 
 export interface CoverageCell {
@@ -15,6 +16,8 @@ export interface Coverage {
   readonly months: readonly Month[];
   readonly partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
   readonly gaps: number;
+  /** Of these months, those whose books are open: payments and corrections can still be dated in them. */
+  readonly books_open: readonly Month[];
 }
 
 /** Of all months closed by a date (`YYYY-MM-DD`, in the issuer's zone), or of all closed months. */
@@ -51,9 +54,12 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined): P
     if (own) own.push(cell);
     else partners.set(partner_id, [cell]);
   }
+  const closedTo = await readLastClosedBooks(tx);
+  const months = [...new Set(cells.map((cell) => cell.month))];
   return {
-    months: [...new Set(cells.map((cell) => cell.month))],
+    months,
     partners: [...partners].map(([partner_id, own]) => ({ partner_id, cells: own })),
     gaps: cells.filter((cell) => cell.state === 'gap').length,
+    books_open: months.filter((month) => closedTo === null || month > closedTo),
   };
 }

@@ -1,5 +1,6 @@
 /** SQL over the journal: its balances on any date, and whether those of the three accounts are what is open. */
 import { query, type Transaction } from '../database/transaction.ts';
+import { lastDay, type Month, monthAfter } from '../month.ts';
 
 /**
  * The accounts that are kept twice, here and as open items. `owed` is what partners owe; the other two are what is owed
@@ -21,14 +22,20 @@ export interface Balance {
   readonly amount: string;
 }
 
-/** Entries up to a date: whole months by their sums, the date's own month by its entries. Inside of a WITH. */
+/** Entries up to a date: whole months by their sums, the month that the date divides by its entries. Inside of a WITH. */
 const POSTED = `posted AS (
-  SELECT control, account, partner_id, currency, amount FROM journal_months WHERE month < left(:asOf, 7)
+  SELECT control, account, partner_id, currency, amount FROM journal_months WHERE month < :divided
   UNION ALL
   SELECT control, account, partner_id, currency, sum(amount) FROM journal
-  WHERE month = left(:asOf, 7) AND entry_on <= :asOf::date
+  WHERE month = :divided AND entry_on <= :asOf::date
   GROUP BY control, account, partner_id, currency
 )`;
+
+/** A date, and the month that it divides: the next month for the last day of one. */
+function upTo(asOf: string): { asOf: string; divided: Month } {
+  const month = asOf.slice(0, 7) as Month;
+  return { asOf, divided: asOf === lastDay(month) ? monthAfter(month) : month };
+}
 
 /** The balance of every account that has one, in order of account and currency. */
 export function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
@@ -38,7 +45,7 @@ export function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> 
      SELECT control, account, currency, sum(amount) AS amount FROM posted
      GROUP BY control, account, currency HAVING sum(amount) <> 0
      ORDER BY account COLLATE "C", currency`,
-    { asOf },
+    upTo(asOf),
   );
 }
 
@@ -62,7 +69,7 @@ export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBal
             coalesce(-sum(amount) FILTER (WHERE control = :unapplied), 0) AS unapplied
      FROM posted WHERE control IN (:receivable, :credit, :unapplied)
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
-    { asOf, ...TIED_ACCOUNTS },
+    { ...upTo(asOf), ...TIED_ACCOUNTS },
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * What is open on a date, from the facts themselves: each invoice and credit note with its balance, and unapplied cash.
- * The dates are those of the journal's entries, so that a report of a closed month says the same for good.
+ * The dates are those of the journal's entries, so that a report of closed books says the same for good.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 

@@ -3,7 +3,7 @@ import { printable, short, table } from '../text-table.ts';
 import type { Status } from './status.ts';
 
 export function describeStatus(found: Status, advice: readonly string[] = []): string {
-  const { months, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
+  const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
     [
@@ -11,6 +11,8 @@ export function describeStatus(found: Status, advice: readonly string[] = []): s
       `Partners     ${found.partners}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
+      `Books        ${books.closed_to === null ? 'none closed yet' : `closed to ${books.closed_to}`}` +
+        (books.open.length > 0 ? `; open: ${books.open.join(', ')}` : ''),
       `Open rows    ${found.open_entries}`,
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
     ].join('\n'),

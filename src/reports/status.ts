@@ -2,6 +2,8 @@
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
@@ -11,6 +13,7 @@ import type { Month } from '../month.ts';
 import { countExceptions, type ExceptionKind } from '../payments/exceptions.sql.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
+import { type BooksStatus, readBooksStatus } from './books-status.ts';
 
 export interface Status {
   readonly environment: string;
@@ -23,6 +26,7 @@ export interface Status {
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
+  readonly books: BooksStatus;
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -64,24 +68,21 @@ export interface Status {
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
-export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<Status> {
+export async function readStatus(
+  tx: Transaction,
+  context: { readonly environment: Environment; readonly settings: Settings },
+): Promise<Status> {
+  const now = context.environment.now();
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
     tx,
     `SELECT environment, current_user = 'reckoner_app' AS app_role, (SELECT count(*) FROM partners) AS partners
      FROM installation`,
   );
-  const state = await readLedgerState(tx);
-  const zones = await readPartnerZones(tx);
-  const next = nextToClose(state, undefined);
-  const due = next === undefined ? [] : dueMonths(next, zones, now);
-  const overdue = due
-    .map((month) => ({ month, endedAt: endOfMonthEverywhere(month, zones).at }))
-    .filter(({ endedAt }) => now.diff(endedAt).as('hours') > OVERDUE_HOURS)
-    .map(({ month, endedAt }) => ({ month, ended_at: endedAt.toUTC().toISO() }));
+  const months = await readMonths(tx, now);
   const { open_entries } = await queryOne<{ open_entries: number }>(
     tx,
     `SELECT count(*) AS open_entries FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
-    { last: state.last_closed },
+    { last: months.last_closed },
   );
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
@@ -122,7 +123,8 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     environment: installation.environment,
     append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
     partners: installation.partners,
-    months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
+    months,
+    books: await readBooksStatus(tx, context),
     open_entries,
     deliveries,
     emails,
@@ -135,6 +137,18 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     payment_exceptions: exceptions,
   } as const;
   return { ...found, attention: attentionOf({ ...found, links, delayed }, now) };
+}
+
+async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
+  const state = await readLedgerState(tx);
+  const zones = await readPartnerZones(tx);
+  const next = nextToClose(state, undefined);
+  const due = next === undefined ? [] : dueMonths(next, zones, now);
+  const overdue = due
+    .map((month) => ({ month, endedAt: endOfMonthEverywhere(month, zones).at }))
+    .filter(({ endedAt }) => now.diff(endedAt).as('hours') > OVERDUE_HOURS)
+    .map(({ month, endedAt }) => ({ month, ended_at: endedAt.toUTC().toISO() }));
+  return { first: state.first_month, last_closed: state.last_closed, due, overdue };
 }
 
 export async function recordJobRun(

@@ -2,8 +2,9 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type Balance, readBalances, readPresentDay } from './journal.ts';
+import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-export interface TrialBalance {
+export interface TrialBalance extends BooksOfDay {
   readonly as_of: string;
   readonly accounts: readonly {
     readonly account: string;
@@ -21,11 +22,15 @@ export async function readTrialBalance(
   { asOf, today, detail }: { asOf?: string | undefined; today: string; detail: boolean },
 ): Promise<TrialBalance> {
   const day = asOf ?? (await readPresentDay(tx, today));
-  return trialBalanceOf(day, await readBalances(tx, day), detail);
+  return { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
 }
 
 /** Pure. A balance stands on the side that it is on; sides of subaccounts are summed before that. */
-function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: boolean): TrialBalance {
+function trialBalanceOf(
+  asOf: string,
+  balances: readonly Balance[],
+  detail: boolean,
+): Omit<TrialBalance, keyof BooksOfDay> {
   const sums = new Map<string, { account: string; amount: Amount }>();
   for (const balance of balances) {
     const account = detail ? balance.account : balance.control;

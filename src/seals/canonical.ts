@@ -88,11 +88,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_id renderer_version libraries instruction_version_id instructions_changed sha256 rendered_at',
     { pdf: 'its hash is sealed' },
   ),
+  // Closed books.
+  sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
+  sealed('book_balances', 'month control account currency amount'),
   // Payments.
   sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
   sealed(
     'bank_statements',
-    'bank_statement_id bank_file_id position account currency reference opening closing credits debits lines',
+    'bank_statement_id bank_file_id position account currency reference opening closing closed_on credits debits lines',
   ),
   sealed(
     'bank_lines',

@@ -72,7 +72,7 @@ async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }
 }
 
 /** 2026-08-01T10:00:00Z → 2026-08-01T10:00:00.000000Z */
-function instant(text: string): string {
+export function instant(text: string): string {
   const [seconds, fraction = ''] = text.replace(/Z$/, '').split('.');
   return `${seconds}.${fraction.padEnd(6, '0')}Z`;
 }
@@ -108,7 +108,7 @@ export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: n
 }
 
 /** Of what a COPY with a header line gives: its rows and its SHA-256. */
-async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: number; sha256: string }> {
+export async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: number; sha256: string }> {
   const hash = createHash('sha256');
   let lines = 0;
   await copyOut(tx, copy, (chunk) => {

@@ -6,6 +6,7 @@
  *   node verify.mjs [PACK]                    check the pack in that folder (default: this file's folder)
  *     --previous PACK                         … and that it continues an earlier pack
  *     --seal 2026-07=5f0c…                    … and that a month has the seal that you received
+ *     --books-seal 2026-07=9b41…              … and that its books have the seal that you received
  *   node verify.mjs PROOF.json [--seal …]     check that one row is under the seal of its month
  *
  * Exit status: 0 all checks passed, 1 a check failed, 2 the pack cannot be checked.
@@ -110,10 +111,11 @@ function addTo(sums, key, values) {
 
 /** The lines of a record, split after the first word. */
 function readRecord(text) {
-  const record = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map() };
+  const record = { text, seal: hex(sha256(text)), tables: new Map(), sums: new Map(), balances: new Map() };
   for (const line of text.split('\n').filter((each) => each !== '')) {
     const [word, ...rest] = line.split(' ');
     if (word === 'facts_of') record.tables.set(rest[0], { rows: Number(rest[1]), sha256: rest[2] });
+    else if (word === 'balance') record.balances.set(`${rest[0]} ${rest[1]}`, amount(rest[2]));
     else if (word === 'total') record.sums.set(rest[0], rest.slice(1).map(amount));
     else record[word] = rest.join(' ');
   }
@@ -154,13 +156,16 @@ function pathLeadsTo(root, leaf, index, size, path) {
   return sn === 0 && hash.equals(root);
 }
 
-function checkHeldSeals(held, seals) {
+const pairs = (given) => (given ?? []).map((each) => each.split('='));
+const sealsByMonth = (records) => new Map([...records].map(([month, { seal }]) => [month, seal]));
+
+function checkHeldSeals(held, seals, name = 'seals that you hold') {
   const problems = held.flatMap(([month, seal]) => {
     const found = seals.get(month);
     if (found === undefined) return [`${month} is not sealed in what was checked`];
     return found === seal ? [] : [`${month} has ${found} and you hold ${seal}: it was rewritten since`];
   });
-  if (held.length > 0) check('seals that you hold', problems, `${held.length} compared`);
+  if (held.length > 0) check(name, problems, `${held.length} compared`);
 }
 
 function checkProof(path, held) {
@@ -216,6 +221,11 @@ async function checkSeals(pack, manifest) {
     events: new Map(),
     payments: new Map(),
     groups: new Map(),
+    // Of closed books: the number and entry date of every sealed fact, and the rows' postings by month and account.
+    dated: [],
+    postings: new Map(),
+    books: new Map(),
+    opening: new Map(),
   };
   const rowProblems = [];
   let [before, facts, rows] = [undefined, 0, 0];
@@ -249,6 +259,7 @@ async function checkSeals(pack, manifest) {
         if (table === 'document_lines')
           evidence.lines.set(row.document_id, [...(evidence.lines.get(row.document_id) ?? []), row]);
         if (table === 'audit_events') evidence.events.set(row.event_id, row);
+        if (row.entry_on) evidence.dated.push({ table, fact_id: Number(row.fact_id), entry_on: row.entry_on });
         if (table === 'payments') evidence.payments.set(row.payment_id, row);
       }
       if (found !== expected.rows) problems.push(`${month}: ${found} ${table} where ${expected.rows} were sealed`);
@@ -280,6 +291,8 @@ async function checkRows(folder, record, evidence, problems, rowProblems) {
       const amounts = AMOUNTS.map((name) => amount(of(name)));
       if (amounts[0] !== amounts[1] + amounts[2]) rowProblems.push(`row ${of('entry_id')} does not add up`);
       addTo(totals, of('currency'), amounts);
+      for (const [account, value] of postingsOf(of, amounts))
+        addTo(evidence.postings, [record.month, account, of('currency')].join('\t'), [value]);
       const bill = [record.month, of('partner_id'), of('currency'), of('arrangement')].join('\t');
       addTo(evidence.groups, [bill, of('policy_id'), of('kind'), of('month')].join('\t'), [...amounts, 1n]);
     }
@@ -293,6 +306,113 @@ async function checkRows(folder, record, evidence, problems, rowProblems) {
     }
   }
   return rows;
+}
+
+/** The postings of a row: what the partner owes, what it keeps, and the sale. */
+function postingsOf(of, [spotPrice, partnerCut, invoiceAmount]) {
+  const owed = of('arrangement') === 'invoicing' ? 'unbilled' : 'processor';
+  return [
+    [`assets:receivable:${owed}:${of('partner_id')}`, invoiceAmount],
+    [`expenses:partner-cut:${of('partner_id')}`, partnerCut],
+    [`income:sales:${of('policy_id')}`, -spotPrice],
+  ];
+}
+/** The accounts that rows are posted to: without the rows, their balances cannot be added up. */
+const OF_ROWS = /^(assets:receivable:(unbilled|processor)|expenses:partner-cut|income:sales)(:|$)/;
+
+// --- Closed books --------------------------------------------------------------------------------------------------
+
+/**
+ * The books of each month: their record, the entries dated in it and the balances at its end. The balances are those of
+ * the month before, the entries and the rows, and no fact was dated in the month after its books had closed.
+ */
+async function checkBooks(pack, manifest, evidence) {
+  const problems = [];
+  let [before, entries, balances] = [undefined, 0, 0];
+  for (const { month, books_seal: seal } of manifest.months) {
+    if (!seal) {
+      note(`the books of ${month} are open: what is dated in it can still change`);
+      continue;
+    }
+    const folder = join(pack, 'books', month);
+    const record = readRecord(readFileSync(join(folder, 'record.txt'), 'utf8'));
+    if (record.seal !== seal)
+      problems.push(`the record of the books of ${month} hashes to ${record.seal}, not to ${seal}`);
+    if (record.month !== month) problems.push(`the record of the books of ${month} is of ${record.month}`);
+    const previous = before ? `${before.month} ${before.seal}` : record.previous;
+    if (record.previous !== previous)
+      problems.push(`the books of ${month} closed after ${record.previous}, not ${previous}`);
+    const [sealedMonth, sealedAs] = record.sealed_after.split(' ');
+    const sealed = evidence.records.get(sealedMonth);
+    if (sealed && sealed.seal !== sealedAs) problems.push(`the books of ${month} name another seal of ${sealedMonth}`);
+    const books = { ...record, accounts: new Map(), moved: new Map() };
+    for (const name of ['entries', 'accounts']) {
+      const [rows, hash] = record[name].split(' ');
+      const path = join(folder, `${name}.tsv`);
+      if (hex(sha256(readFileSync(path))) !== hash)
+        problems.push(`the ${name} of ${month} are not those that were sealed`);
+      let found = 0;
+      for await (const row of tsvRows(path)) {
+        found += 1;
+        if (name === 'entries') {
+          const own = row.entry_on.slice(0, 7);
+          if (own > month || (before && own <= before.month))
+            problems.push(`${row.fact} ${row.fact_id} is not dated in ${month}`);
+          addTo(books.moved, `${row.debit}\t${row.currency}`, [amount(row.amount)]);
+          addTo(books.moved, `${row.credit}\t${row.currency}`, [-amount(row.amount)]);
+        } else
+          books.accounts.set(`${row.account}\t${row.currency}`, { control: row.control, amount: amount(row.amount) });
+      }
+      if (found !== Number(rows)) problems.push(`${month}: ${found} ${name} where ${rows} were sealed`);
+      if (name === 'entries') entries += found;
+      else balances += found;
+    }
+    checkTrialBalance(books, problems);
+    if (before || record.previous === 'none') checkRollForward(before, books, evidence, problems);
+    else note(`the balances of ${month} are not added up: the books before it are not in this pack`);
+    for (const fact of evidence.dated) {
+      if (fact.fact_id > Number(record.facts_to) && fact.entry_on.slice(0, 7) <= month)
+        problems.push(
+          `fact ${fact.fact_id} of ${fact.table} is dated ${fact.entry_on}, and was recorded after the books had closed`,
+        );
+    }
+    evidence.books.set(month, books);
+    before = books;
+  }
+  if (evidence.books.size > 0)
+    check('books', problems, `${evidence.books.size} months, ${entries} entries, ${balances} balances`);
+}
+
+/** The lines "balance" of the record are the balances of the accounts by control account, and they add up to zero. */
+function checkTrialBalance({ month, accounts, balances }, problems) {
+  const found = new Map();
+  const sums = new Map();
+  for (const [key, { control, amount: value }] of accounts) {
+    const currency = key.split('\t')[1];
+    addTo(found, `${control} ${currency}`, [value]);
+    addTo(sums, currency, [value]);
+  }
+  for (const name of new Set([...found.keys(), ...balances.keys()])) {
+    if ((found.get(name)?.[0] ?? 0n) !== (balances.get(name) ?? 0n))
+      problems.push(`${month}: the accounts of ${name} do not add up to the balance that was sealed`);
+  }
+  for (const [currency, [sum]] of sums)
+    if (sum !== 0n) problems.push(`${month}: debits and credits in ${currency} differ`);
+}
+
+/** The balances at the end of a month are those of the month before, its entries and its rows. */
+function checkRollForward(before, { month, accounts, moved }, { postings, groups }, problems) {
+  const found = new Map(moved);
+  for (const [key, { amount: value }] of before?.accounts ?? []) addTo(found, key, [value]);
+  for (const [key, values] of postings) {
+    const [own, ...account] = key.split('\t');
+    if (own === month) addTo(found, account.join('\t'), values);
+  }
+  for (const key of new Set([...found.keys(), ...accounts.keys()])) {
+    if (groups.size === 0 && OF_ROWS.test(key)) continue;
+    const [expected, sum] = [accounts.get(key)?.amount ?? 0n, found.get(key)?.[0] ?? 0n];
+    if (expected !== sum) problems.push(`${month}: ${key.replace('\t', ' in ')} does not follow from the month before`);
+  }
 }
 
 /** Checks the sealed documents: headers sum their lines, lines sum their rows, and numbers have no gaps. */
@@ -454,6 +574,38 @@ const COMPARED = {
       end: (problems) => problems.push(...[...missing].map((id) => `payment ${id} is missing`)),
     };
   },
+  'opening-balances'(_pack, evidence, manifest) {
+    const known = [...evidence.books.keys()].some((month) => month >= manifest.from);
+    return {
+      row({ account, currency, amount: text }) {
+        addTo(evidence.opening, `${account}\t${currency}`, [amount(text)]);
+        return known;
+      },
+      end: () => {},
+    };
+  },
+  journal(_pack, evidence) {
+    const months = new Map();
+    return {
+      row({ entry_on, account, currency, amount: text }) {
+        const month = entry_on.slice(0, 7);
+        if (!evidence.books.has(month)) return false;
+        if (!months.has(month)) months.set(month, new Map());
+        addTo(months.get(month), `${account}\t${currency}`, [amount(text)]);
+        return true;
+      },
+      end(problems) {
+        const sums = new Map(evidence.opening);
+        for (const [month, { accounts }] of evidence.books) {
+          for (const [key, values] of months.get(month) ?? []) addTo(sums, key, values);
+          for (const key of new Set([...sums.keys(), ...accounts.keys()])) {
+            if ((sums.get(key)?.[0] ?? 0n) !== (accounts.get(key)?.amount ?? 0n))
+              problems.push(`${key.replace('\t', ' in ')} at the end of ${month} is not the balance that was sealed`);
+          }
+        }
+      },
+    };
+  },
 };
 
 const documentsByNumber = ({ documents }) => new Map([...documents.values()].map((row) => [row.number, row]));
@@ -491,14 +643,14 @@ async function checkData(pack, manifest, evidence) {
   for (const { name, rows: expectedRows, totals: expectedTotals } of manifest.files) {
     const [, kind] = /^([a-z-]+)\.(?:csv|jsonl|ledger|beancount)$/.exec(name) ?? [];
     if (kind === undefined) continue;
-    if (!Object.hasOwn(COMPARED, kind)) {
+    if (!Object.hasOwn(COMPARED, kind) || !/[.](csv|jsonl)$/.test(name)) {
       note(`${name} is not compared with what is sealed: it is only what manifest.json says that it is`);
       continue;
     }
     const problems = [];
     const totals = new Map();
     const columns = expectedTotals ? [...new Set(Object.values(expectedTotals).flatMap(Object.keys))] : [];
-    const compared = COMPARED[kind](pack, evidence);
+    const compared = COMPARED[kind](pack, evidence, manifest);
     let [rows, unknown] = [0, 0];
     for await (const row of dataRows(join(pack, name))) {
       rows += 1;
@@ -547,6 +699,10 @@ function checkPrevious(pack, evidence) {
     if (now && now.seal !== seal) problems.push(`${month} had ${seal} and has ${now.seal}: it was rewritten since`);
     if (hex(sha256(readFileSync(recordPath(pack, month)))) !== seal) problems.push(`${pack} itself was changed`);
   }
+  for (const { month, books_seal: seal } of readManifest(pack).months) {
+    const now = evidence.books.get(month);
+    if (seal && now && now.seal !== seal) problems.push(`the books of ${month} had ${seal} and have ${now.seal}`);
+  }
   const first = [...evidence.records.values()][0];
   const last = earlier.at(-1);
   const joined = earlier.some(
@@ -564,9 +720,13 @@ function checkPrevious(pack, evidence) {
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { previous: { type: 'string' }, seal: { type: 'string', multiple: true } },
+    options: {
+      previous: { type: 'string' },
+      seal: { type: 'string', multiple: true },
+      'books-seal': { type: 'string', multiple: true },
+    },
   });
-  const held = (values.seal ?? []).map((each) => each.split('='));
+  const held = pairs(values.seal);
   const [place = dirname(fileURLToPath(import.meta.url))] = positionals;
   if (statSync(place).isFile()) checkProof(place, held);
   else {
@@ -576,10 +736,13 @@ try {
     await checkFiles(place, manifest);
     const evidence = await checkSeals(place, manifest);
     checkDocuments(evidence);
+    await checkBooks(place, manifest, evidence);
     await checkData(place, manifest, evidence);
     if (values.previous !== undefined) checkPrevious(values.previous, evidence);
-    checkHeldSeals(held, new Map([...evidence.records].map(([month, { seal }]) => [month, seal])));
+    checkHeldSeals(held, sealsByMonth(evidence.records));
+    checkHeldSeals(pairs(values['books-seal']), sealsByMonth(evidence.books), 'books that you hold');
     for (const [month, { seal }] of evidence.records) console.log(`seal  ${month}  ${seal}`);
+    for (const [month, { seal }] of evidence.books) console.log(`books ${month}  ${seal}`);
   }
   console.log(
     failures === 0

@@ -13,7 +13,7 @@ import { openWorld, partner, quote, requote, reversal, type World } from '../sup
 
 export const month = (text: string): Month => text as Month;
 
-/** July, August and September 2026 closed; October open with one row. The clock stands on 1 October. */
+/** July, August and September 2026 closed, the books of the first two as well; October open with one row. The clock stands on 1 October. */
 export async function openBooks(): Promise<World> {
   const world = await openWorld();
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
@@ -60,6 +60,7 @@ export async function openBooks(): Promise<World> {
   await world.rows([1, 2, 3, 4, 5].map((day) => quote({ accepted_at: `2026-09-0${day}T12:00:00.25Z` })));
   await world.close();
   await world.deliver();
+  await world.closeBooks('2026-07', '2026-08');
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
   return world;
 }

@@ -65,12 +65,17 @@ test.each([
   ['payments', 'jsonl'],
   ['events', 'csv'],
   ['events', 'jsonl'],
+  ['journal', 'csv'],
+  ['journal', 'jsonl'],
 ] as const)('a stranger finds every check of an export of %s in %s to hold', async (kind, format) => {
   const pack = await exported(world, { kind, format });
   const { status, output } = verifyPack([], join(pack, 'verify.mjs'));
   expect(output).toMatch(/All checks hold\.\n$/);
   expect(status).toBe(0);
-  expect(output.match(/^ok /gm)?.length).toBe(kind === 'ledger' || (kind === 'invoices' && format === 'csv') ? 5 : 4);
+  const two = kind === 'ledger' || kind === 'journal' || (kind === 'invoices' && format === 'csv');
+  expect(output.match(/^ok /gm)?.length).toBe(two ? 6 : 5);
+  expect(output).toMatch(/books +2 months, \d+ entries, \d+ balances/);
+  expect(output).toContain('note  the books of 2026-09 are open');
   expect(output).toMatch(
     kind === 'ledger' ? /seals +3 months, \d\d+ facts, 13 rows/ : /seals +3 months, \d\d+ facts, 0 rows/,
   );
@@ -141,7 +146,7 @@ test('a ledger without rows has its header all the same', async () => {
 
 test('an export of an open month says that it is not sealed, and has its rows', async () => {
   const pack = await exported(world, { kind: 'ledger', from: month('2026-10'), to: month('2026-10') });
-  expect(manifestOf(pack).months).toEqual([{ month: '2026-10', seal: null, previous: '2026-09' }]);
+  expect(manifestOf(pack).months).toEqual([{ month: '2026-10', seal: null, previous: '2026-09', books_seal: null }]);
   expect(rowsOf(join(pack, 'ledger.csv')).map((row) => row['document'])).toEqual(['']);
   expect(verifyPack([pack])).toMatchObject({ status: 0 });
 });
@@ -288,6 +293,27 @@ test.each([
     changed(/,[^,]*,([^,]*),([^,]*)$/, ',mallory,$1,$2'),
     /event \d+ is not as it was sealed in os_user/,
   ],
+  [
+    'another amount in the journal of closed books',
+    'journal',
+    'journal.csv',
+    changed(/,(-?)(\d+)[.](\d+),/, ',$19$2.$3,'),
+    /assets:receivable:unbilled:p-1 in USD at the end of 2026-07 is not the balance that was sealed/,
+  ],
+  [
+    'an entry dated in closed books that was not sealed with them',
+    'payments',
+    'books/2026-08/entries.tsv',
+    (lines: string[]) => [...lines, lines.at(-1) ?? ''],
+    /the entries of 2026-08 are not those that were sealed[\s\S]*2026-08: .* does not follow from the month before/,
+  ],
+  [
+    'another balance at the end of closed books',
+    'ledger',
+    'books/2026-08/accounts.tsv',
+    changed(/\t(-?)(\d+)/, '\t$19$2'),
+    /the accounts of 2026-08 are not those that were sealed[\s\S]*debits and credits in [A-Z]{3} differ/,
+  ],
 ] as const)('the verifier sees %s although the manifest fits', async (_, kind, name, change, says) => {
   const pack = await exported(world, { kind, to: month('2026-09') });
   forge(pack, name, change);
@@ -295,9 +321,23 @@ test.each([
   expect({ status, output }).toEqual({ status: 1, output: expect.stringMatching(says) });
 });
 
+test('an export says that it is preliminary while the books of its months are open', async () => {
+  const preliminary = async (to: string) =>
+    manifestOf(await exported(world, { kind: 'journal', to: month(to) })).preliminary;
+  expect([await preliminary('2026-08'), await preliminary('2026-09')]).toEqual([false, true]);
+});
+
+test('the seal of closed books is compared with one that you hold, and with an earlier pack', async () => {
+  const pack = await exported(world, { kind: 'journal' });
+  const [, held] = manifestOf(pack).months as { books_seal: string }[];
+  expect(verifyPack([pack, '--books-seal', `2026-08=${held?.books_seal}`])).toMatchObject({ status: 0 });
+  const other = verifyPack([pack, '--books-seal', `2026-08=${'0'.repeat(64)}`]);
+  expect(other).toMatchObject({ status: 1, output: expect.stringContaining('it was rewritten since') });
+});
+
 test('what no seal covers is said to be compared with nothing', async () => {
-  const { output } = verifyPack([await exported(world, { kind: 'journal' })]);
-  expect(output).toMatch(/note {2}journal\.csv is not compared with what is sealed/);
+  const { output } = verifyPack([await exported(world, { kind: 'journal', format: 'hledger' })]);
+  expect(output).toMatch(/note {2}journal\.ledger is not compared with what is sealed/);
 });
 
 test('the events of a month that is open are those that no seal covers, whether it has rows or not', async () => {

@@ -106,12 +106,12 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
   [
     'an entry moved into a closed month',
-    'entries_in_open_months',
+    'entries_in_open_books',
     `UPDATE payments SET received_on = '2026-08-03', entry_on = '2026-08-03' WHERE method = 'link'`,
   ],
   [
     'an entry dated before its day',
-    'entries_in_open_months',
+    'entries_in_open_books',
     `ALTER TABLE payments DROP CONSTRAINT payment_entry_not_before_receipt`,
     `UPDATE payments SET received_on = entry_on + 1 WHERE source = 'bank'`,
   ],

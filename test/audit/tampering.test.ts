@@ -12,6 +12,7 @@ import { verify } from '../../src/audit/verify.ts';
 import { copyOut } from '../../src/database/copy.ts';
 import { type Transaction, valueTypes, within } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
+import { readClosedBooks, writeBooksRecord } from '../../src/seals/books.ts';
 import {
   copiesOfFacts,
   OTHER_TABLES,
@@ -19,6 +20,7 @@ import {
   SEALED_TABLES,
   type SealedTable,
 } from '../../src/seals/canonical.ts';
+import { readLastFact } from '../../src/seals/queries.ts';
 import { hashRows, recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
@@ -300,6 +302,16 @@ const NEW_ROW = `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_
 /** One line for each way to rewrite the past, with all checks that must say so. */
 const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statements: string[]][] = [
   ['a row of nothing added', ['seals_recomputed'], NEW_ROW],
+  [
+    'a balance of closed books',
+    ['balances_of_closed_books', 'closed_books_recomputed'],
+    `UPDATE book_balances SET amount = amount + 1 WHERE month = '2026-07'`,
+  ],
+  [
+    'a correction moved into closed books',
+    ['seals_recomputed', 'balances_of_closed_books', 'closed_books_recomputed'],
+    `UPDATE write_offs SET written_off_on = '2026-07-31', reopened_on = NULL`,
+  ],
   ['a row removed', ['seals_recomputed', 'documents_match_rows'], `DELETE FROM ledger_rows WHERE entry_id = ${ROW}`],
   [
     'two rows swapped',
@@ -397,11 +409,20 @@ test('everything rewritten with all seals: only the seals printed on documents s
   const inside = await damaged(
     [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
-      const seals = (await tx.knex.raw('SELECT month, sealed_at FROM seals ORDER BY month')) as {
-        rows: { month: Month; sealed_at: string }[];
+      const seals = (await tx.knex.raw('SELECT month, sealed_at, facts_to FROM seals ORDER BY month')) as {
+        rows: { month: Month; sealed_at: string; facts_to: number }[];
       };
+      const last = await readLastFact(tx);
       await tx.knex.raw('DELETE FROM seals');
-      for (const sealed of seals.rows) await sealMonth(tx, sealed.month, seals.rows[0]?.sealed_at ?? '');
+      for (const { month: of, facts_to } of seals.rows) {
+        await tx.knex.raw(`SELECT setval('fact_numbers', ${facts_to})`);
+        await sealMonth(tx, of, seals.rows[0]?.sealed_at ?? '');
+      }
+      await tx.knex.raw(`SELECT setval('fact_numbers', ${last})`);
+      for (const books of await readClosedBooks(tx)) {
+        const { record, seal } = await writeBooksRecord(tx, books);
+        await tx.knex.raw('UPDATE book_closes SET record = ?, seal = ? WHERE month = ?', [record, seal, books.month]);
+      }
       const found = await failing(tx);
       await exportPack(tx, world.environment, {
         kind: 'ledger',
@@ -456,6 +477,11 @@ describe('the verifier names, in a pack exported after it,', () => {
       'a document taken away',
       /rows of p-2 in 2026-07 are on no document/,
       `DELETE FROM documents WHERE partner_id = 'p-2' AND month = '2026-07'`,
+    ],
+    [
+      'the amount of a correction in closed books',
+      /the entries of 2026-08 are not those that were sealed/,
+      `UPDATE write_offs SET amount = amount + 1`,
     ],
     ['a reason', /2026-08: the voids are not those that were sealed/, `UPDATE voids SET reason = 'their wish'`],
     [

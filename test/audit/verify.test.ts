@@ -49,6 +49,7 @@ beforeAll(async () => {
   await sellThroughProcessor(world, '2026-09-02');
   await world.close();
   await world.deliver();
+  await world.closeBooks('2026-07', '2026-08');
   await correctSome();
   await billThroughProcessor(world, '2026-09');
   await world.deliver();
@@ -360,8 +361,18 @@ const DAMAGES: readonly Damage[] = [
   ],
   ['a reversed transfer missing from the journal', 'processor_account_ties', JOURNAL_WITHOUT_REVERSED_TRANSFERS],
   [
+    'a balance of closed books changed',
+    'balances_of_closed_books',
+    `UPDATE book_balances SET amount = amount + 1 WHERE month = '2026-08'`,
+  ],
+  [
+    'an entry of closed books of another account',
+    'closed_books_recomputed',
+    `UPDATE documents SET partner_id = 'p-9' WHERE number = 'INV-2026-000001'`,
+  ],
+  [
     'a share entered in a closed month',
-    'entries_in_open_months',
+    'entries_in_open_books',
     `UPDATE share_allocations SET entry_on = '2026-08-01', occurred_on = '2026-08-01'`,
   ],
   [

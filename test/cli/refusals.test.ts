@@ -640,6 +640,28 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /2026-01 is before the first month, 2026-06/,
     run: () => inWorld(['close', '2026-01']),
   },
+  earlier_books_open: {
+    when: 'the books of August are to close before those of July',
+    exit: 3,
+    says: /books of 2026-08 cannot be closed while those of 2026-07 are open/,
+    run: () => inCorrected('books', 'close', '2026-08'),
+  },
+  bank_feed_behind: {
+    when: 'the bank has reported July only to the 20th',
+    exit: 3,
+    says: /before the bank has reported to 2026-07-31: account 0007 is reported to 2026-07-20\. Import the missing files/,
+    run: async () => {
+      const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+      await inCorrected('payment', 'import', written('july.csv', `${head}\n2026-07-20,-3.00,USD,0007,FT-7,fee,,\n`));
+      return inCorrected('books', 'close', '2026-07');
+    },
+  },
+  bank_account_unknown: {
+    when: 'an account is to be left out that no bank file has reported',
+    exit: 2,
+    says: /No bank file has reported account 0009\. Reported accounts: .*0007/,
+    run: () => inCorrected('books', 'close', '2026-07', '--without', '0009', '--reason', 'x'),
+  },
   pdf_not_rendered: {
     when: 'the document is issued but not delivered',
     exit: 3,

@@ -173,3 +173,49 @@ test('aging that does not tie lists the differences and exits 4', async () => {
   expect(people.stdout).toContain('IT DOES NOT TIE TO THE JOURNAL.');
   expect(people.stderr).toContain('INV-2026-000001');
 });
+
+test('books close shows what is missing, closes, and ends the reports’ being preliminary', async () => {
+  const now = '2026-09-05T12:00:00Z';
+  const before = await run(now, 'report', 'trial-balance', '--as-of', '2026-07-31');
+  expect(before.stdout).toContain('Trial balance as of 31 July 2026\nPreliminary: no books are closed yet.');
+  const table = await run(now, 'report', 'aging', '--as-of', '2026-07-31', '--format', 'csv');
+  expect(table.stderr).toContain('Preliminary: no books are closed yet.');
+
+  const dry = await run(now, 'books', 'close', '2026-08', '--dry-run');
+  expect(dry.status).toBe(4);
+  expect(dry.stdout).toContain('The books of August 2026 are open.');
+  expect(dry.stdout).toContain("Run 'reckoner books close 2026-07' first.");
+  expect(dry.stdout).toMatch(/Preview only: nothing was written\.\n$/);
+  expect((await run(now, 'books', 'close', '2026-08')).status).toBe(3);
+  expect((await run(now, 'books', 'close', '2026-07', '--without', '0001')).status).toBe(2);
+
+  const closed = await run(now, '--json', 'books', 'close', '2026-07');
+  expect(closed.status).toBe(0);
+  const report = closed.json();
+  expect(report).toMatchObject({
+    ...{
+      month: '2026-07',
+      status: 'closed',
+      dry_run: false,
+      bank_feeds: [],
+      exceptions: {},
+      unapplied: [],
+      obstacles: [],
+    },
+    trial_balance: { as_of: '2026-07-31', preliminary: false, balanced: true },
+  });
+  const again = await run(now, '--json', 'books', 'close', '2026-07');
+  expect(again.json()).toEqual(report);
+  const people = await run(now, 'books', 'close', '2026-07');
+  expect(people.stdout).toMatch(
+    /The books of July 2026 are closed\.[\s\S]*Unapplied cash: none\.[\s\S]*Seal [0-9a-f]{64}\n$/,
+  );
+  expect(widest(people.stdout)).toBeLessThanOrEqual(80);
+  const after = await run(now, '--json', 'report', 'trial-balance', '--as-of', '2026-07-31');
+  expect(after.json()).toMatchObject({ preliminary: false, books_closed_to: '2026-07' });
+  const statement = await run(now, 'report', 'statement', '--partner', 'p-1');
+  expect(statement.stdout).toContain('Preliminary: the books are closed to July 2026.');
+  const coverage = await run(now, 'report', 'coverage');
+  expect(coverage.stdout).toContain('Books open: 2026-08.');
+  expect((await run(now, 'status')).stdout).toContain('Books        closed to 2026-07; open: 2026-08');
+});

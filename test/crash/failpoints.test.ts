@@ -17,6 +17,7 @@ const COMMANDS = {
   placement: () => ['credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '3'],
   release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
+  books: () => ['books', 'close', '2026-07'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
   deliver: () => ['deliver'],
 } as const;
@@ -24,7 +25,7 @@ type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
 /** The delivery after a payment switches off the link of the paid invoice. */
-const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'inbox', 'deliver'];
+const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
 const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT];
 

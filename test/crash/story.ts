@@ -159,7 +159,21 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     );
   const lines = await told('bank_line_outcomes', 'bank_line_id');
   const events = await told('processor_event_outcomes', 'processor_event_id');
-  return { documents, rows, payments, lines, events, received: received.size, links: links.map(withoutInstallation) };
+  // Each world has its own installation and numbers of facts, and so its own seals.
+  const books = await world.sql(
+    `SELECT month, account, currency, trim_scale(amount)::text AS amount FROM book_closes JOIN book_balances USING (month)
+     ORDER BY month, account, currency`,
+  );
+  return {
+    documents,
+    rows,
+    payments,
+    lines,
+    events,
+    books,
+    received: received.size,
+    links: links.map(withoutInstallation),
+  };
 }
 
 /** The letters of a close to finance and to the auditor are not; a kill may keep one waiting. */

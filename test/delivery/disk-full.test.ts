@@ -33,7 +33,7 @@ test('a delivery that finds the disk full waits with that reason, and goes out w
     { status: 'deferred', detail: expect.stringMatching(/ENOSPC|no space/i) },
   ]);
   expect(readdirSync(outbox).filter((name) => name.endsWith('.eml'))).toEqual([]);
-  const status = await world.database.reading((tx) => readStatus(tx, world.environment.now()));
+  const status = await world.database.reading((tx) => readStatus(tx, world));
   expect(status.waiting).toMatchObject([{ status: 'queued', reason: expect.stringMatching(/ENOSPC|no space/i) }]);
 
   rmSync(join(outbox, 'ballast'));

@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 const coverage = () => world.database.reading((tx) => readCoverage(tx, undefined));
-const status = () => world.database.reading((tx) => readStatus(tx, world.environment.now()));
+const status = () => world.database.reading((tx) => readStatus(tx, world));
 
 /** May's invoice of 100, taken back in June by a credit note of 100, of which July's invoice of 40 uses 40. */
 async function withCredit(): Promise<void> {

@@ -1,8 +1,9 @@
 /** Cron at work with nobody watching: what the jobs do, log and exit with. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -96,6 +97,38 @@ test('when all is well the watch is silent, and status tells when each job ran l
       { job: 'watch', finished_at: '2026-11-01T13:00:00Z', exit_status: 0 },
     ],
   });
+});
+
+test('on its day of the settings the job closes the books, and names what keeps them open', async () => {
+  const settings = { ...firstSettings('sandbox'), books_close_day: 5 };
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
+  const line = '2026-10-30,-3.00,USD,0001,FT-1,fee,,';
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+  const file = world.file('october.csv', `${head}\n${line}\n`);
+  expect((await command(['payment', 'import', file], { env: env('2026-11-03T12:00:00Z') })).status).toBe(0);
+  const early = await run('month-close', '2026-11-04T12:07:00Z');
+  expect(facts(early).flatMap((fact) => (fact['msg'] === 'books closed' ? [fact['month']] : []))).toEqual([
+    '2026-07',
+    '2026-08',
+    '2026-09',
+  ]);
+  const late = await run('month-close', '2026-11-05T12:07:00Z');
+  expect(late.status).toBe(4);
+  expect(facts(late)).toContainEqual(expect.objectContaining({ level: 'error', code: 'bank_feed_behind' }));
+  const status = await command(['status'], { env: env('2026-11-05T13:00:00Z') });
+  expect(status.status).toBe(4);
+  expect(status.stdout).toContain('Books        closed to 2026-09; open: 2026-10');
+  expect(status.stdout).toMatch(/account 0001 is reported to 2026-10-30\.[\s\S]*They were due on 2026-11-05\./);
+  await command(
+    [
+      'payment',
+      'import',
+      world.file('november.csv', `${head}\n${line.replace('10-30', '11-02').replace('FT-1', 'FT-2')}\n`),
+    ],
+    { env: env('2026-11-05T13:00:00Z') },
+  );
+  expect((await run('month-close', '2026-11-05T14:07:00Z')).status).toBe(0);
+  expect(await world.sql('SELECT max(month) AS month FROM book_closes')).toEqual([{ month: '2026-10' }]);
 });
 
 test('without a database the job says so in its log and exits 1', async () => {

@@ -37,9 +37,7 @@ const dismiss = (emailId: number, reason = 'told by telephone') =>
 const unfinished = (): Promise<ListedEmail[]> =>
   world.database.reading((tx) => readEmails(tx, { unfinished: true, withoutDocument: true, limit: 100 }));
 const attention = async () =>
-  (await world.database.reading((tx) => readStatus(tx, world.environment.now()))).attention.filter((each) =>
-    each.startsWith('E-mail'),
-  );
+  (await world.database.reading((tx) => readStatus(tx, world))).attention.filter((each) => each.startsWith('E-mail'));
 const set = (changes: Partial<Settings>) => {
   world.settings = { ...world.settings, ...changes };
 };

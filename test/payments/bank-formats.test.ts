@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
 import { type BankFormat, decode } from '../../src/payments/bank/format.ts';
-import { BANK_FORMATS } from '../../src/payments/bank/read.ts';
-import { type Books, inv, openBooks, refusalOf } from './books.ts';
+import { BANK_FORMATS, readBankFile } from '../../src/payments/bank/read.ts';
+import { type Books, bankFile, inv, openBooks, refusalOf } from './books.ts';
 
 /** A line a credit: `!made-up`, then day, amount in US dollars and text. */
 const madeUp: BankFormat = {
@@ -16,6 +16,7 @@ const madeUp: BankFormat = {
       reference: '',
       opening: undefined,
       closing: undefined,
+      closed_on: undefined,
       pending: 0,
       lines: decode(file, 'utf-8')
         .trim()
@@ -78,4 +79,14 @@ test('no two formats have the same name', () => {
   const names = BANK_FORMATS.map(({ name }) => name);
   expect(names.length).toBeGreaterThan(0);
   expect(new Set(names).size).toBe(names.length);
+});
+
+test('a statement reaches the day of its closing balance; a CSV file has none', () => {
+  const reached = (name: string, map?: string) =>
+    readBankFile({ name, bytes: bankFile(name), map, format: undefined }, books.settings.bank_csv).statements.map(
+      (statement) => statement.closed_on,
+    );
+  expect(reached('eur-october-01.camt053.xml')).toEqual(['2026-10-01']);
+  expect(reached('ach-october-12.bai')).toEqual(['2026-10-12']);
+  expect(reached('plain-october.csv')).toEqual([undefined]);
 });

@@ -19,7 +19,7 @@ const kinds = async () => (await exceptions()).map(({ kind }) => kind).sort();
 const close = (exception: string) =>
   books.database.transaction((tx) => closeException(tx, books.acting, { exception, reason: 'looked at' }));
 const attention = async () =>
-  (await books.database.reading((tx) => readStatus(tx, books.environment.now()))).attention.filter((each) =>
+  (await books.database.reading((tx) => readStatus(tx, books))).attention.filter((each) =>
     each.startsWith('Payment exceptions'),
   );
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';

@@ -145,20 +145,16 @@ describe('by hand', () => {
     await expect(insert(ofNord, inv(5), '1')).rejects.toThrow(/pays a document of p-1/);
     await expect(insert(ofNord, inv(4), '1')).rejects.toThrow(/payment_application_in_its_currency/);
     await expect(insert(ofNord, inv(2), '0')).rejects.toThrow(/payment_application_positive/);
-    await expect(
-      books.sql(`INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
-        VALUES ('x', 'hand', 'USD', 1, 'wire', '', '2026-09-30', '2026-09-30', 'x', now(), 1)`),
-    ).rejects.toThrow(/months to 2026-09 are closed/);
   });
 
-  test('a payment of a closed month is entered on the first day of the open month, and keeps its date', async () => {
+  test('a payment of a month closed for billing is entered on its own day while the books are open', async () => {
     const { paymentId } = await books.record({
       amount: '5',
       number: inv(5),
       reference: 'LATE',
       receivedOn: '2026-09-03',
     });
-    expect(await books.payment(paymentId)).toMatchObject({ received_on: '2026-09-03', entry_on: '2026-10-01' });
+    expect(await books.payment(paymentId)).toMatchObject({ received_on: '2026-09-03', entry_on: '2026-09-03' });
   });
 
   test('a payment that is reported late is applied from the day on which the invoice was reopened', async () => {

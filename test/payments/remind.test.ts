@@ -317,7 +317,7 @@ test('a failing mail server defers it; one that disconnects after the message ma
     expect(bytes).toHaveLength(4);
     expect(await send()).toEqual([]);
     expect(await world.database.reading((tx) => countOtherEmails(tx))).toMatchObject({ uncertain: 2, sent: 0 });
-    const { attention } = await world.database.reading((tx) => readStatus(tx, world.environment.now()));
+    const { attention } = await world.database.reading((tx) => readStatus(tx, world));
     expect(
       attention.filter((each) => /^E-mail \d+, reminder to p-[12] to p-[12]@.*may or may not/.test(each)),
     ).toHaveLength(2);

@@ -5,6 +5,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { verify } from '../../src/audit/verify.ts';
+import { readBooksState } from '../../src/close/books.sql.ts';
+import { openBooks, readFeeds, runCloseBooks } from '../../src/close/books.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
@@ -166,6 +168,23 @@ export const ACTS: readonly Act[] = [
       const { now, world } = history;
       turnClock(history, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 12)));
       return (await world.close()).length > 0;
+    },
+  },
+  {
+    name: 'the books of a month are closed',
+    weight: 3,
+    refusals: ['bank_feed_behind'],
+    async run(history) {
+      const { world } = history;
+      const state = await world.database.reading(readBooksState);
+      const month = openBooks(state)[0];
+      if (month === undefined) return false;
+      const behind = (await world.database.reading((tx) => readFeeds(tx, world.settings, { month })))
+        .filter(({ complete }) => !complete)
+        .map(({ account }) => account);
+      const without = behind.length > 0 && below(history, 2) === 0 && { accounts: behind, reason: 'reports no more' };
+      await runCloseBooks(world.database, world, { month, ...(without && { without }) });
+      return true;
     },
   },
   {

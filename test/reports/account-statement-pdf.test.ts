@@ -19,6 +19,8 @@ function statementOf(lines: number): AccountStatement {
     ...{ partner_id: 'p-1', name: 'Brisa Levante, S.L.', from: '2026-09-01', as_of: '2026-09-30' },
     address: { line1: 'Calle Mayor 1', line2: '', city: 'Valencia', region: '', postal_code: '46001', country: 'ES' },
     accounts: [account],
+    preliminary: true,
+    books_closed_to: null,
     ties: account.ties,
   };
 }

@@ -22,6 +22,7 @@ test('a cell names all documents of its partner and month, or says that there wa
   expect(await coverage()).toEqual({
     months: ['2026-07', '2026-08'],
     gaps: 0,
+    books_open: ['2026-07', '2026-08'],
     partners: [
       {
         partner_id: 'p-1',

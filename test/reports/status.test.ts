@@ -14,7 +14,7 @@ freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 
-const status = (): Promise<Status> => world.database.reading((tx) => readStatus(tx, world.environment.now()));
+const status = (): Promise<Status> => world.database.reading((tx) => readStatus(tx, world));
 
 const contact = (email: string) => ({ invoicing_contact: { name: '', email, cc: [] } });
 
@@ -37,6 +37,7 @@ test('a new installation needs no attention', async () => {
     append_only: 'role_and_triggers',
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },
+    books: { closed_to: null, open: [], due: [] },
     open_entries: 0,
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     unfinished_emails: [],
@@ -168,7 +169,11 @@ test('the clock decides which months are due', async () => {
   await world.partners([partner()]);
   await world.rows([quote()]);
   const later = DateTime.fromISO('2026-09-10T00:00:00Z', { zone: 'utc' }) as DateTime<true>;
-  expect(await world.database.reading((tx) => readStatus(tx, later))).toMatchObject({
+  expect(
+    await world.database.reading((tx) =>
+      readStatus(tx, { ...world, environment: { ...world.environment, now: () => later } }),
+    ),
+  ).toMatchObject({
     months: { due: ['2026-07', '2026-08'], overdue: [{ month: '2026-07' }, { month: '2026-08' }] },
   });
 });

@@ -193,9 +193,7 @@ describe('a missing payout', () => {
     expect(found).toMatchObject({ payouts: [{ status: 'not_arrived' }] });
     // The share of the quote of p-2 is missing, too.
     expect([found.open, found.exceptions.map(({ quote_id }) => quote_id)]).toEqual([2, ['q-3']]);
-    const { connected: standing, attention } = await world.database.reading((tx) =>
-      readStatus(tx, world.environment.now()),
-    );
+    const { connected: standing, attention } = await world.database.reading((tx) => readStatus(tx, world));
     expect(standing.payouts).toBe(1);
     expect(attention.join('\n')).toContain('1 payout of connected accounts to review');
   });

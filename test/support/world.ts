@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { runCloseBooks } from '../../src/close/books.ts';
 import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
 import { closeMonths, previewClose } from '../../src/close/run.ts';
 import type { Environment } from '../../src/config/environment.ts';
@@ -39,6 +40,8 @@ export interface World {
   readonly file: (name: string, text: string) => string;
   readonly importFiles: (names: readonly string[], options?: RowOptions) => Promise<ImportReport>;
   readonly close: (month?: string, options?: { firstMonth?: string }) => Promise<Month[]>;
+  /** Closes the books of these months, in this order. */
+  readonly closeBooks: (...months: string[]) => Promise<void>;
   readonly preview: (month?: string) => ReturnType<typeof previewClose>;
   readonly months: (...months: string[]) => Promise<MonthFacts[]>;
   readonly deliver: () => Promise<Delivery[]>;
@@ -132,6 +135,9 @@ export async function openWorld(
     },
     close: (month, given = {}) =>
       closeMonths(database, world, { month: month as Month, firstMonth: given.firstMonth as Month }),
+    async closeBooks(...months) {
+      for (const month of months) await runCloseBooks(database, world, { month: month as Month });
+    },
     preview: (month) => previewClose(database, world, { month: month as Month }),
     months: (...months) => database.reading((tx) => readMonthFacts(tx, months as Month[])),
     async deliver() {

@@ -205,37 +205,6 @@ export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
   FROM inspected WHERE amount <> remaining
 )`;
 
-/** Every journal entry is dated on or after its event, in a month that was open when it was recorded. */
-export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
-  SELECT 'payment ' || payment_id AS subject, received_on AS occurred_on, entry_on, recorded_at FROM payments
-  UNION ALL SELECT 'assignment ' || payment_assignment_id, assigned_on, entry_on, recorded_at FROM payment_assignments
-  UNION ALL SELECT 'application ' || payment_application_id, applied_on, entry_on, recorded_at FROM payment_applications
-  UNION ALL SELECT 'small difference of application ' || payment_application_id, entry_on, entry_on, recorded_at
-    FROM small_differences
-  UNION ALL SELECT 'unapplication ' || payment_application_id, unapplied_on, entry_on, recorded_at
-    FROM payment_unapplications
-  UNION ALL SELECT 'reversal ' || payment_reversal_id, reversed_on, entry_on, recorded_at FROM payment_reversals
-  UNION ALL SELECT 'reinstatement ' || payment_reversal_id, reinstated_on, entry_on, recorded_at
-    FROM payment_reinstatements
-  UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
-  UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
-  UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
-  UNION ALL SELECT 'credit application ' || credit_application_id, applied_on, entry_on, recorded_at
-    FROM credit_applications
-  UNION ALL SELECT 'release of credit application ' || credit_application_id, released_on, entry_on, recorded_at
-    FROM credit_releases
-  UNION ALL SELECT 'share ' || share_allocation_id, occurred_on, entry_on, recorded_at FROM share_allocations
-  UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at
-    FROM credit_refund_returns
-), inspected AS (
-  SELECT f.*, (SELECT max(m.month) FROM closed_months m WHERE m.closed_at < f.recorded_at) AS closed
-  FROM facts f WHERE ${IN_SCOPE('f.entry_on')}
-), differences AS (
-  SELECT subject, format('of %s is dated %s; months up to %s were closed when it was recorded', occurred_on, entry_on,
-                         coalesce(closed, 'none')) AS detail
-  FROM inspected WHERE entry_on < occurred_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
-)`;
-
 /**
  * At the end of no day was more of a payment used than its partner had of it, or more paid on a document than was due, by
  * entry date. Reports as of any day rest on this.

@@ -16,14 +16,18 @@ export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Che
     if (sealOf(seal.record) !== seal.seal) {
       differences.push({ subject, detail: `is ${seal.seal}, but its record hashes to ${sealOf(seal.record)}` });
     }
-    const sealed = new Set(seal.record.split('\n'));
-    const now = new Set(record.split('\n'));
-    const was = [...sealed].filter((line) => !now.has(line));
-    const is = [...now].filter((line) => !sealed.has(line));
-    if (was.length + is.length > 0) {
-      const listed = (lines: string[]) => (lines.length > 0 ? lines.join(', ') : 'no line');
-      differences.push({ subject, detail: `its record has ${listed(was)}; the data now gives ${listed(is)}` });
-    }
+    differences.push(...differingLines(subject, seal.record, record));
   }
   return { inspected, differences };
+}
+
+/** The lines of a sealed record that differ from the same record recomputed. */
+export function differingLines(subject: string, sealedRecord: string, recomputed: string): Difference[] {
+  const sealed = new Set(sealedRecord.split('\n'));
+  const now = new Set(recomputed.split('\n'));
+  const was = [...sealed].filter((line) => !now.has(line));
+  const is = [...now].filter((line) => !sealed.has(line));
+  if (was.length + is.length === 0) return [];
+  const listed = (lines: string[]) => (lines.length > 0 ? lines.join(', ') : 'no line');
+  return [{ subject, detail: `its record has ${listed(was)}; the data now gives ${listed(is)}` }];
 }

@@ -65,7 +65,10 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): D
           ['file', '>rows', '>bytes'],
           data.map(({ name, rows, bytes }) => [name, rows, groupThousands(String(bytes))]),
         ),
-        ...months.map(({ month, seal }) => `${month}  ${seal ?? 'open, not sealed yet'}`),
+        ...months.map(
+          ({ month, seal, books_seal }) =>
+            `${month}  ${seal ?? 'open, not sealed yet'}${books_seal === null ? ' (books open: preliminary)' : ''}`,
+        ),
         `SHA-256 of manifest.json: ${manifest_sha256}`,
         "README.txt explains how to check it. 'node verify.mjs' checks it.",
       ].join('\n');

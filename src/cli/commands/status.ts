@@ -9,8 +9,9 @@ export const define: Definition = (command, act) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(acting(status)));
 };
 
-export async function status({ environment, settings, database, output }: CommandContext): Promise<number> {
-  const found = await database.reading((tx) => readStatus(tx, environment.now()));
+export async function status(context: CommandContext): Promise<number> {
+  const { settings, database, output } = context;
+  const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);
   output.print({ ...found, advice }, () => describeStatus(found, advice));
   return found.attention.length > 0 ? EXIT.attention : EXIT.done;

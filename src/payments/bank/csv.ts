@@ -65,7 +65,15 @@ function readStatements(text: string, file: string, map: BankCsvMap): BankStatem
     const { account, line } = lines[0] as Read;
     const balances = checkBalances(lines, totals);
     const { currency } = line.amount;
-    return { account, currency, reference: '', ...balances, lines: lines.map((each) => each.line), pending: 0 };
+    return {
+      account,
+      currency,
+      reference: '',
+      ...balances,
+      closed_on: undefined,
+      lines: lines.map((each) => each.line),
+      pending: 0,
+    };
   });
   totals.refuse(file);
   return statements;

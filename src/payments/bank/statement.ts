@@ -15,6 +15,8 @@ export interface BankStatement {
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
+  /** `YYYY-MM-DD`: the day that the statement reaches; undefined where only its lines tell. */
+  readonly closed_on: string | undefined;
   readonly lines: readonly BankLine[];
   /** Entries that are announced but not booked. They are skipped; a later file has them booked. */
   readonly pending: number;

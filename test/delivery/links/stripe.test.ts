@@ -81,7 +81,7 @@ const LINKS = 'POST /v1/payment_links';
 /** stripe-node itself asks again once, under the same key, when a connection is closed on it. */
 const CLOSED_ON = 2;
 
-const attention = async () => (await world.database.reading((tx) => readStatus(tx, world.environment.now()))).attention;
+const attention = async () => (await world.database.reading((tx) => readStatus(tx, world))).attention;
 
 const made = () => [...stripe.state.paymentLinks.values()];
 const creations = () => stripe.requests.filter(({ method, path }) => method === 'POST' && path === '/v1/payment_links');

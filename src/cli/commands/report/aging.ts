@@ -4,11 +4,13 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
+import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { plural } from '../../../text.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import type { Sheet } from '../../sheet.ts';
+import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, act) => {
   report
@@ -43,6 +45,7 @@ async function reportAging(context: CommandContext, options: AgingOptions): Prom
     () => (options.detail ? sheetOfDocuments(aging) : sheetOfPartners(aging)),
     () => describeAging(aging, options.detail ?? false),
   );
+  notePreliminary(output, options, aging);
   if (!aging.ties) output.note(differencesOf(aging).join('\n'));
   return aging.ties ? EXIT.done : EXIT.attention;
 }
@@ -80,7 +83,8 @@ const sheetOfDocuments = ({ documents }: Aging): Sheet => ({
 });
 
 function describeAging(aging: Aging, detail: boolean): string {
-  const parts = [`Accounts receivable aging as of ${dateName(aging.as_of)}, by days overdue`];
+  const title = `Accounts receivable aging as of ${dateName(aging.as_of)}, by days overdue`;
+  const parts = [[title, ...preliminaryNote(aging)].join('\n')];
   for (const total of aging.totals) {
     const own = aging.partners.filter((row) => row.currency === total.currency);
     const amounts = (row: Pick<AgingRow, Bucket>) => BUCKETS.map((name) => groupThousands(row[name]));

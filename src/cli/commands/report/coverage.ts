@@ -41,7 +41,7 @@ async function reportCoverage(
   return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
 }
 
-function described({ months, partners, gaps }: Coverage): string {
+function described({ months, partners, gaps, books_open }: Coverage): string {
   if (months.length === 0) return 'No month is closed yet.';
   const shown = months.slice(-SHOWN_MONTHS);
   // Several documents of a month are listed below each other.
@@ -63,5 +63,6 @@ function described({ months, partners, gaps }: Coverage): string {
     gaps === 0
       ? `No gaps: every partner with rows has a document in each of ${plural(months.length, 'closed month')}.`
       : `${plural(gaps, 'gap')}: rows of a closed month without a document.`,
+    books_open.length === 0 ? 'The books of all these months are closed.' : `Books open: ${books_open.join(', ')}.`,
   ].join('\n');
 }

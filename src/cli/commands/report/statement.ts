@@ -12,10 +12,12 @@ import {
   readAccountStatement,
 } from '../../../reports/account-statement.ts';
 import { renderAccountStatement } from '../../../reports/account-statement-pdf.ts';
+import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { dateArgument } from '../../arguments.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { printable, table, writeFileAsked } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, act) => {
   report
@@ -81,6 +83,7 @@ async function reportStatement(context: CommandContext, options: StatementOption
     () => ({ name: 'Account statement', columns: COLUMNS, rows: statement.accounts.flatMap(statementRows(statement)) }),
     () => describeStatement(statement),
   );
+  notePreliminary(output, options, statement);
   return statement.ties ? EXIT.done : EXIT.attention;
 }
 
@@ -106,7 +109,13 @@ const statementRows =
 
 function describeStatement(statement: AccountStatement): string {
   const { name, partner_id, from, as_of, accounts } = statement;
-  const parts = [`Account statement, ${dateName(from)} to ${dateName(as_of)}\n${printable(name)} (${partner_id})`];
+  const parts = [
+    [
+      `Account statement, ${dateName(from)} to ${dateName(as_of)}`,
+      `${printable(name)} (${partner_id})`,
+      ...preliminaryNote(statement),
+    ].join('\n'),
+  ];
   for (const account of accounts) {
     parts.push(
       table(

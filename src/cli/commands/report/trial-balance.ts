@@ -3,10 +3,12 @@ import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
+import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, act) => {
   report
@@ -34,11 +36,14 @@ async function reportTrialBalance(
     () => ({ name: 'Trial balance', columns, rows: trial.accounts.map((row) => ({ ...row })) }),
     () => describeTrialBalance(trial),
   );
+  notePreliminary(output, options, trial);
   return trial.balanced ? EXIT.done : EXIT.attention;
 }
 
-function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalance): string {
-  if (accounts.length === 0) return `All accounts are zero as of ${dateName(as_of)}.`;
+export function describeTrialBalance(trial: TrialBalance): string {
+  const { as_of, accounts, totals, balanced } = trial;
+  if (accounts.length === 0)
+    return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
   const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
   const parts = totals.map((total) =>
     table(
@@ -54,5 +59,7 @@ function describeTrialBalance({ as_of, accounts, totals, balanced }: TrialBalanc
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
     : "DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; run 'reckoner verify'.";
-  return [`Trial balance as of ${dateName(as_of)}`, ...parts, verdict].join('\n\n');
+  return [[`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n'), ...parts, verdict].join(
+    '\n\n',
+  );
 }

@@ -1,0 +1,77 @@
+/** `reckoner books close`. */
+import { runCloseBooks } from '../../close/books.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
+import { groupThousands } from '../../money.ts';
+import { lastDay, type Month, monthName } from '../../month.ts';
+import { type BooksReport, readBooksReport } from '../../reports/books.ts';
+import { plural } from '../../text.ts';
+import { monthArgument } from '../arguments.ts';
+import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
+import { table } from '../output.ts';
+import { describeTrialBalance } from './report/trial-balance.ts';
+
+export const define: Definition = (books, act) => {
+  books
+    .command('close')
+    .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
+    .description('Close the books of a month: nothing is dated in it any more, and its balances are sealed')
+    .option('--without <account>', 'a bank account that reports no more; repeatable', collect)
+    .option(...REASON)
+    .option('--dry-run', 'show what is missing and the balances, and write nothing')
+    .action(act(acting(closeBooks)));
+};
+
+const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+
+export interface BooksCloseOptions {
+  readonly without?: readonly string[];
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+}
+
+async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions): Promise<number> {
+  const { database, output } = context;
+  const { without: accounts, reason, dryRun = false } = options;
+  if ((accounts === undefined) !== (reason === undefined)) {
+    throw refuse('usage', { reason: '--without ACCOUNT and --reason R go together' });
+  }
+  const request = { month, ...(accounts && reason !== undefined && { without: { accounts, reason } }) };
+  if (!dryRun) await runCloseBooks(database, context, request);
+  const report = await database.reading((tx) => readBooksReport(tx, context, request));
+  output.print({ ...report, dry_run: dryRun }, () => describeBooks(report, dryRun));
+  return report.obstacles.length > 0 ? EXIT.attention : EXIT.done;
+}
+
+function describeBooks(report: BooksReport, dryRun: boolean): string {
+  const { month, status, seal, obstacles } = report;
+  const title =
+    status === 'closed' ? `The books of ${monthName(month)} are closed.` : `The books of ${monthName(month)} are open.`;
+  const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
+  return [
+    title,
+    facts(report),
+    describeTrialBalance(report.trial_balance),
+    ...(seal === null ? [] : [`Seal ${seal}`]),
+    ...(status === 'closed' || !dryRun
+      ? []
+      : [refused === '' ? 'Nothing keeps them from closing.' : `They cannot be closed yet:\n${refused}`]),
+    ...(dryRun ? ['Preview only: nothing was written.'] : []),
+  ].join('\n\n');
+}
+
+function facts({ month, bank_feeds, exceptions, unapplied }: BooksReport): string {
+  const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
+  const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
+  const feeds = bank_feeds.map(({ account, reported_to, complete, ended }) => [
+    account,
+    reported_to,
+    complete ? 'complete' : ended === null ? 'MISSING' : `ended: ${ended}`,
+  ]);
+  return [
+    bank_feeds.length === 0
+      ? 'No bank account has reported.'
+      : table(['bank account', 'reported to', 'to the end'], feeds),
+    `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : `${plural(open, 'exception')}; 'reckoner payment exceptions' lists them`}.`,
+    `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
+  ].join('\n');
+}

@@ -1,0 +1,8 @@
+/** Says on stderr that a report written as a table or spreadsheet is preliminary: it has no place for a note. */
+import { type BooksOfDay, preliminaryNote } from '../../../reports/preliminary.ts';
+import type { Output } from '../../output.ts';
+import type { PresentOptions } from '../../present.ts';
+
+export function notePreliminary(output: Output, { format }: PresentOptions, day: BooksOfDay): void {
+  if (format !== undefined) for (const note of preliminaryNote(day)) output.note(note);
+}

@@ -1,0 +1,170 @@
+/**
+ * Closing the books of a month, the second of its two closes: no fact is dated in it any more, and its trial balance is
+ * stored and sealed. Ledger rows follow the billing close (`close.ts`).
+ * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
+ * bank_account_unknown.
+ */
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
+import type { Database } from '../database/database.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { writeBooksRecord } from '../seals/books.ts';
+import { readLastFact } from '../seals/queries.ts';
+import { type BooksState, insertBookBalances, insertBookClose, readBankFeeds, readBooksState } from './books.sql.ts';
+
+export interface BooksContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly actor: Actor;
+}
+
+export interface BooksRequest {
+  readonly month: Month;
+  /** Bank accounts that report no more, and why; those of the settings are added. */
+  readonly without?: { readonly accounts: readonly string[]; readonly reason: string };
+}
+
+/** How far a bank account is reported. */
+export interface BankFeed {
+  readonly account: string;
+  /** `YYYY-MM-DD` */
+  readonly reported_to: string;
+  /** Whether that reaches the end of the month. */
+  readonly complete: boolean;
+  /** Why the account reports no more; null while it is expected to. */
+  readonly ended: string | null;
+}
+
+/** The bank feeds at a month's end, by account. */
+export async function readFeeds(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
+  const feeds = await readBankFeeds(tx);
+  const ended = new Map(Object.entries(settings.ended_bank_accounts));
+  for (const account of request.without?.accounts ?? []) {
+    if (!feeds.some((each) => each.account === account)) {
+      throw refuse('bank_account_unknown', { account, known: feeds.map((each) => each.account) });
+    }
+    ended.set(account, request.without?.reason ?? '');
+  }
+  const end = lastDay(request.month);
+  return feeds.map(({ account, reported_to }) => ({
+    account,
+    reported_to,
+    complete: reported_to >= end,
+    ended: ended.get(account) ?? null,
+  }));
+}
+
+/** Everything that keeps the books of a month from closing now, the most basic first; none if they are closed. */
+export async function findObstacles(
+  tx: Transaction,
+  { environment, settings }: Pick<BooksContext, 'environment' | 'settings'>,
+  request: BooksRequest,
+): Promise<Refusal[]> {
+  const { month } = request;
+  const state = await readBooksState(tx);
+  if (state.first_closed !== null && month < state.first_closed) {
+    return [refuse('before_first_month', { month, first: state.first_closed })];
+  }
+  if (booksAreClosed(state, month)) return [];
+  const obstacles: Refusal[] = [];
+  const { endsAt } = monthInterval(month, settings.time_zone);
+  if (environment.now() < endsAt) {
+    obstacles.push(refuse('month_not_ended', { month, time_zone: settings.time_zone, ends_at: endsAt.toISO() }));
+  }
+  if (state.last_closed === null || month > state.last_closed) obstacles.push(refuse('month_not_closed', { month }));
+  const next = nextBooks(state);
+  if (next !== null && next < month) obstacles.push(refuse('earlier_books_open', { month, open: next }));
+  const behind = (await readFeeds(tx, settings, request)).filter(({ complete, ended }) => !complete && ended === null);
+  if (behind.length > 0) {
+    const accounts = behind.map(({ account, reported_to }) => ({ account, reported_to }));
+    obstacles.push(refuse('bank_feed_behind', { month, ends_on: lastDay(month), accounts }));
+  }
+  return obstacles;
+}
+
+/**
+ * Closes the books of a month; books that are closed stay as they are. Facts are recorded under the ledger's lock, so
+ * each is recorded either before the close and counted in it, or after it and dated in a later month.
+ */
+export async function closeBooks(tx: Transaction, context: BooksContext, request: BooksRequest): Promise<void> {
+  const { month } = request;
+  await lockLedgerWhole(tx);
+  failpoint('books.locked');
+  const state = await readBooksState(tx);
+  const [obstacle] = await findObstacles(tx, context, request);
+  if (obstacle !== undefined) throw obstacle;
+  if (booksAreClosed(state, month)) return;
+  const feeds = await readFeeds(tx, context.settings, request);
+  const now = context.environment.now().toISO();
+  const eventId = await recordEvent(tx, context.actor, {
+    action: 'books.close',
+    subject: month,
+    details: {
+      bank_feeds: feeds
+        .filter(({ complete }) => complete)
+        .map(({ account, reported_to }) => ({ account, reported_to })),
+      without: feeds
+        .filter(({ complete }) => !complete)
+        .map(({ account, reported_to, ended }) => ({ account, reported_to, reason: ended })),
+    },
+    now,
+  });
+  const close = { month, previous: state.last_books, facts_to: await readLastFact(tx), closed_at: now };
+  await insertBookBalances(tx, close);
+  await insertBookClose(tx, { ...close, ...(await writeBooksRecord(tx, close)), eventId });
+  failpoint('books.recorded');
+}
+
+/** Closes the books of a month in a transaction of its own. */
+export async function runCloseBooks(database: Database, context: BooksContext, request: BooksRequest): Promise<void> {
+  await database.transaction((tx) => closeBooks(tx, context, request));
+  failpoint('books.committed');
+}
+
+const booksAreClosed = ({ last_books }: BooksState, month: Month): boolean =>
+  last_books !== null && month <= last_books;
+
+/** The first month whose books are open; null before the first billing close. */
+export const nextBooks = ({ last_books, first_closed }: BooksState): Month | null =>
+  last_books === null ? first_closed : monthAfter(last_books);
+
+/** The months that are closed for billing and whose books are open, oldest first. */
+export function openBooks(state: BooksState): Month[] {
+  const next = nextBooks(state);
+  return next === null || state.last_closed === null ? [] : monthsBetween(next, state.last_closed);
+}
+
+/** The day on which the job closes the books of a month, `YYYY-MM-DD`; null where the settings name none. */
+export function booksDueOn(month: Month, { books_close_day: day }: Settings): string | null {
+  return day === null ? null : `${monthAfter(month)}-${String(day).padStart(2, '0')}`;
+}
+
+/** Of the open books, those that the job is to close by today. */
+export function dueBooks(state: BooksState, context: Pick<BooksContext, 'environment' | 'settings'>): Month[] {
+  const today = todayOf(context);
+  return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
+}
+
+/** Closes the books that are due, oldest first, up to the first that is refused. */
+export async function closeDueBooks(
+  database: Database,
+  context: BooksContext,
+  onClosed: (month: Month) => void,
+): Promise<Refusal | undefined> {
+  for (const month of await database.reading(async (tx) => dueBooks(await readBooksState(tx), context))) {
+    try {
+      await runCloseBooks(database, context, { month });
+    } catch (error) {
+      if (error instanceof Refusal) return error;
+      throw error;
+    }
+    onClosed(month);
+  }
+  return undefined;
+}

@@ -1,0 +1,36 @@
+/** The books in the status: to which month they are closed, which are open, and which the job should have closed. */
+
+import { readBooksState } from '../close/books.sql.ts';
+import { type BooksContext, booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+
+export interface BooksStatus {
+  /** The last month whose books are closed. */
+  readonly closed_to: Month | null;
+  /** The months closed for billing whose books are open. */
+  readonly open: readonly Month[];
+  /** Of these, those whose day of the settings has come, each with what keeps its books from closing. */
+  readonly due: readonly { readonly month: Month; readonly due_on: string; readonly obstacles: readonly string[] }[];
+}
+
+export async function readBooksStatus(
+  tx: Transaction,
+  context: Pick<BooksContext, 'environment' | 'settings'>,
+): Promise<BooksStatus> {
+  const state = await readBooksState(tx);
+  const due: BooksStatus['due'][number][] = [];
+  for (const month of dueBooks(state, context)) {
+    const obstacles = await findObstacles(tx, context, { month });
+    due.push({
+      month,
+      due_on: booksDueOn(month, context.settings) ?? '',
+      obstacles: obstacles.filter(({ code }) => code !== 'earlier_books_open').map(({ message }) => message),
+    });
+  }
+  return { closed_to: state.last_books, open: openBooks(state), due };
+}
+
+/** Books that the job could not close on their day; it closes those that nothing keeps open in its next run. */
+export const attentionToBooks = ({ due }: BooksStatus): string[] =>
+  due.flatMap(({ obstacles, due_on }) => obstacles.map((message) => `${message} They were due on ${due_on}.`));
