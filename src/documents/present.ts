@@ -6,7 +6,7 @@
 import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
 import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { daysBetween, monthName } from '../month.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
 import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
@@ -71,6 +71,11 @@ export interface Presentation {
   readonly dueOn: string;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
+  /**
+   * Whether the sales and the partner's share are shown. An invoice for missing shares bills our share alone: the partner
+   * has kept its own.
+   */
+  readonly showsSales: boolean;
   /** The total of the lines. */
   readonly total: Total;
   /** Null if no credit was applied. */
@@ -94,13 +99,18 @@ export interface Presentation {
   readonly wire: readonly PaymentFact[] | null;
 }
 
-export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => text): Presentation {
+/** `isVoid`: presents the copy of a void document, on which nothing is due. */
+export function present(
+  snapshot: DocumentSnapshot,
+  clean: Clean = (text) => text,
+  { isVoid = false } = {},
+): Presentation {
   const { labels } = readTemplate();
   const { currency, issuer, partner, instructions } = snapshot;
   const locale = localeOf(partner.address.country);
   const situation = situationOf(snapshot);
   const amount = (text: string) => Amount.of(text, currency);
-  const isDue = situation === 'due';
+  const isDue = situation === 'due' && !isVoid;
   const values = {
     amount: locale.amount(amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount)),
     credit: locale.amount(amount(snapshot.credit_applied)),
@@ -128,11 +138,16 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
     issuedOn,
     dueOn,
     amount: values.amount,
+    showsSales: snapshot.purpose !== 'missing_shares',
     total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
     credit: credit.isZero() ? null : { label: labels.totals.credit_applied, amount: credit },
-    steps: stepsOf(snapshot, situation, labels),
-    headline: { label: headlineOf(snapshot, situation, labels), amount: values.amount, values },
-    sentence: sentencesOf(snapshot, situation, labels)
+    steps: stepsOf(snapshot, situation, labels, isVoid),
+    headline: {
+      label: isVoid ? voidHeadline(snapshot, labels) : headlineOf(snapshot, situation, labels),
+      amount: values.amount,
+      values,
+    },
+    sentence: sentencesOf(snapshot, situation, labels, isVoid)
       .map((sentence) => fill(sentence, values))
       .join(' '),
     facts: [
@@ -140,7 +155,7 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
       { label: facts.replaces, value: values.replaces },
       { label: facts.issued_on, value: issuedOn },
       { label: facts.due_on, value: dueOn },
-      { label: facts.terms, value: isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      { label: facts.terms, value: isDue ? termsOf(snapshot, labels) : '' },
       { label: facts.month, value: values.month },
       {
         label: facts.enrollments,
@@ -169,10 +184,11 @@ function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situ
   return isZero(snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
 }
 
-function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels): string[] {
+function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels, isVoid: boolean): string[] {
   const missing = situation === 'due' && snapshot.purpose === 'missing_shares';
   return [
-    labels.sentence[missing ? 'missing_shares' : situation],
+    // The other sentences say what becomes of a credit or a payment, and of a void document nothing does.
+    ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(snapshot.replaces === null ? [] : [labels.replaces]),
   ];
 }
@@ -192,7 +208,11 @@ function headlineOf(snapshot: DocumentSnapshot, situation: Situation, { headline
   }
 }
 
-function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: Labels): Total[] {
+const voidHeadline = ({ document }: DocumentSnapshot, { void: labels }: Labels): string =>
+  document === 'credit_note' ? labels.headline_credit_note : labels.headline;
+
+function stepsOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels, isVoid: boolean): Total[] {
+  const { totals } = labels;
   const amount = (text: string) => Amount.of(text, snapshot.currency);
   const credit = amount(snapshot.credit_applied);
   switch (situation) {
@@ -210,15 +230,19 @@ function stepsOf(snapshot: DocumentSnapshot, situation: Situation, { totals }: L
     case 'covered_by_credit':
       return [
         ...(credit.isZero() ? [] : [{ label: totals.credit_applied, amount: credit.negated() }]),
-        { label: totals.amount_due, amount: amount(snapshot.amount_due) },
+        { label: isVoid ? labels.void.amount_due : totals.amount_due, amount: amount(snapshot.amount_due) },
       ];
   }
 }
 
-function termsOf(days: number | null, { terms }: Labels): string {
+/** A replacement that keeps the due date of the document that it replaces has no terms of its own. */
+function termsOf(
+  { replaces, issued_on: issuedOn, due_on: dueOn, terms_days: days }: DocumentSnapshot,
+  { terms }: Labels,
+): string {
   if (days === null) return '';
-  if (days === 0) return terms.immediately;
-  return days === 1 ? terms.one_day : fill(terms.days, { days: String(days) });
+  if (replaces !== null && dueOn !== null && daysBetween(issuedOn, dueOn) !== days) return terms.replaced;
+  return days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
 }
 
 // --- Payment instructions -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** The copy of a void document: as it was issued, marked as void on each page. Refusals: document_not_void. */
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';
-import { RENDERER_VERSION, renderDocument } from './pdf/render.ts';
+import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
 import type { DocumentRow } from './queries.ts';
 
 /** Renders the copy from the snapshot on request. It is not kept, and the issued PDF does not change. */
@@ -9,8 +9,9 @@ export async function renderVoidCopy(row: DocumentRow): Promise<Buffer> {
   if (row.voided_on === null) throw refuse('document_not_void', { number: row.number });
   // A void copy offers no way to pay.
   const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
+  const issuedWith = row.renderer_version ?? RENDERER_VERSION;
   return renderDocument(snapshot, {
-    version: row.renderer_version ?? RENDERER_VERSION,
+    version: RENDERER_VERSIONS.includes(issuedWith) ? issuedWith : RENDERER_VERSION,
     void: { on: row.voided_on, reason: row.void_reason ?? '', replacedBy: row.replaced_by },
   });
 }

@@ -8,6 +8,7 @@ import type { Element } from '../documents/pdf/canvas.ts';
 import { PdfCanvas } from '../documents/pdf/canvas.ts';
 import { drawNames } from '../documents/pdf/letterhead.ts';
 import { PageLayout } from '../documents/pdf/page-layout.ts';
+import { paperSize } from '../documents/pdf/render.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
@@ -46,8 +47,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
   const labels = template.labels.account;
   const locale = localeOf(address.country);
   const period = fill(labels.period, { from: locale.date(statement.from), to: locale.date(statement.as_of) });
-  const paper = template.theme.letter_countries.includes(issuer.address.country) ? 'letter' : 'a4';
-  const size = template.theme.paper[paper];
+  const size = paperSize(template.theme, { partner: { address }, issuer });
   const pdf = new PdfCanvas({
     size,
     title: `${labels.title}, ${printable(statement.name)}, ${period}`,

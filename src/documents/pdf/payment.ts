@@ -47,20 +47,22 @@ export function drawPayment(
   const notice: Notice = { title: changed_title, level: 'H3', text: changed };
   const { payment_link, instructions_changed } = snapshot;
   const cards = cardsOf(context, presentation);
-  const parts: Part[] = [
-    headingPart(layout),
+  const ways: Part[] = [
     // Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them.
     ...(instructions_changed && cards.length > 0 ? [noticePart(layout, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
   ];
-  if (parts.length === 1) {
+  if (ways.length === 0) {
     if (presentation.reach === '') return;
-    parts.push(nonePart(layout, presentation.reach));
+    ways.push(nonePart(layout, presentation.reach));
   }
   layout.y += layout.space(BEFORE_PAYMENT);
-  layout.keepTogether(parts.reduce((total, part) => total + part.height, 0));
-  for (const part of parts) part.draw();
+  const heading = headingPart(layout);
+  // What fits below the table stands there, and only the rest moves to a new page. The heading never stands alone.
+  layout.keepTogether(heading.height + (ways[0] as Part).height);
+  heading.draw();
+  for (const way of ways) way.draw();
 }
 
 function headingPart(layout: PageLayout): Part {

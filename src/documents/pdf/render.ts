@@ -2,6 +2,7 @@
  * Renders an invoice, credit note or statement as a tagged PDF. The same snapshot under the same renderer version gives
  * the same bytes: the renderer reads no clock, environment, language or time zone.
  */
+import type { Address } from '../../config/validation.ts';
 import { monthName } from '../../month.ts';
 import type { Locale } from '../locale.ts';
 import { type Presentation, present } from '../present.ts';
@@ -74,16 +75,15 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
   refuseUnknownVersion(version);
   const template = readTemplate();
   const { labels, theme } = template;
-  const presentation = present(snapshot, printable);
+  const presentation = present(snapshot, printable, { isVoid: voided !== undefined });
   const { title, number, partner, issuer, contact, locale } = presentation;
-  const paper = theme.letter_countries.includes(snapshot.issuer.address.country) ? 'letter' : 'a4';
   return {
     snapshot,
     void: voided,
     code: codeOfLink(snapshot.payment_link),
     presentation,
     template,
-    size: theme.paper[paper],
+    size: paperSize(theme, snapshot),
     running: {
       continued: fill(labels.running.continued, { title, number }),
       about: partner.name,
@@ -91,6 +91,17 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
       mark: markOf(snapshot, template, locale, voided),
     },
   };
+}
+
+/** Letter or A4, as the partner prints it; as the issuer does if the partner's country is unknown. */
+export function paperSize(
+  { paper, letter_countries: letterCountries }: Template['theme'],
+  {
+    partner,
+    issuer,
+  }: { readonly partner: { readonly address: Address }; readonly issuer: { readonly address: Address } },
+): readonly [width: number, height: number] {
+  return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
 }
 
 /** A void document is tagged as void on every page, because its pages can be separated. */
