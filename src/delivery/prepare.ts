@@ -7,7 +7,7 @@ import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
 import { HoldReason } from './hold-reason.ts';
-import { currentRenderer, type PdfRendererPool } from './pdf-renderer-pool.ts';
+import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-renderer-pool.ts';
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
 import type { InstructionUse, PdfToKeep, RowOfDocument } from './queries.ts';
 import type { DeliverySteps } from './steps.ts';
@@ -51,12 +51,15 @@ export async function prepareDocument(
   });
   if (kept !== undefined) return { snapshot, rows: prepared.rows, pdf: kept.pdf, pdfToKeep: undefined };
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
-  const pdf = await context.renderer.render(snapshot);
+  // What renders is loaded with the first document that needs it.
+  const { fontsFor, textsOf } = await import('../documents/printable.ts');
+  const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot));
+  const pdf = await context.renderer.render(snapshot, { fonts });
   failpoint('delivery.rendered');
   const pdfToKeep = {
     documentId,
     rendererVersion: currentRenderer.version,
-    libraries: currentRenderer.libraries,
+    libraries: librariesWith(fonts),
     instructionVersionId: instructions?.id ?? null,
     instructionsChanged: snapshot.instructions_changed,
     sha256: createHash('sha256').update(pdf).digest('hex'),

@@ -1,6 +1,15 @@
 /** Refusals about documents, their corrections and their e-mails. */
 import { badInput, refused } from './definition.ts';
 
+/** Characters of a field that no font has. */
+export interface UnprintableField {
+  readonly field: string;
+  readonly characters: readonly string[];
+}
+
+const hexOf = (character: string): string =>
+  (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
+
 export const DOCUMENTS = {
   document_unknown: badInput<{ number: string }>(
     (f) => `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`,
@@ -10,6 +19,17 @@ export const DOCUMENTS = {
       ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
       : `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then try again.`,
   ),
+  characters_unprintable: refused<{ subject: string; fields: readonly UnprintableField[]; folder: string }>((f) => {
+    const fields = f.fields.map(({ field, characters }) => {
+      const codes = characters.map((character) => `U+${hexOf(character)}`).join(' ');
+      return `${characters.join('')} (${codes}) in ${field}`;
+    });
+    return (
+      `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
+      `one of https://fonts.google.com/noto, into ${f.folder} and run 'reckoner deliver'. ` +
+      'Right-to-left scripts are not supported: write them in Latin letters.'
+    );
+  }),
   document_void: refused<{
     number: string;
     voided_on: string;

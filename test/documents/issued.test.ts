@@ -166,13 +166,13 @@ test('the void copy of each kind of document shows the void, and the issued PDF 
   await run('invoice', 'pdf', 'INV-2026-000001', '--void-copy', '-o', file);
   expect((await textOf(readFileSync(file)))[0]).toContain('INV-2026-000002 replaces it.');
   const [replacement] = await textOf(await kept('INV-2026-000002'));
-  expect(replacement).toContain('It replaces INV-2026-000001, which is void.');
+  expect(replacement).toContain('This document replaces INV-2026-000001, which is void.');
   expect((await kept('INV-2026-000001')).equals(issued)).toBe(true);
   expect(await differences()).toEqual([]);
 
   const copy = await world.database.reading(async (tx) => {
     const [row] = await readDocuments(tx, { number: 'INV-2026-000001', withLogos: true });
-    return renderVoidCopy(row as NonNullable<typeof row>);
+    return renderVoidCopy(world.environment, row as NonNullable<typeof row>);
   });
   expect(copy.equals(readFileSync(file))).toBe(true);
 }, 120_000);

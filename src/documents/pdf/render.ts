@@ -7,6 +7,7 @@ import { monthName } from '../../month.ts';
 import type { Locale } from '../locale.ts';
 import { type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
+import { type AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
@@ -33,6 +34,8 @@ const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 export interface RenderOptions {
   /** The version that the document was issued with; the current one for a new document. */
   readonly version?: number | undefined;
+  /** The fonts that it needs besides the program's own (see printable.ts). */
+  readonly fonts?: readonly AddedFont[] | undefined;
   /** Renders the copy of a void document, marked as void on each page and without a way to pay. */
   readonly void?: VoidMark | undefined;
 }
@@ -50,6 +53,10 @@ interface Plan {
 }
 
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
+  return withAddedFonts(options.fonts ?? [], () => draw(snapshot, options)).finish();
+}
+
+function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
   const plan = planOf(snapshot, options);
   const { template, size } = plan;
   const pdf = new PdfCanvas({
@@ -64,7 +71,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
   }
-  return pdf.finish();
+  return pdf;
 }
 
 function nameOf({ presentation: { title, number }, template, void: voided }: Plan): string {
