@@ -6,10 +6,10 @@
 import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
 import { Amount } from '../money.ts';
-import { daysBetween, monthName } from '../month.ts';
+import { monthName } from '../month.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
-import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
+import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
 /** Why a document asks for money, or why not. */
 export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
@@ -69,6 +69,8 @@ export interface Presentation {
   readonly issuedOn: string;
   /** Empty if nothing is due. */
   readonly dueOn: string;
+  /** The due date is that of the invoice that this one replaces: it is not counted from this one's issue. */
+  readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
   /**
@@ -125,6 +127,7 @@ export function present(
   };
   const issuedOn = locale.date(snapshot.issued_on);
   const dueOn = isDue ? values.due_on : '';
+  const dueDateKept = isDue && keepsDueDate(snapshot);
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const credit = amount(snapshot.credit_applied).negated();
@@ -137,6 +140,7 @@ export function present(
     month: values.month,
     issuedOn,
     dueOn,
+    dueDateKept,
     amount: values.amount,
     showsSales: snapshot.purpose !== 'missing_shares',
     total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
@@ -155,7 +159,10 @@ export function present(
       { label: facts.replaces, value: values.replaces },
       { label: facts.issued_on, value: issuedOn },
       { label: facts.due_on, value: dueOn },
-      { label: facts.terms, value: isDue ? termsOf(snapshot, labels) : '' },
+      {
+        label: facts.terms,
+        value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '',
+      },
       { label: facts.month, value: values.month },
       {
         label: facts.enrollments,
@@ -235,13 +242,8 @@ function stepsOf(snapshot: DocumentSnapshot, situation: Situation, labels: Label
   }
 }
 
-/** A replacement that keeps the due date of the document that it replaces has no terms of its own. */
-function termsOf(
-  { replaces, issued_on: issuedOn, due_on: dueOn, terms_days: days }: DocumentSnapshot,
-  { terms }: Labels,
-): string {
+function termsOf(days: number | null, { terms }: Labels): string {
   if (days === null) return '';
-  if (replaces !== null && dueOn !== null && daysBetween(issuedOn, dueOn) !== days) return terms.replaced;
   return days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
 }
 

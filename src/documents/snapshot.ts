@@ -6,7 +6,7 @@
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
-import type { Month } from '../month.ts';
+import { daysBetween, type Month } from '../month.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
@@ -91,4 +91,14 @@ export interface VoidMark {
   readonly reason: string;
   /** The number of the document that replaces it; null if there is none yet. */
   readonly replacedBy: string | null;
+}
+
+/** A replacement that is due on the day of the invoice that it replaces: its terms would contradict its due date. */
+export function keepsDueDate({
+  replaces,
+  issued_on,
+  due_on,
+  terms_days,
+}: Pick<DocumentSnapshot, 'replaces' | 'issued_on' | 'due_on' | 'terms_days'>): boolean {
+  return replaces !== null && due_on !== null && daysBetween(issued_on, due_on) !== terms_days;
 }

@@ -199,13 +199,22 @@ function noticeOf(
 const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));
 
+function accountType(type: string): string {
+  const { checking, savings } = readTemplate().labels.payment;
+  return type === 'savings' ? savings : checking;
+}
+
 /** A row of bank details, and one for its address. */
 function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
   const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
   const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);
   const addressLabel = own(`${field}_address`);
   return [
-    { label: own(field) ?? label, value, copy: kind === 'number' },
+    {
+      label: own(field) ?? label,
+      value: field === 'account_type' ? accountType(value) : value,
+      copy: kind === 'number',
+    },
     ...(address && addressLabel ? [{ label: addressLabel, value: addressLine(address), copy: false }] : []),
   ].filter((fact) => fact.value !== '');
 }

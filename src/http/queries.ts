@@ -33,8 +33,9 @@ export interface PaymentPage {
 export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
   const rows = await query<Omit<PaymentPage, 'document' | 'reductions'> & { document_id: number }>(
     tx,
-    `SELECT k.document_id, v.content AS instructions, coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url, r.number AS replacement_number,
-            l.token AS replacement_token
+    `SELECT k.document_id, v.content AS instructions,
+            coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
+            r.number AS replacement_number, l.token AS replacement_token
      FROM payment_links k
      LEFT JOIN document_pdfs w ON w.document_id = k.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id

@@ -49,6 +49,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
     replaces: presented.replaces,
     due,
     dueOn: presented.dueOn,
+    dueDateKept: presented.dueDateKept,
     amount: presented.amount,
     enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
     spotPrice: rows && presented.showsSales ? amount(snapshot.spotPrice) : '',
