@@ -30,7 +30,7 @@ function rowsNote({ purpose }: DocumentRow, count: number): string {
 export function composeDocumentEmail(
   document: DocumentRow,
   email: DocumentEmail,
-  { snapshot, rows, pdf }: PreparedDocument,
+  { snapshot, rows, pdf, instructionsOutdated }: PreparedDocument,
   templates: EmailTemplates,
 ): EmailContent {
   const { number } = document;
@@ -56,6 +56,7 @@ export function composeDocumentEmail(
     contactName: email.contact_name,
     attachments: attachments.map(({ filename, note }) => ({ filename, note })),
     rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
+    instructionsOutdated,
   };
   return {
     ...recipientsOf(email),

@@ -2,8 +2,7 @@
  * What the payment page shows of an invoice: its balance and how it came about, what to do now, and the bank details that
  * are valid today, which may differ from those on the invoice.
  */
-import { isDeepStrictEqual } from 'node:util';
-import type { Instructions } from '../config/instructions.ts';
+import { type Instructions, sameInstructions } from '../config/instructions.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import { fill, type Labels, readTemplate } from '../documents/pdf/template.ts';
 import {
@@ -194,10 +193,6 @@ function noticeOf(
   if (moved) return { title: labels.changed_since_title, text: `${labels.changed_since} ${labels.changed}` };
   return changed ? { title: payment.changed_title, text: labels.changed } : null;
 }
-
-/** As JSON, because the kept ones are: a field that is left out is not there. */
-const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
-  isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));
 
 function accountType(type: string): string {
   const { checking, savings } = readTemplate().labels.payment;

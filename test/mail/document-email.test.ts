@@ -165,6 +165,17 @@ describe('an e-mail says how else to pay', () => {
   });
 });
 
+it('an e-mail that is sent again after the bank details changed names none and leads to the payment page', () => {
+  const { text, html } = email(snapshot(), { instructionsOutdated: true });
+  for (const version of [text.replace(/\n/g, ' '), words(html)]) {
+    expect(version).toMatch(/our bank details have changed since this invoice was issued/i);
+    expect(version).toContain('Those in the attached PDF are out of date.');
+    expect(version).toContain('calling us on a phone number that you already know');
+    expect(version).not.toMatch(/use the instructions in the attached PDF|PAY BY|4400123456789/);
+  }
+  expect(text).toContain(snapshot().payment_link);
+});
+
 describe('an e-mail with nothing to pay', () => {
   const unpayable = /PAYMENT REFERENCE|PAY |https?:|routing|IBAN/;
 

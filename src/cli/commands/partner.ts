@@ -62,7 +62,7 @@ async function unprintableRemarks(environment: Environment, partners: readonly P
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);
     return missing.map(
       ({ characters }) =>
-        `Partner ${partnerId}: no font has ${characters.join(' ')}, so its documents will be held. ` +
+        `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
         `Put a font that has these characters into ${fontFolder(environment)}, or write them in other letters.`,
     );
   });

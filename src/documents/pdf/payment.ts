@@ -5,8 +5,8 @@ import type { Box, Tag } from './canvas.ts';
 import { type Notice, noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page-layout.ts';
 import { type Code, codeOf } from './qr-code.ts';
-import { fill, readTemplate } from './template.ts';
-import { type Line, printable, type Run } from './text.ts';
+import { fill, readTemplate, type Style } from './template.ts';
+import { type Line, printable, type Run, shrunk } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 const BEFORE_PAYMENT = 17;
@@ -28,6 +28,8 @@ const BUTTON_RADIUS = 4;
 const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
+/** The address of the payment page shrinks to this part of its size before it breaks into lines. */
+const LEAST_LINK = 0.85;
 
 interface Context {
   readonly layout: PageLayout;
@@ -100,7 +102,7 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
   const addressWidth = layout.width - addressIndent - CARD_PADDING_X;
   const hint = code === undefined ? [] : layout.lines(scan, layout.style('small'), addressWidth);
-  const address = layout.lines(printable(link), layout.style('link'), addressWidth);
+  const address = layout.lines(printable(link), linkStyle(layout, printable(link), addressWidth), addressWidth);
   const textHeight = linesHeight(hint) + linesHeight(address);
   const codeHeight = code === undefined ? 0 : code.side + 2 * CODE_MARGIN;
   const height = Math.max(codeHeight, Math.max(buttonHeight, textHeight) + 2 * layout.space(ONLINE_PADDING));
@@ -150,6 +152,13 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
     layout.y = top + height + layout.space(AFTER_PART);
   };
   return { height: height + layout.space(AFTER_PART), draw };
+}
+
+/** Shrunk a little if that keeps the address in one line. */
+function linkStyle(layout: PageLayout, text: string, width: number): Style {
+  const style = layout.style('link');
+  const inOneLine = shrunk(style, [{ text, width }], layout.measure);
+  return inOneLine.size < style.size * LEAST_LINK ? style : inOneLine;
 }
 
 /** The QR code of a link; undefined if it cannot be opened or is too long. */
