@@ -333,19 +333,23 @@ CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigin
 $$;
 
 -- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
--- after the month before it was closed, up to its own month. An invoice for missing shares bills the rows of its quotes,
--- once more. A credit note against an invoice bills none.
+-- after the month before it was closed, up to its own month. An invoice for missing shares bills our share of each quote
+-- that the processor did not route, and neither the sales nor the partner's share: those have no amount. A credit note
+-- against an invoice bills none.
 CREATE VIEW billed_rows AS
-SELECT d.document_id, d.number, d.month AS billed_month, e.*
+SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id,
+       e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.entry_id,
+       e.recorded_at
 FROM documents d
 JOIN closed_months m ON m.month = d.month
 JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
   AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
 WHERE d.purpose = 'month'
 UNION ALL
-SELECT d.document_id, d.number, e.posted_month, e.*
+SELECT d.document_id, d.number, e.posted_month, e.kind, e.partner_id, e.quote_id, NULL, NULL, e.enrollment_id,
+       e.policy_id, e.currency, e.accepted_at, NULL, NULL, b.amount, e.entry_id, e.recorded_at
 FROM documents d
 JOIN missing_shares b ON b.document_id = d.document_id
-JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.kind = 'quote_accepted' AND own_id(e) = b.quote_id
 WHERE d.purpose = 'missing_shares';
 CALL grant_to_app('SELECT', 'billed_rows');

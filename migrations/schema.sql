@@ -2640,20 +2640,20 @@ AS $function$
 $function$;
 
 CREATE VIEW billed_rows AS
- SELECT d.document_id, d.number, d.month AS billed_month, e.partner_id, e.posted_month, e.entry_id, e.kind, e.quote_id,
-    e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
-    e.invoice_amount, e.time_zone, e.month, e.arrangement, e.recorded_at
+ SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id,
+    e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
+    e.invoice_amount, e.entry_id, e.recorded_at
    FROM documents d
      JOIN closed_months m ON m.month::text = d.month::text
      JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement AND e.posted_month > COALESCE(m.previous::text, '') AND e.posted_month <= m.month::text
   WHERE d.purpose = 'month'
 UNION ALL
- SELECT d.document_id, d.number, e.posted_month AS billed_month, e.partner_id, e.posted_month, e.entry_id, e.kind,
-    e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price,
-    e.partner_cut, e.invoice_amount, e.time_zone, e.month, e.arrangement, e.recorded_at
+ SELECT d.document_id, d.number, e.posted_month AS billed_month, e.kind, e.partner_id, e.quote_id,
+    NULL::text AS requote_id, NULL::text AS reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at,
+    NULL::numeric AS spot_price, NULL::numeric AS partner_cut, b.amount AS invoice_amount, e.entry_id, e.recorded_at
    FROM documents d
      JOIN missing_shares b ON b.document_id = d.document_id
-     JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.quote_id = b.quote_id AND e.arrangement = d.arrangement
+     JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.kind = 'quote_accepted' AND own_id(e.*)::text = b.quote_id
   WHERE d.purpose = 'missing_shares';
 GRANT SELECT ON billed_rows TO reckoner_app;
 

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
+import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
@@ -30,6 +31,8 @@ export interface Finding {
 }
 
 export interface CheckContext extends CheckScope {
+  /** Those of this installation: PDFs that need others cannot be rendered again. */
+  readonly fonts: readonly AddedFont[];
   /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;

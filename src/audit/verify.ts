@@ -1,5 +1,6 @@
 /** `verify`: runs every check in one snapshot of the database. Refusals: nothing_to_verify, month_not_closed. */
 import { query, queryOne, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { checkJournal } from './checks/journal.ts';
@@ -20,13 +21,17 @@ export interface Verification {
   readonly differences: number;
 }
 
-/** Runs all checks in the caller's transaction, which must be one snapshot. Refuses an empty ledger. */
+/**
+ * Runs all checks in the caller's transaction, which must be one snapshot. Refuses an empty ledger. `fonts` are those that
+ * the installation adds: without them, PDFs that need one are verified by their hashes alone.
+ */
 export async function verify(
   tx: Transaction,
   month: Month | undefined,
   onCheck?: (report: CheckReport) => void,
+  fonts: readonly AddedFont[] = [],
 ): Promise<Verification> {
-  const context = await checkContext(tx, month ?? null);
+  const context = await checkContext(tx, month ?? null, fonts);
   const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM ledger_rows) AS rows`);
   if (!rows) throw refuse('nothing_to_verify', {});
   // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
@@ -46,9 +51,13 @@ export async function verify(
 }
 
 /** What checks of one month, or of everything, need within this transaction. */
-export async function checkContext(tx: Transaction, month: Month | null): Promise<CheckContext> {
+export async function checkContext(
+  tx: Transaction,
+  month: Month | null,
+  fonts: readonly AddedFont[] = [],
+): Promise<CheckContext> {
   const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
-  return { ...scope, rows: once(() => checkRows(tx, scope)), journal: once(() => checkJournal(tx, scope)) };
+  return { ...scope, fonts, rows: once(() => checkRows(tx, scope)), journal: once(() => checkJournal(tx, scope)) };
 }
 
 async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {

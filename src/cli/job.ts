@@ -1,6 +1,6 @@
 /** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
 import { pino } from 'pino';
-import { verify } from '../audit/verify.ts';
+import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
@@ -136,13 +136,13 @@ export function runWatch(): Promise<number> {
 
 /** Once a night: every check over everything. Exit 4: a check found a difference. */
 export function runVerify(): Promise<number> {
-  return runJob('verify', async ({ database, log }) => {
-    const found = await database.reading((tx) =>
-      verify(tx, undefined, ({ check, inspected, differences }) => {
-        log.info({ check, inspected, differences: differences.length }, 'check');
-        for (const difference of differences) log.error({ check, ...difference }, 'difference');
-      }),
-    );
+  return runJob('verify', async ({ environment, database, log }) => {
+    const { installedFonts } = await import('../documents/printable.ts');
+    const report = ({ check, inspected, differences }: CheckReport) => {
+      log.info({ check, inspected, differences: differences.length }, 'check');
+      for (const difference of differences) log.error({ check, ...difference }, 'difference');
+    };
+    const found = await database.reading((tx) => verify(tx, undefined, report, installedFonts(environment)));
     return found.differences > 0 ? EXIT.attention : EXIT.done;
   });
 }

@@ -1,4 +1,5 @@
 /** How a partner pays: the bank details of the settings, by currency. */
+import { isDeepStrictEqual } from 'node:util';
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
 import { z } from 'zod';
 import { addressSchema, line } from './validation.ts';
@@ -96,3 +97,7 @@ export function instructionsFor(
   const usable = { ach: currency === 'USD' ? found.ach : undefined, wire: found.wire };
   return usable.ach || usable.wire ? usable : undefined;
 }
+
+/** Whether instructions that were kept as JSON are those of the settings: a field that is left out is not there. */
+export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
+  isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));

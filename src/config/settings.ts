@@ -1,8 +1,8 @@
 /** settings.json, read once and checked whole. Refusals: settings_missing, settings_invalid. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isTimeZone } from '../month.ts';
@@ -136,4 +136,26 @@ export function readSettings(environment: Environment): Settings {
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
   if (logo !== null && 'problem' in logo) throw invalid('issuer.logo', `cannot be used: ${logo.problem}`);
   return { ...parsed.data, issuer: { ...issuer, logo } };
+}
+
+/**
+ * The settings for a process that runs for long: read again when settings.json has changed. While a changed file cannot be
+ * used, the settings before it stay valid.
+ */
+export function presentSettings(environment: Environment, read: Settings): () => Settings {
+  const file = settingsFile(environment);
+  const changedAt = () => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  let settings = read;
+  let readAt = changedAt();
+  return () => {
+    const at = changedAt();
+    if (at === readAt) return settings;
+    readAt = at;
+    try {
+      settings = readSettings(environment);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+    return settings;
+  };
 }

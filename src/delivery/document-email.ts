@@ -21,11 +21,16 @@ export const recipientsOf = ({
 
 const NOTES = { invoice: 'the invoice', credit_note: 'the credit note', statement: 'the statement' } as const;
 
+function rowsNote({ purpose }: DocumentRow, count: number): string {
+  if (purpose === 'missing_shares') return count === 1 ? 'the quote billed' : `the ${count} quotes billed`;
+  return count === 1 ? 'the ledger row behind it' : `the ${count} ledger rows behind it`;
+}
+
 /** Refusals: settings_invalid, file_unreadable (a template that cannot be used). */
 export function composeDocumentEmail(
   document: DocumentRow,
   email: DocumentEmail,
-  { snapshot, rows, pdf }: PreparedDocument,
+  { snapshot, rows, pdf, instructionsOutdated }: PreparedDocument,
   templates: EmailTemplates,
 ): EmailContent {
   const { number } = document;
@@ -43,7 +48,7 @@ export function composeDocumentEmail(
             filename: `${number}-rows.csv`,
             contentType: 'text/csv; charset=utf-8',
             content: rowsCsv(rows),
-            note: rows.length === 1 ? 'the ledger row behind it' : `the ${rows.length} ledger rows behind it`,
+            note: rowsNote(document, rows.length),
           },
         ]),
   ];
@@ -51,6 +56,7 @@ export function composeDocumentEmail(
     contactName: email.contact_name,
     attachments: attachments.map(({ filename, note }) => ({ filename, note })),
     rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
+    instructionsOutdated,
   };
   return {
     ...recipientsOf(email),

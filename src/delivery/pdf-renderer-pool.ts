@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Piscina } from 'piscina';
+import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import type { RenderOptions } from '../documents/pdf/render.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
@@ -70,6 +71,12 @@ const LIBRARIES = {
 export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
   RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
 );
+
+/** What is recorded of a document: what renders it now, and the added fonts that it needs, by their hashes. */
+export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
+  const hashes = fonts.map(({ sha256 }) => sha256).sort();
+  return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };
+}
 
 /** What renders a document now. */
 export const currentRenderer = {

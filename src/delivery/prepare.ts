@@ -1,13 +1,13 @@
 /** Prepares a document for its e-mail: the link and the instructions that it prints, recorded, and its PDF. */
 import { createHash } from 'node:crypto';
-import { instructionsFor } from '../config/instructions.ts';
+import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
 import { HoldReason } from './hold-reason.ts';
-import { currentRenderer, type PdfRendererPool } from './pdf-renderer-pool.ts';
+import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-renderer-pool.ts';
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
 import type { InstructionUse, PdfToKeep, RowOfDocument } from './queries.ts';
 import type { DeliverySteps } from './steps.ts';
@@ -22,6 +22,8 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
+  /** The PDF was kept before, and its bank details are no longer valid. */
+  readonly instructionsOutdated: boolean;
   /** The PDF with its facts where it was rendered just now; undefined where it was kept before. */
   readonly pdfToKeep: PdfToKeep | undefined;
 }
@@ -49,21 +51,29 @@ export async function prepareDocument(
     instructions: kept === undefined ? (use?.instructions ?? null) : kept.instructions,
     instructionsChanged: kept?.instructions_changed ?? instructions?.changed ?? false,
   });
-  if (kept !== undefined) return { snapshot, rows: prepared.rows, pdf: kept.pdf, pdfToKeep: undefined };
+  if (kept !== undefined) {
+    const instructionsOutdated =
+      kept.instructions !== null &&
+      !sameInstructions(kept.instructions, instructionsFor(context.settings, document.currency));
+    return { snapshot, rows: prepared.rows, pdf: kept.pdf, instructionsOutdated, pdfToKeep: undefined };
+  }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
-  const pdf = await context.renderer.render(snapshot);
+  // What renders is loaded with the first document that needs it.
+  const { fontsFor, textsOf } = await import('../documents/printable.ts');
+  const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot));
+  const pdf = await context.renderer.render(snapshot, { fonts });
   failpoint('delivery.rendered');
   const pdfToKeep = {
     documentId,
     rendererVersion: currentRenderer.version,
-    libraries: currentRenderer.libraries,
+    libraries: librariesWith(fonts),
     instructionVersionId: instructions?.id ?? null,
     instructionsChanged: snapshot.instructions_changed,
     sha256: createHash('sha256').update(pdf).digest('hex'),
     pdf,
     now: context.environment.now().toISO(),
   };
-  return { snapshot, rows: prepared.rows, pdf, pdfToKeep };
+  return { snapshot, rows: prepared.rows, pdf, instructionsOutdated: false, pdfToKeep };
 }
 
 function instructionsOf({ settings, environment }: PrepareContext, document: DocumentRow): InstructionUse {

@@ -206,7 +206,7 @@ export type RowOfDocument = Readonly<Record<string, string | null>>;
 
 /**
  * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
- * for missing shares bills what did not come of quotes: their rows.
+ * for missing shares has a row for each quote, with the share that it bills and without the two other amounts.
  */
 export async function readRowsOfDocuments(
   tx: Transaction,

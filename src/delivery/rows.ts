@@ -7,14 +7,20 @@ const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'docu
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 
 /**
- * No cell can be taken for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts
+ * The rows of one document, with the mark by which Excel knows UTF-8. An amount that no row has gets no column, so that the
+ * file adds up to what the document shows. No cell can be taken for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts
  * with a minus is a number.
  */
 export function rowsCsv(rows: readonly Record<string, string | null>[]): Buffer {
   const written = rows.map((row) => {
     const currency = row['currency'] as string;
-    const amounts = AMOUNTS.map((field) => [field, Amount.of(row[field] as string, currency).toString()]);
+    const amounts = AMOUNTS.flatMap((field) => {
+      const amount = row[field];
+      return amount == null ? [] : [[field, Amount.of(amount, currency).toString()] as const];
+    });
     return { ...row, ...Object.fromEntries(amounts) };
   });
-  return Buffer.from(stringify(written, { header: true, columns: [...COLUMNS], record_delimiter: 'windows' }));
+  const unused = AMOUNTS.filter((field) => rows.every((row) => row[field] == null));
+  const columns = COLUMNS.filter((column) => !unused.some((field) => field === column));
+  return Buffer.from(stringify(written, { header: true, columns, record_delimiter: 'windows', bom: true }));
 }

@@ -73,6 +73,11 @@ export interface Presentation {
   readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
+  /**
+   * Whether the sales and the partner's share are shown. An invoice for missing shares bills our share alone: the partner
+   * has kept its own.
+   */
+  readonly showsSales: boolean;
   /** The total of the lines. */
   readonly total: Total;
   /** The credit that was applied, by credit note. */
@@ -98,13 +103,18 @@ export interface Presentation {
   readonly wire: readonly PaymentFact[] | null;
 }
 
-export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => text): Presentation {
+/** `isVoid`: presents the copy of a void document, on which nothing is due. */
+export function present(
+  snapshot: DocumentSnapshot,
+  clean: Clean = (text) => text,
+  { isVoid = false } = {},
+): Presentation {
   const { labels } = readTemplate();
   const { currency, issuer, partner, instructions } = snapshot;
   const locale = localeOf(partner.address.country);
   const situation = situationOf(snapshot);
   const amount = (text: string) => Amount.of(text, currency);
-  const isDue = situation === 'due';
+  const isDue = situation === 'due' && !isVoid;
   const values = {
     amount: locale.amount(amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount)),
     credit: locale.amount(amount(snapshot.credit_applied)),
@@ -123,6 +133,7 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const credit = creditOf(snapshot, labels, clean);
+  const leaves = leavesOf(snapshot, labels, values, locale);
   const { facts } = labels;
   return {
     locale,
@@ -134,15 +145,17 @@ export function present(snapshot: DocumentSnapshot, clean: Clean = (text) => tex
     dueOn,
     dueDateKept,
     amount: values.amount,
+    showsSales: snapshot.purpose !== 'missing_shares',
     total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
     credit,
-    leaves: leavesOf(snapshot, labels, values, locale),
-    steps: stepsOf(snapshot, situation, labels, credit),
-    headline: { label: headlineOf(snapshot, situation, labels), amount: values.amount, values },
-    sentence: [
-      ...sentencesOf(snapshot, situation, labels).map((sentence) => fill(sentence, values)),
-      leavesOf(snapshot, labels, values, locale),
-    ]
+    leaves,
+    steps: stepsOf(snapshot, situation, labels, { credit, isVoid }),
+    headline: {
+      label: isVoid ? voidHeadline(snapshot, labels) : headlineOf(snapshot, situation, labels),
+      amount: values.amount,
+      values,
+    },
+    sentence: [...sentencesOf(snapshot, situation, labels, isVoid).map((sentence) => fill(sentence, values)), leaves]
       .filter(Boolean)
       .join(' '),
     facts: [
@@ -182,10 +195,11 @@ function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situ
   return isZero(snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
 }
 
-function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels): string[] {
+function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels, isVoid: boolean): string[] {
   const missing = situation === 'due' && snapshot.purpose === 'missing_shares';
   return [
-    labels.sentence[missing ? 'missing_shares' : situation],
+    // The other sentences say what becomes of a credit or a payment, and of a void document nothing does.
+    ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(snapshot.replaces === null ? [] : [labels.replaces]),
   ];
 }
@@ -245,12 +259,16 @@ function leavesOf(
   ].join(' ');
 }
 
+const voidHeadline = ({ document }: DocumentSnapshot, { void: labels }: Labels): string =>
+  document === 'credit_note' ? labels.headline_credit_note : labels.headline;
+
 function stepsOf(
   snapshot: DocumentSnapshot,
   situation: Situation,
-  { totals }: Labels,
-  credit: readonly Total[],
+  labels: Labels,
+  { credit, isVoid }: { credit: readonly Total[]; isVoid: boolean },
 ): Total[] {
+  const { totals } = labels;
   const amount = (text: string) => Amount.of(text, snapshot.currency);
   switch (situation) {
     case 'credit_note':
@@ -265,14 +283,16 @@ function stepsOf(
     case 'due':
     case 'nothing_due':
     case 'covered_by_credit':
-      return [...credit, { label: totals.amount_due, amount: amount(snapshot.amount_due) }];
+      return [
+        ...credit,
+        { label: isVoid ? labels.void.amount_due : totals.amount_due, amount: amount(snapshot.amount_due) },
+      ];
   }
 }
 
 function termsOf(days: number | null, { terms }: Labels): string {
   if (days === null) return '';
-  if (days === 0) return terms.immediately;
-  return days === 1 ? terms.one_day : fill(terms.days, { days: String(days) });
+  return days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
 }
 
 // --- Payment instructions -------------------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ async function rerun(
     );
     const documents = replacing.map(({ document_id, differences }) => ({
       document_id,
-      reason: `run again because of a change of ${differences.join(', ')}`,
+      reason: reasonFor(differences),
     }));
     await voidDocuments(tx, { documents, today: batch.issuedOn, now: batch.now, eventId: batch.eventId });
     await keepReplacements(tx, again, newTerms);
@@ -189,6 +189,10 @@ async function rerun(
     ),
   };
 }
+
+/** Why a document was replaced, as its void copy says it to the partner. */
+const reasonFor = (differences: readonly string[]): string =>
+  `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 
 function refuseReplacing(candidate: RerunCandidate): void {
   refuseSettled(candidate, 'run again');

@@ -1,16 +1,25 @@
-/** The copy of a void document: as it was issued, marked as void on each page. Refusals: document_not_void. */
+/** The copy of a void document: as it was issued, marked as void on each page. Refusals: document_not_void, characters_unprintable. */
+import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';
-import { RENDERER_VERSION, renderDocument } from './pdf/render.ts';
+import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
+import { fontsFor, textsOf } from './printable.ts';
 import type { DocumentRow } from './queries.ts';
 
 /** Renders the copy from the snapshot on request. It is not kept, and the issued PDF does not change. */
-export async function renderVoidCopy(row: DocumentRow): Promise<Buffer> {
+export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row: DocumentRow): Promise<Buffer> {
   if (row.voided_on === null) throw refuse('document_not_void', { number: row.number });
   // A void copy offers no way to pay.
   const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
+  const reason = row.void_reason ?? '';
+  const fonts = fontsFor(environment, `The void copy of ${row.number}`, [
+    ...textsOf(snapshot),
+    ['the reason of the void', reason],
+  ]);
+  const issuedWith = row.renderer_version ?? RENDERER_VERSION;
   return renderDocument(snapshot, {
-    version: row.renderer_version ?? RENDERER_VERSION,
-    void: { on: row.voided_on, reason: row.void_reason ?? '', replacedBy: row.replaced_by },
+    version: RENDERER_VERSIONS.includes(issuedWith) ? issuedWith : RENDERER_VERSION,
+    fonts,
+    void: { on: row.voided_on, reason, replacedBy: row.replaced_by },
   });
 }

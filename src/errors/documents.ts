@@ -1,6 +1,25 @@
 /** Refusals about documents, their corrections and their e-mails. */
 import { badInput, refused } from './definition.ts';
 
+/** Characters of a field that no font has. */
+export interface UnprintableField {
+  readonly field: string;
+  readonly characters: readonly string[];
+}
+
+/** Hebrew, Arabic and their relatives, whose words a page would show in the wrong order. */
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
+const MOST_SHOWN = 8;
+
+/** `株式 (U+682A U+5F0F)` */
+function shown(characters: readonly string[]): string {
+  const some = characters.slice(0, MOST_SHOWN);
+  const codes = some.map((each) => `U+${(each.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`);
+  const rest = characters.length - some.length;
+  return `${some.join('')} (${codes.join(' ')})${rest === 0 ? '' : ` and ${rest} more`}`;
+}
+
 export const DOCUMENTS = {
   document_unknown: badInput<{ number: string }>(
     (f) => `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`,
@@ -8,8 +27,17 @@ export const DOCUMENTS = {
   pdf_not_rendered: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void
       ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
-      : `${f.number} has no PDF yet: ${f.reason}. Run 'reckoner deliver', then try again.`,
+      : `${f.number} has no PDF yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
   ),
+  characters_unprintable: refused<{ subject: string; fields: readonly UnprintableField[]; folder: string }>((f) => {
+    const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);
+    const rightToLeft = f.fields.some(({ characters }) => characters.some((each) => RIGHT_TO_LEFT.test(each)));
+    return (
+      `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
+      `one of https://fonts.google.com/noto, into ${f.folder} and run 'reckoner deliver'.` +
+      (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : '')
+    );
+  }),
   document_void: refused<{
     number: string;
     voided_on: string;

@@ -5,10 +5,24 @@ import type { Instructions } from '../config/instructions.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 
+/** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
+export interface Reduction {
+  readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
+  /** `YYYY-MM-DD`; for a payment the day on which it was received. */
+  readonly on: string;
+  readonly amount: string;
+  /** The number of the credit note; null for anything else. */
+  readonly credit_note: string | null;
+}
+
 export interface PaymentPage {
   readonly document: DocumentRow;
   /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
+  /** The document says that they differ from those of the partner's invoice before it. */
+  readonly instructions_changed: boolean;
+  /** In the order in which they were recorded. */
+  readonly reductions: readonly Reduction[];
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
   readonly replacement_number: string | null;
@@ -17,10 +31,11 @@ export interface PaymentPage {
 
 /** The document of a link's token, with the document that replaced it. */
 export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
-  const rows = await query<Omit<PaymentPage, 'document'> & { document_id: number }>(
+  const rows = await query<Omit<PaymentPage, 'document' | 'reductions'> & { document_id: number }>(
     tx,
-    `SELECT k.document_id, v.content AS instructions, o.url AS processor_url, r.number AS replacement_number,
-            l.token AS replacement_token
+    `SELECT k.document_id, v.content AS instructions,
+            coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
+            r.number AS replacement_number, l.token AS replacement_token
      FROM payment_links k
      LEFT JOIN document_pdfs w ON w.document_id = k.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
@@ -43,8 +58,28 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
   if (found === undefined) return undefined;
   const { document_id: documentId, ...facts } = found;
   const [document] = await readDocuments(tx, { ids: [documentId] });
-  return document === undefined ? undefined : { ...facts, document };
+  return document === undefined ? undefined : { ...facts, document, reductions: await readReductions(tx, documentId) };
 }
+
+const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
+  query(
+    tx,
+    `SELECT kind, "on", amount, credit_note FROM (
+       SELECT 'credit' AS kind, a.applied_on AS "on", a.amount, n.number AS credit_note, a.recorded_at
+       FROM live_credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
+       WHERE a.invoice_id = :documentId
+       UNION ALL
+       SELECT 'payment', p.received_on, a.amount, NULL, a.recorded_at
+       FROM live_payment_applications a JOIN payments p USING (payment_id) WHERE a.document_id = :documentId
+       UNION ALL
+       SELECT 'bank_charges', a.applied_on, s.amount, NULL, s.recorded_at
+       FROM live_small_differences s JOIN payment_applications a USING (payment_application_id)
+       WHERE s.document_id = :documentId
+       UNION ALL
+       SELECT 'written_off', written_off_on, amount, NULL, recorded_at FROM write_offs WHERE document_id = :documentId
+     ) AS r ORDER BY recorded_at, kind = 'written_off', kind DESC`,
+    { documentId },
+  );
 
 export interface SigningKeyRow {
   readonly kid: string;

@@ -17,6 +17,8 @@ export interface DocumentEmailFacts {
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
   /** The rows behind the document are too many to attach. */
   readonly rowsOmitted: boolean;
+  /** The bank details on the document are no longer valid: the e-mail names none and leads to the payment page. */
+  readonly instructionsOutdated?: boolean;
 }
 
 export const renderDocumentEmail = (
@@ -34,6 +36,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
   const amount = (text: string) => locale.amount(Amount.of(text, snapshot.currency));
   const due = presented.situation === 'due';
   const adjustment = snapshot.purpose === 'adjustment';
+  const outdated = due && (facts.instructionsOutdated ?? false);
   const rows = snapshot.lines.length > 0;
   return {
     number: presented.number,
@@ -52,17 +55,18 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
     dueDateKept: presented.dueDateKept,
     amount: presented.amount,
     enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
-    spotPrice: rows ? amount(snapshot.spotPrice) : '',
-    partnerCut: rows ? amount(snapshot.partnerCut) : '',
+    spotPrice: rows && presented.showsSales ? amount(snapshot.spotPrice) : '',
+    partnerCut: rows && presented.showsSales ? amount(snapshot.partnerCut) : '',
     invoiceAmount: amount(snapshot.invoiceAmount),
     creditApplied: presented.credit.length === 0 ? '' : amount(snapshot.credit_applied),
     credit: presented.credit.map((each) => ({ label: each.label, amount: locale.amount(each.amount) })),
     leaves: presented.leaves,
     paymentLink: due ? oneLine(snapshot.payment_link ?? '') : '',
     paymentReference: presented.number,
-    instructionsChanged: due && snapshot.instructions_changed,
-    ach: presented.ach && achView(presented.ach),
-    wire: presented.wire && wireView(presented.wire),
+    instructionsChanged: due && snapshot.instructions_changed && !outdated,
+    instructionsOutdated: outdated,
+    ach: presented.ach && !outdated ? achView(presented.ach) : null,
+    wire: presented.wire && !outdated ? wireView(presented.wire) : null,
     attachments: facts.attachments.map(({ filename, note }) => ({ filename: oneLine(filename), note: oneLine(note) })),
     rowsOmitted: facts.rowsOmitted,
     issuer: issuerView(snapshot.issuer),

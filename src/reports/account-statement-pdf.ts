@@ -4,14 +4,17 @@
  */
 import type { Issuer } from '../config/settings.ts';
 import { localeOf } from '../documents/locale.ts';
+import { type AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
 import type { Element } from '../documents/pdf/canvas.ts';
 import { PdfCanvas } from '../documents/pdf/canvas.ts';
 import { drawNames } from '../documents/pdf/letterhead.ts';
 import { PageLayout } from '../documents/pdf/page-layout.ts';
+import { paperSize } from '../documents/pdf/render.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
 import { addressLines } from '../documents/present.ts';
+import { addressText, type NamedText } from '../documents/printable.ts';
 import { isZero } from '../money.ts';
 import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
 
@@ -19,6 +22,8 @@ export interface StatementToRender {
   readonly statement: AccountStatement;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
+  /** The fonts that it needs besides the program's own. */
+  readonly fonts?: readonly AddedFont[] | undefined;
 }
 
 const ROW_PADDING = 3.4;
@@ -40,14 +45,32 @@ interface TableRow {
   readonly strong?: boolean;
 }
 
-export async function renderAccountStatement({ statement, issuer, sandbox }: StatementToRender): Promise<Buffer> {
+export async function renderAccountStatement(request: StatementToRender): Promise<Buffer> {
+  return withAddedFonts(request.fonts ?? [], () => draw(request)).finish();
+}
+
+/** The texts of a statement that come from a partner, the settings or a bank. */
+export const textsOfStatement = ({
+  statement,
+  issuer,
+}: Pick<StatementToRender, 'statement' | 'issuer'>): NamedText[] => [
+  ["the partner's name", statement.name],
+  ["the partner's address", addressText(statement.address)],
+  ["the issuer's name", issuer.legal_name],
+  ["the issuer's address", addressText(issuer.address)],
+  [
+    'a payment reference',
+    statement.accounts.flatMap(({ lines }) => lines.map((line) => line.reference ?? '')).join(' '),
+  ],
+];
+
+function draw({ statement, issuer, sandbox }: StatementToRender): PdfCanvas {
   const { address } = statement;
   const template = readTemplate();
   const labels = template.labels.account;
   const locale = localeOf(address.country);
   const period = fill(labels.period, { from: locale.date(statement.from), to: locale.date(statement.as_of) });
-  const paper = template.theme.letter_countries.includes(issuer.address.country) ? 'letter' : 'a4';
-  const size = template.theme.paper[paper];
+  const size = paperSize(template.theme, { partner: { address }, issuer });
   const pdf = new PdfCanvas({
     size,
     title: `${labels.title}, ${printable(statement.name)}, ${period}`,
@@ -78,7 +101,7 @@ export async function renderAccountStatement({ statement, issuer, sandbox }: Sta
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
   }
-  return pdf.finish();
+  return pdf;
 }
 
 function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement, account: CurrencyAccount): void {

@@ -844,9 +844,15 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     exit: 3,
     says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun CN-2026-000001'/,
     run: async () => {
-      await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
+      await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', '取消');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');
     },
+  },
+  characters_unprintable: {
+    when: 'a void copy is to show a reason in letters that no font has',
+    exit: 3,
+    says: /The void copy of CN-2026-000001 cannot be rendered: no font has 取消 \(U\+53D6 U\+6D88\) in the reason of the void\. Put a font .* into .*templates\/fonts/,
+    run: () => inCorrected('invoice', 'pdf', 'CN-2026-000001', '--void-copy'),
   },
   payment_not_applicable: {
     when: "one partner's payment is to pay another's invoice",

@@ -1,8 +1,11 @@
 /** An e-mail that is missing something is held with a reason, holds up no other, and is sent once it is supplied. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
+import { installedFonts } from '../../src/documents/printable.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';
@@ -191,3 +194,62 @@ test('with a malformed template of the house: held with the file and the reason,
     rmSync(join(world.home, 'templates'), { recursive: true });
   }
 });
+
+test('a name in letters that no font has: held with these letters, and sent once a font has them', async () => {
+  await closeJuly({
+    name: '株式会社東京 Tickets',
+    policies: [
+      {
+        policy_id: 'ticket-protection',
+        name: 'チケット保険',
+        kind: 'insurance',
+        active: true,
+        partner_cut_rate: '0.30',
+      },
+    ],
+  });
+  const { status, reason } = await deliver();
+  expect(status).toBe('held');
+  expect(reason).toContain('no font has 株式会社東京 (U+682A U+5F0F U+4F1A U+793E U+6771 U+4EAC) in the partner');
+  expect(reason).toContain(`チケット保険 (U+30C1`);
+  expect(reason).toContain(join(world.home, 'templates', 'fonts'));
+  expect((await world.documents())[0]).toMatchObject({ partner_id: 'p-1', pdf: null });
+
+  const folder = join(world.home, 'templates', 'fonts');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'broken.otf'), 'no font');
+  for (const file of ['NotoSansJP-Regular-subset.ttf', 'NotoSansJP-Bold-subset.ttf']) {
+    copyFileSync(join(import.meta.dirname, '..', 'support', 'fonts', file), join(folder, file));
+  }
+  expect(await deliver()).toMatchObject({ status: 'sent' });
+  const [{ pdf, libraries } = { pdf: Buffer.alloc(0), libraries: {} }] = await world.sql<{
+    pdf: Buffer;
+    libraries: Record<string, string>;
+  }>(`SELECT pdf, libraries FROM document_pdfs JOIN documents USING (document_id) WHERE partner_id = 'p-1'`);
+  expect(libraries['fonts']).toMatch(/^[0-9a-f]{64} [0-9a-f]{64}$/);
+  const text = await textOf(pdf);
+  expect(text).toContain('株式会社東京 Tickets');
+  expect(text).toContain('チケット保険');
+  expect(text).not.toContain('U+');
+  const others = await world.sql<{ libraries: object }>(
+    `SELECT libraries FROM document_pdfs JOIN documents USING (document_id) WHERE partner_id = 'p-2'`,
+  );
+  expect(others).toEqual([{ libraries: expect.not.objectContaining({ fonts: expect.anything() }) as object }]);
+
+  // Rendered again with the same fonts it has the same bytes; without them its hash is verified.
+  const differences = async (fonts: ReturnType<typeof installedFonts>) => {
+    const { checks } = await world.database.reading((tx) => verify(tx, undefined, undefined, fonts));
+    return checks.flatMap(({ differences: found }) => found);
+  };
+  expect(installedFonts(world.environment)).toHaveLength(2);
+  expect(await differences(installedFonts(world.environment))).toEqual([]);
+  expect(await differences([])).toEqual([]);
+});
+
+async function textOf(pdf: Buffer): Promise<string> {
+  const task = getDocument({ data: new Uint8Array(pdf), useSystemFonts: false, verbosity: 0 });
+  const page = await (await task.promise).getPage(1);
+  const { items } = await page.getTextContent();
+  await task.destroy();
+  return items.map((item) => ('str' in item ? item.str : '')).join('');
+}

@@ -126,7 +126,10 @@ describe('by a mail server', () => {
 
   test('the rows that are attached add up to the document, a credit note’s with the signs of the ledger', async () => {
     for (const document of await world.documents()) {
-      const csv = attachment(mailOf(document.number).parsed, `${document.number}-rows.csv`).toString();
+      const marked = attachment(mailOf(document.number).parsed, `${document.number}-rows.csv`).toString();
+      // Excel knows UTF-8 by this mark.
+      expect(marked[0]).toBe('\ufeff');
+      const csv = marked.slice(1);
       expect(csv.split('\r\n')[0]).toBe(
         'kind,partner_id,quote_id,requote_id,reversal_id,enrollment_id,policy_id,currency,accepted_at,' +
           'spotPrice,partnerCut,invoiceAmount,entry_id,posted_month,recorded_at,document',
@@ -278,7 +281,9 @@ describe('bank details', () => {
     await world.partners([partner()]);
     server.mails.length = 0;
     await world.deliver();
-    expect(server.mails[0]?.parsed.text).toContain('Account number: 000123456789');
+    // Nobody should pay into the old account: the e-mail names none, and the payment page has the valid one.
+    expect(server.mails[0]?.parsed.text).toContain('OUR BANK DETAILS HAVE CHANGED since this invoice was issued.');
+    expect(server.mails[0]?.parsed.text).not.toMatch(/Account number|HAVE CHANGED since your last/);
     expect((await world.documents())[0]?.pdf).toEqual(drawn?.pdf);
   });
 });

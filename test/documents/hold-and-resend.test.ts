@@ -1,5 +1,6 @@
 /** A hold keeps an e-mail back until its release; a resend is a new, logged e-mail. */
 import { beforeEach, expect, test } from 'vitest';
+import type { Settings } from '../../src/config/settings.ts';
 import { readDocumentEmail } from '../../src/delivery/queries.ts';
 import { claimEmail } from '../../src/mail/queries.ts';
 import { leaseWorkers } from '../../src/mail/workers.ts';
@@ -120,6 +121,18 @@ test('a resend is a new e-mail with its own Message-ID and the same PDF; both ar
   ]);
   expect(await document(world, INV_1)).toMatchObject({ email: { message_id: second?.messageId } });
   await expectVerified(world);
+});
+
+test('a resend after the bank details changed sends the same PDF and says that its details are out of date', async () => {
+  await world.deliver();
+  world.settings = JSON.parse(JSON.stringify(world.settings).replaceAll('000123456789', '000987654321')) as Settings;
+  await act.resend(INV_1);
+  await world.deliver();
+  const [first, second] = server.mails.map(({ parsed }) => parsed);
+  expect(first?.text).toContain('000123456789');
+  expect(second?.text).toContain('OUR BANK DETAILS HAVE CHANGED since this invoice was issued.');
+  expect(second?.text).not.toMatch(/000123456789|000987654321/);
+  expect(second?.attachments[0]?.content.equals(first?.attachments[0]?.content as Buffer)).toBe(true);
 });
 
 test('a resend to another address goes only there, without copies, and does not change the contacts', async () => {

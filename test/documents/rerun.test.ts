@@ -160,7 +160,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
     status: 'void',
     balance: '0.00',
     replaced_by: 'INV-2026-000002',
-    void_reason: "run again because of a change of the partner's name",
+    void_reason: 'Replaced: your name changed.',
   });
   expect(replacement).toMatchObject({
     number: 'INV-2026-000002',
@@ -176,7 +176,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
     email: { status: 'queued' },
   });
   expect((await story(world, INV_1)).slice(-2)).toEqual([
-    ['voided', "voided: run again because of a change of the partner's name"],
+    ['voided', 'voided: Replaced: your name changed.'],
     ['replaced', 'replaced by INV-2026-000002'],
   ]);
   expect((await story(world, 'INV-2026-000002'))[0]).toEqual(['issued', `issued to replace ${INV_1}`]);

@@ -2,14 +2,17 @@
  * The payment page in a real browser: without JavaScript, on a phone's screen and on paper. axe-core needs JavaScript and
  * looks at it in visits of its own. Without Chromium these tests are skipped.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { writeOffInvoice } from '../../src/documents/write-off.ts';
+import { recordPayment } from '../../src/payments/record.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { CHROMIUM, has, needs } from '../support/tools.ts';
@@ -39,6 +42,8 @@ beforeAll(async () => {
     partner({ ...PRICED, partner_id: 'p-new', name: 'Renamed Rides' }),
     partner({ ...PRICED, partner_id: 'p-paid', name: 'Paid Parking' }),
     partner({ ...PRICED, partner_id: 'p-credit', name: 'Credit Cruises' }),
+    partner({ ...PRICED, partner_id: 'p-part', name: 'Part Payers' }),
+    partner({ ...PRICED, partner_id: 'p-off', name: 'Off Ramp' }),
     partner({
       ...{ ...PRICED, partner_id: 'p-euro', name: 'Klangwerk', currency: 'EUR', time_zone: 'Europe/Berlin' },
       address: { line1: 'Kai 1', line2: '', city: 'Berlin', region: '', postal_code: '10999', country: 'DE' },
@@ -49,7 +54,7 @@ beforeAll(async () => {
   await world.rows([
     ...Array.from({ length: 3 }, () => quote()),
     quote({ accepted_at: '2026-06-20T12:00:00Z' }),
-    ...['p-void', 'p-new', 'p-paid'].map((partner_id) => quote({ partner_id })),
+    ...['p-void', 'p-new', 'p-paid', 'p-part', 'p-off'].map((partner_id) => quote({ partner_id })),
     quote({ partner_id: 'p-euro', currency: 'EUR', spotPrice: '2000', partnerCut: '600', invoiceAmount: '1400' }),
     quote({ partner_id: 'p-yen', currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' }),
     returned,
@@ -65,6 +70,8 @@ beforeAll(async () => {
     void: await pathOf(`partner_id = 'p-void'`),
     replaced: await pathOf(`partner_id = 'p-new'`),
     paid: await pathOf(`partner_id = 'p-paid'`),
+    part: await pathOf(`partner_id = 'p-part'`),
+    off: await pathOf(`partner_id = 'p-off'`),
   });
   const numberOf = async (partnerId: string) => (await world.documents({ partnerId }))[0]?.number ?? '';
   const issuing = { ...world, actor: world.actor };
@@ -75,6 +82,16 @@ beforeAll(async () => {
   await world.database.transaction((tx) =>
     creditInvoice(tx, issuing, { number: toCredit, amount: '7.00', reason: 'goodwill' }),
   );
+  for (const partnerId of ['p-part', 'p-off']) {
+    const number = await numberOf(partnerId);
+    const cash = { currency: 'USD', method: 'wire', receivedOn: '2026-08-01', number } as const;
+    await world.database.transaction((tx) =>
+      recordPayment(tx, issuing, { ...cash, amount: '2.00', reference: `FT-${partnerId}` }),
+    );
+    if (partnerId === 'p-off') {
+      await world.database.transaction((tx) => writeOffInvoice(tx, issuing, { number, reason: 'gone' }));
+    }
+  }
   await world.deliver();
   paths['replacement'] = await pathOf(`partner_id = 'p-new'`);
   served = await serveWorld(world);
@@ -130,12 +147,11 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('amounts and dates are written as on the document: as the partner’s country writes them', async () => {
+  test('amounts and dates are written as on the document: in English', async () => {
     const page = await visit(paths['euro'] ?? '');
     const text = await page.innerText('body');
-    expect(text).toContain('EUR 1.400,00');
-    expect(text).not.toContain('1,400');
-    expect(text).toContain('due on 31 August 2026');
+    expect(text).toContain('EUR 1,400.00');
+    expect(text).toContain('Due 31 August 2026');
     expect(text).toContain('1 enrollment');
     expect(text).not.toContain('enrollments');
     await page.close();
@@ -150,18 +166,85 @@ describe('in a browser without JavaScript', () => {
     await page.close();
   });
 
-  test('a paid invoice says so and asks for nothing', async () => {
+  test('a credited one says so, adds up and asks for nothing', async () => {
     const page = await visit(paths['paid'] ?? '');
     const text = await page.innerText('body');
-    expect(text).toContain('This invoice is paid');
-    expect(text).not.toMatch(/Pay by|routing/);
+    expect(text).toContain('This invoice is covered by credit. Nothing is due.');
+    expect(text).toMatch(
+      /Total\s+USD 7\.00\s+Credit note CN-2026-\d{6}, .*2026\s+-USD 7\.00\s+Balance due\s+USD 0\.00/,
+    );
+    expect(text).not.toMatch(/Pay by|routing|paid/);
+    await page.close();
+  });
+
+  test('a partly paid one shows what was paid and what is left, and how long it is overdue', async () => {
+    const before = world.environment.now().toISO();
+    world.at('2026-09-01T12:00:00Z');
+    const page = await visit(paths['part'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toMatch(/USD 5\.00\s+Due August 31, 2026 Overdue by 1 day/);
+    expect(text).toContain('Balance due. Original amount USD 7.00; USD 2.00 paid or credited.');
+    expect(text).toMatch(/Total\s+USD 7\.00\s+Payment received, August 1, 2026\s+-USD 2\.00\s+Balance due\s+USD 5\.00/);
+    world.at('2026-09-03T12:00:00Z');
+    await page.reload();
+    expect(await page.innerText('body')).toContain('Overdue by 3 days');
+    world.at(before);
+    await page.reload();
+    expect(await page.innerText('body')).not.toContain('Overdue');
+    await page.close();
+  });
+
+  test('a written-off one is closed, and says neither that it is paid nor thank you', async () => {
+    const page = await visit(paths['off'] ?? '');
+    const text = await page.innerText('body');
+    expect(text).toContain('This invoice is closed. Nothing is due.');
+    expect(text).toMatch(
+      /Total\s+USD 7\.00\s+Payment received, .*2026\s+-USD 2\.00\s+Written off, .*2026\s+-USD 5\.00\s+Balance due\s+USD 0\.00/,
+    );
+    expect(text).not.toMatch(/Pay by|routing|is paid|Thank you/);
+    await page.close();
+  });
+
+  test('changed bank details reach the page of an open invoice, with a warning, and without a restart', async () => {
+    const file = join(world.home, 'settings.json');
+    const written = readFileSync(file, 'utf8');
+    const page = await visit(paths['due'] ?? '');
+    expect(await page.innerText('body')).not.toContain('have changed');
+    writeFileSync(file, written.replaceAll('000123456789', '000987654321'));
+    await page.reload();
+    const text = await page.innerText('body');
+    expect(text).toContain('Our bank details have changed since this invoice was issued.');
+    expect(text).toContain('on a phone number that you already know');
+    expect(text).toContain('000987654321');
+    expect(text).not.toContain('000123456789');
+    expect(text).not.toContain('same bank details');
+    expect(text).toContain('with bank details that are out of date');
+    // A file that cannot be used changes nothing.
+    writeFileSync(file, '{');
+    await page.reload();
+    expect(await page.innerText('body')).toContain('000987654321');
+    writeFileSync(file, written);
+    await page.reload();
+    expect(await page.innerText('body')).toContain('000123456789');
+    await page.close();
+  });
+
+  test('an invoice that was sent with a warning about changed bank details has it on its page', async () => {
+    await world.sql('ALTER TABLE document_pdfs DISABLE TRIGGER ALL');
+    await world.sql(
+      `UPDATE document_pdfs SET instructions_changed = true WHERE document_id =
+         (SELECT document_id FROM documents WHERE partner_id = 'p-1' AND month = '2026-07')`,
+    );
+    await world.sql('ALTER TABLE document_pdfs ENABLE TRIGGER ALL');
+    const page = await visit(paths['due'] ?? '');
+    expect(await page.innerText('body')).toContain('Our bank details have changed since your last invoice.');
     await page.close();
   });
 
   test('a void invoice says so, asks for nothing and offers no files', async () => {
     const page = await visit(paths['void'] ?? '');
     const text = await page.innerText('body');
-    expect(text).toContain('is void. Please do not pay it.');
+    expect(text).toContain('This invoice is void. Do not pay it.');
     expect(text).not.toMatch(/Pay by|routing|7\.00/);
     expect(await page.locator('a[href^="/pay/"]').count()).toBe(0);
     await page.close();
@@ -261,7 +344,7 @@ test('the PDF is the one that was sent, and the CSV has every row behind the doc
   expect(pdf.headers.get('content-type')).toBe('application/pdf');
   const csv = await ask(`${served.url}${paths['due']}/rows.csv`);
   expect(csv.headers.get('content-disposition')).toBe(`attachment; filename="${kept?.number}-rows.csv"`);
-  const rows = parse(csv.text, { columns: true }) as Record<string, string>[];
+  const rows = parse(csv.text, { columns: true, bom: true }) as Record<string, string>[];
   expect(rows.map((row) => [row['partner_id'], row['document'], row['invoiceAmount']])).toEqual(
     Array.from({ length: 3 }, () => ['p-1', kept?.number, '7.00']),
   );

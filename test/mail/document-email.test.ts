@@ -64,7 +64,7 @@ describe('an e-mail with an invoice', () => {
     const link = 'https://billing.fairweather.example/pay/Zk3vQ9mXb27LrTn0cYw5HdPe8sUaJf41';
     expect(text.split('\n')).toContain(link);
     expect(html.split(`href="${link}"`)).toHaveLength(3);
-    expect(words(html)).toContain('Pay USD 19,907.85');
+    expect(words(html)).toContain('View and pay');
     expect(words(html)).toContain(`Or open this address: ${link}`);
   });
 
@@ -142,15 +142,15 @@ describe('an e-mail says how else to pay', () => {
 
   it('and without a link only by bank', () => {
     const { text, html } = email(snapshot({ payment_link: null }));
-    expect(text).not.toContain('PAY ONLINE');
-    expect(html).not.toContain('Pay USD');
+    expect(text).not.toContain('VIEW AND PAY');
+    expect(html).not.toContain('View and pay');
     expect(text).toContain('PAY BY ACH TRANSFER');
   });
 
   it('and where the rows are too many to attach, where they are', () => {
     const linked = email(snapshot(), { rowsOmitted: true });
-    expect(linked.text).toContain('too long to attach.\nThe payment page above has them as a CSV file.');
-    expect(words(linked.html)).toContain('too long to attach. The payment page has them as a CSV file.');
+    expect(linked.text).toContain('too long to attach.\nThe payment page above has it as a CSV file.');
+    expect(words(linked.html)).toContain('too long to attach. The payment page has it as a CSV file.');
     const unlinked = email(statement(), { rowsOmitted: true });
     expect(unlinked.text).toContain('Reply to this e-mail and we will send you the CSV file.');
   });
@@ -163,6 +163,17 @@ describe('an e-mail says how else to pay', () => {
       expect(version).toContain('calling us on a phone number that you already know');
     }
   });
+});
+
+it('an e-mail that is sent again after the bank details changed names none and leads to the payment page', () => {
+  const { text, html } = email(snapshot(), { instructionsOutdated: true });
+  for (const version of [text.replace(/\n/g, ' '), words(html)]) {
+    expect(version).toMatch(/our bank details have changed since this invoice was issued/i);
+    expect(version).toContain('Those in the attached PDF are out of date.');
+    expect(version).toContain('calling us on a phone number that you already know');
+    expect(version).not.toMatch(/use the instructions in the attached PDF|PAY BY|4400123456789/);
+  }
+  expect(text).toContain(snapshot().payment_link);
 });
 
 describe('an e-mail with nothing to pay', () => {
@@ -219,14 +230,16 @@ describe('an e-mail with nothing to pay', () => {
 
   it('says on a statement that the processor routes the money', () => {
     const { subject, text, html } = email(statement());
-    expect(subject).toBe('Statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due');
-    expect(text).toMatch(/^Nothing is due\.\nStatement ST-2026-000007 for October 2026/);
-    expect(text.replace(/\n/g, ' ')).toContain(
-      'The payment processor routes our share to us, so no payment is needed.',
+    expect(subject).toBe(
+      'Activity statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due',
     );
-    expect(text).toContain('Our share, routed by the processor: USD 19,907.85');
+    expect(text).toMatch(/^Nothing is due\.\nActivity statement ST-2026-000007 for October 2026/);
+    expect(text.replace(/\n/g, ' ')).toContain(
+      'Our share reaches us through the payment processor. No payment is needed.',
+    );
+    expect(text).toContain('Our share, through the payment processor: USD 19,907.85');
     expect(text).not.toMatch(unpayable);
-    expect(words(html)).toMatch(/^Nothing is due Statement ST-2026-000007/);
+    expect(words(html)).toMatch(/^Nothing is due Activity statement ST-2026-000007/);
   });
 
   it('never offers a payment, even where a snapshot carries a link or instructions by mistake', () => {
@@ -254,27 +267,27 @@ describe('an e-mail with a replacement', () => {
 it('an e-mail with an invoice for missing shares says what it is for', () => {
   const { text, html } = email(snapshot({ purpose: 'missing_shares' }));
   for (const version of [text.replace(/\n/g, ' '), words(html)]) {
-    expect(version).toContain('our share of payments that the processor did not route to us, for October 2026');
-    expect(version).not.toContain('protection products');
+    expect(version).toContain('our share of payments for October 2026 that the payment processor did not route to us');
+    expect(version).not.toMatch(/protection products|Sales|Less your share/);
   }
 });
 
-it('amounts and dates in an e-mail are written as in the partner’s country', () => {
+it('amounts in an e-mail are written in English, and dates in the order of the partner’s country', () => {
   const { partner } = snapshot();
   const { subject, text, html } = email(
     snapshot({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
   );
-  expect(subject).toContain('EUR 19.907,85 due 1 December 2026');
-  expect(text).toMatch(/^EUR 19\.907,85 is due by 1 December 2026\.\n/);
-  expect(text).toContain('Enrollments: 1.592\nSales: EUR 27.773,50\n');
-  expect(words(html)).toContain('Pay EUR 19.907,85');
+  expect(subject).toContain('EUR 19,907.85 due 1 December 2026');
+  expect(text).toMatch(/^EUR 19,907\.85 is due by 1 December 2026\.\n/);
+  expect(text).toContain('Enrollments: 1,592\nSales: EUR 27,773.50\n');
+  expect(words(html)).toContain('EUR 19,907.85 is due by 1 December 2026');
 });
 
 describe('a sandbox e-mail', () => {
   it('is marked in its subject and in both bodies, whatever the document', () => {
     for (const document of [snapshot, creditNote, statement, zeroInvoice]) {
       const { subject, text, html } = email(document({ sandbox: true }));
-      expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Statement) /);
+      expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Activity statement) /);
       expect(text.split('\n').slice(0, 5).join('\n')).toContain('*** SANDBOX: this is a test.');
       expect(words(html)).toContain('SANDBOX. This is a test.');
     }

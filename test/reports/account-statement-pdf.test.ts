@@ -35,7 +35,7 @@ async function read(pdf: Buffer): Promise<{ pages: number; text: string }> {
   return { pages: document.numPages, text: texts.join('\n') };
 }
 
-test('it says whose account it is, of which time, and each movement in the form of the partner’s country', async () => {
+test('it says whose account it is, of which time, and each movement in English', async () => {
   const { pages, text } = await read(
     await renderAccountStatement({ statement: statementOf(2), issuer, sandbox: true }),
   );
@@ -45,7 +45,7 @@ test('it says whose account it is, of which time, and each movement in the form 
     '46001 Valencia',
     'Brought forward',
     'INV-2026-000002',
-    '2.001,00',
+    '2,001.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);

@@ -1,8 +1,11 @@
 /** Billing unremitted amounts: once, quote by quote, and never a reversed transfer or a share that may still arrive. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
+import { readDocumentRows } from '../../src/delivery/queries.ts';
+import { rowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
@@ -115,6 +118,18 @@ test('the invoices are rendered and sent with the rows of their quotes, and ever
     .map((name) => readFileSync(join(outbox, name), 'utf8'))
     .find((text) => /^Subject:.*INV-2026-000001/m.test(text));
   expect(letter).toMatch(/INV-2026-000001.*\.csv/);
+  // What the file adds up to is what the invoice bills: the sales and the partner's share are not in it.
+  const [invoice] = await world.sql<{ id: string; amount: string }>(
+    `SELECT document_id AS id, invoice_amount AS amount FROM documents WHERE number = 'INV-2026-000001'`,
+  );
+  const rows = await world.database.reading((tx) => readDocumentRows(tx, Number(invoice?.id)));
+  const csv = parse(rowsCsv(rows), { columns: true, bom: true }) as Record<string, string>[];
+  expect(Object.keys(csv[0] ?? {})).not.toContain('spotPrice');
+  expect(Object.keys(csv[0] ?? {})).not.toContain('partnerCut');
+  expect(csv.map((row) => Number(row['invoiceAmount'])).reduce((sum, each) => sum + each, 0)).toBeCloseTo(
+    Number(invoice?.amount),
+    6,
+  );
   const { checks } = await world.database.reading((tx) => verify(tx, undefined));
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });

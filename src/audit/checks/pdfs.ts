@@ -4,6 +4,7 @@ import type { Instructions } from '../../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../documents/document.ts';
+import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import type { CheckContext, Difference, Finding } from '../checks.ts';
 import { inMonth } from './query.ts';
@@ -16,12 +17,18 @@ interface StoredPdf {
   readonly instructions_changed: boolean;
   readonly renderer_version: number;
   readonly same_libraries: boolean;
+  /** The SHA-256 of each added font that it was rendered with. */
+  readonly font_hashes: readonly string[];
 }
 
 /** PDFs in memory at once. */
 const BATCH = 50;
 
-export async function findChangedPdfs(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
+export async function findChangedPdfs(
+  tx: Transaction,
+  { month, fonts }: Pick<CheckContext, 'month' | 'fonts'>,
+): Promise<Finding> {
+  const byHash = new Map(fonts.map((font) => [font.sha256, font]));
   const differences: Difference[] = [];
   const renderer = new PdfRendererPool(await countPdfs(tx, month));
   let inspected = 0;
@@ -38,7 +45,7 @@ export async function findChangedPdfs(tx: Transaction, { month }: Pick<CheckCont
       });
       const byId = new Map(documents.map((document) => [document.document_id, document]));
       const found = await Promise.all(
-        pdfs.map((pdf) => compare(pdf, byId.get(pdf.document_id) as DocumentRow, renderer)),
+        pdfs.map((pdf) => compare(pdf, byId.get(pdf.document_id) as DocumentRow, renderer, byHash)),
       );
       differences.push(...found.filter((difference) => difference !== undefined));
     }
@@ -65,7 +72,8 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
     `SELECT w.document_id, w.sha256, w.pdf, v.content AS instructions, w.instructions_changed,
             w.renderer_version,
             -- False for a renderer version that this program does not know.
-            coalesce(w.libraries = :libraries::jsonb -> w.renderer_version::text, false) AS same_libraries
+            coalesce(w.libraries - 'fonts' = :libraries::jsonb -> w.renderer_version::text, false) AS same_libraries,
+            coalesce(string_to_array(w.libraries->>'fonts', ' '), '{}') AS font_hashes
      FROM document_pdfs w
      JOIN documents d USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
@@ -79,20 +87,22 @@ async function compare(
   stored: StoredPdf,
   document: DocumentRow,
   renderer: PdfRendererPool,
+  fontsByHash: ReadonlyMap<string, AddedFont>,
 ): Promise<Difference | undefined> {
   const sha256 = createHash('sha256').update(stored.pdf).digest('hex');
   if (sha256 !== stored.sha256) {
     return { subject: document.number, detail: `its PDF hashes to ${sha256}, recorded as ${stored.sha256}` };
   }
-  // A PDF rendered with other libraries, or by a later version, can't be reproduced. Its hash is still checked.
-  if (!stored.same_libraries) return undefined;
+  const fonts = stored.font_hashes.flatMap((hash) => fontsByHash.get(hash) ?? []);
+  // A PDF rendered with other libraries or fonts, or by a later version, can't be reproduced. Its hash is still checked.
+  if (!stored.same_libraries || fonts.length < stored.font_hashes.length) return undefined;
   const again = await renderer.render(
     documentSnapshot(document, {
       paymentLink: document.payment_link,
       instructions: stored.instructions,
       instructionsChanged: stored.instructions_changed,
     }),
-    { version: stored.renderer_version },
+    { version: stored.renderer_version, fonts },
   );
   return again.equals(stored.pdf)
     ? undefined

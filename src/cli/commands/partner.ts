@@ -1,6 +1,7 @@
 /** `reckoner partner import|list|show`. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
+import type { Environment } from '../../config/environment.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
@@ -54,20 +55,23 @@ function partnerImport(output: Output, file: string): Done {
       report,
       () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
     );
-    const { unprintable } = await import('../../documents/pdf/render.ts');
-    for (const remark of partners.flatMap((partner) => undrawableRemarks(partner, unprintable))) output.note(remark);
+    for (const remark of await unprintableRemarks(environment, partners)) output.note(remark);
     return EXIT.done;
   })(output);
 }
 
-/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than a surprise on an invoice. */
-function undrawableRemarks(partner: PartnerRecord, unprintable: (text: string) => string[]): string[] {
-  const missing = unprintable([partner.name, ...Object.values(partner.address), partner.legal_note].join(' '));
-  if (missing.length === 0) return [];
-  return [
-    `Partner ${partner.partner_id}: documents cannot show ${missing.join(' ')} and print code points instead. ` +
-      'Write the name and address in Latin, Greek or Cyrillic letters.',
-  ];
+/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than an invoice that is held. */
+async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
+  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../../documents/printable.ts');
+  const fonts = installedFonts(environment);
+  return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
+    const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);
+    return missing.map(
+      ({ characters }) =>
+        `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
+        `Put a font that has these characters into ${fontFolder(environment)}, or write them in other letters.`,
+    );
+  });
 }
 
 async function partnerList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {

@@ -16,8 +16,13 @@ export const define: Definition = (command, act) => {
 /** How many differences of each check people see; --json has all. */
 const SHOWN = 10;
 
-export async function verify({ database, output }: CommandContext, month: Month | undefined): Promise<number> {
-  const found = await database.reading((tx) => verifyAll(tx, month));
+export async function verify(
+  { database, environment, output }: CommandContext,
+  month: Month | undefined,
+): Promise<number> {
+  // The renderer is slow to load, and other commands do without it.
+  const { installedFonts } = await import('../../documents/printable.ts');
+  const found = await database.reading((tx) => verifyAll(tx, month, undefined, installedFonts(environment)));
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }

@@ -1,6 +1,6 @@
 /** What a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
 import PDFDocument from 'pdfkit';
-import type { Weight } from './fonts.ts';
+import { type AddedFont, openAddedFont, type Stretch, stretchesOf } from './added-fonts.ts';
 import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
 import { openFont } from './text-cache.ts';
@@ -136,7 +136,8 @@ export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;
   private readonly document: PDFKit.PDFDocument;
   private readonly colors: Theme['colors'];
-  private readonly opened = new Set<Weight>();
+  /** Weights, and hashes of added fonts. */
+  private readonly opened = new Set<string>();
 
   constructor(options: PdfOptions) {
     this.document = newDocument(options);
@@ -146,13 +147,21 @@ export class PdfCanvas implements Canvas {
   }
 
   measure({ text, style }: Run): number {
-    return this.withFont(style).widthOfString(text);
+    return stretchesOf(text, style.font).reduce((width, stretch) => width + this.widthOf(stretch, style), 0);
   }
 
-  private withFont({ font, size }: Style): PDFKit.PDFDocument {
-    if (this.opened.has(font)) this.document.font(font);
+  private widthOf({ text, font }: Stretch, style: Style): number {
+    return this.withFont(style, font).widthOfString(text);
+  }
+
+  private withFont({ font, size }: Style, added?: AddedFont): PDFKit.PDFDocument {
+    const name = added?.sha256 ?? font;
+    if (this.opened.has(name)) this.document.font(name);
+    // pdfkit accepts parsed fonts since 0.20; its types do not declare it yet.
+    else if (added !== undefined)
+      this.document.registerFont(name, openAddedFont(added) as unknown as Uint8Array).font(name);
     else openFont(this.document, font);
-    this.opened.add(font);
+    this.opened.add(name);
     return this.document.fontSize(size);
   }
 
@@ -183,9 +192,13 @@ export class PdfCanvas implements Canvas {
   }
 
   text({ text, style }: Run, x: number, baseline: number): void {
-    this.withFont(style)
-      .fillColor(this.colors[style.color])
-      .text(text, x, baseline, { lineBreak: false, baseline: 'alphabetic' });
+    let at = x;
+    for (const stretch of stretchesOf(text, style.font)) {
+      this.withFont(style, stretch.font)
+        .fillColor(this.colors[style.color])
+        .text(stretch.text, at, baseline, { lineBreak: false, baseline: 'alphabetic' });
+      at += this.widthOf(stretch, style);
+    }
   }
 
   rule(x: number, y: number, width: number, color: Color, thickness: number): void {

@@ -4,6 +4,7 @@ declare module 'fontkit' {
     readonly postscriptName: string;
     readonly capHeight: number;
     readonly unitsPerEm: number;
+    readonly 'OS/2'?: { readonly usWeightClass: number };
     hasGlyphForCodePoint(codePoint: number): boolean;
     layout(text: string): {
       readonly glyphs: readonly { readonly id: number; readonly codePoints: readonly number[] }[];
@@ -23,5 +24,6 @@ declare module 'fontkit' {
     _decode(): { readonly numberOfContours: number; readonly components?: readonly object[] | undefined } | null;
   }
 
-  export function create(data: Uint8Array): Font;
+  /** The font of a file, or a collection, which has `fonts` and nothing else. */
+  export function create(data: Uint8Array): Font & { readonly fonts?: readonly Font[] };
 }

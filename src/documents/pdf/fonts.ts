@@ -1,4 +1,7 @@
-/** The two fonts of a document: parsed once per process, with fresh state for every document. */
+/**
+ * The two fonts that are part of the program: parsed once per process, with fresh state for every document. For other
+ * scripts see added-fonts.ts.
+ */
 import { create, type Font, type Glyph } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
@@ -68,17 +71,17 @@ export function ownFont(weight: Weight): Font {
 }
 
 /** Characters whose glyphs are empty boxes. */
-const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
+export const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 
-const drawables = new Map<number, boolean>();
+const covered = new Map<number, boolean>();
 
 /** Whether both weights have a glyph for a character. */
-export function isPrintable(codePoint: number): boolean {
-  let printable = drawables.get(codePoint);
-  if (printable === undefined) {
-    printable =
+export function hasGlyph(codePoint: number): boolean {
+  let has = covered.get(codePoint);
+  if (has === undefined) {
+    has =
       !STAND_INS.has(codePoint) && WEIGHTS.every((weight) => parsedFont(weight).font.hasGlyphForCodePoint(codePoint));
-    drawables.set(codePoint, printable);
+    covered.set(codePoint, has);
   }
-  return printable;
+  return has;
 }

@@ -5,7 +5,7 @@ import { addressLines, type Headline, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
 import { filledWith, type Template } from './template.ts';
-import { printable, type Run, scaled, widthOf } from './text.ts';
+import { printable, type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 /** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
@@ -55,7 +55,9 @@ export function drawNames(
 ): void {
   const { left, right, rightX } = halves(layout);
   const { issuer } = snapshot;
-  right.text(title, layout.style('title'), { tag: 'H1' });
+  right.text(title, shrunk(layout.style('title'), [{ text: title, width: right.width }], layout.measure), {
+    tag: 'H1',
+  });
   right.text(number, layout.style('number'));
   const name = printable(issuer.legal_name);
   if (issuer.logo !== null) addLogo(layout, left, issuer.logo, name);

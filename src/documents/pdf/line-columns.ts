@@ -1,13 +1,13 @@
 /** The columns of the line table: numbers get the width that they need, policies the rest and at least a minimum. */
 import { Amount } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
+import type { Presentation } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
 import type { Style } from './template.ts';
 import { printable } from './text.ts';
 
-export const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
-export type AmountName = (typeof AMOUNTS)[number];
+export type AmountName = 'spotPrice' | 'partnerCut' | 'invoiceAmount';
 export type Amounts = Readonly<Record<AmountName, string>>;
 
 /** The lines of one month. */
@@ -51,11 +51,11 @@ export function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string,
 // --- Widths ---------------------------------------------------------------------------------------------------------
 
 export const COLUMN_GAP = 12;
-const COLUMN_COUNT = 6;
+/** Policy, type and count. */
+const COLUMNS_BEFORE_AMOUNTS = 3;
 const LEAST_POLICY_WIDTH = 96;
 /** Extra width of amounts, if no policy name needs it. */
 const MOST_BREATH = 26;
-const BREATHING_COLUMNS = 3;
 /** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
@@ -68,41 +68,54 @@ export interface Place {
   readonly width: number;
 }
 
-type SixPlaces = [Place, Place, Place, Place, Place, Place];
+/** A column of amounts. */
+export interface AmountColumn extends Place {
+  readonly name: AmountName;
+  readonly heading: string;
+}
 
 export interface Columns {
   readonly policy: Place;
   readonly what: Place;
   readonly count: Place;
-  readonly spotPrice: Place;
-  readonly partnerCut: Place;
-  readonly invoiceAmount: Place;
+  readonly amounts: readonly AmountColumn[];
   /** The size of numbers: that of the text, or smaller if they do not fit. */
   readonly numberSize: number;
 }
 
-export function layOutColumns(layout: PageLayout, snapshot: DocumentSnapshot, sections: readonly Section[]): Columns {
+export function layOutColumns(
+  layout: PageLayout,
+  snapshot: DocumentSnapshot,
+  { showsSales }: Pick<Presentation, 'showsSales'>,
+  sections: readonly Section[],
+): Columns {
   const labels = layout.labels.lines;
   const widest = (texts: readonly string[], style: Style) =>
     Math.max(0, ...texts.map((text) => layout.measure({ text, style })));
   const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], layout.style('column')));
   const amountRows: readonly Amounts[] = [...snapshot.lines, ...sections.map((section) => section.subtotal), snapshot];
-  const amountTexts = (name: AmountName) => amountRows.map((row) => layout.locale.number(row[name]));
+  const sales = [
+    { name: 'spotPrice' as const, heading: labels.spotPrice },
+    { name: 'partnerCut' as const, heading: labels.partnerCut },
+  ];
+  const amounts = [
+    ...(showsSales ? sales : []),
+    { name: 'invoiceAmount' as const, heading: labels.invoiceAmount[snapshot.document] },
+  ];
   const strong = layout.style('cell_strong');
   const numbers = [
-    {
-      heading: headingWidth(labels.count),
-      texts: snapshot.lines.map((line) => layout.locale.number(String(line.count))),
-    },
-    { heading: headingWidth(labels.spotPrice), texts: amountTexts('spotPrice') },
-    { heading: headingWidth(labels.partnerCut), texts: amountTexts('partnerCut') },
-    { heading: headingWidth(labels.invoiceAmount[snapshot.document]), texts: amountTexts('invoiceAmount') },
-  ].map(({ heading, texts }) => ({ heading, natural: widest(texts, strong) }));
+    { heading: labels.count, texts: snapshot.lines.map((line) => layout.locale.number(String(line.count))) },
+    ...amounts.map(({ name, heading }) => ({
+      heading,
+      texts: amountRows.map((row) => layout.locale.number(row[name])),
+    })),
+  ].map(({ heading, texts }) => ({ heading: headingWidth(heading), natural: widest(texts, strong) }));
 
   const whatWidth = Math.max(widest(Object.values(labels.kind), layout.style('cell')), headingWidth(labels.what));
   const widestName = widest([...policyNames(snapshot.lines).values(), labels.policy], layout.style('cell'));
   const leastPolicyWidth = Math.min(LEAST_POLICY_WIDTH, widestName);
-  const forNumbers = layout.width - (COLUMN_COUNT - 1) * COLUMN_GAP - whatWidth - leastPolicyWidth;
+  const gaps = (COLUMNS_BEFORE_AMOUNTS + amounts.length - 1) * COLUMN_GAP;
+  const forNumbers = layout.width - gaps - whatWidth - leastPolicyWidth;
   const widthsAt = (size: number) =>
     numbers.map(({ heading, natural }) => Math.max(heading, (natural * size) / strong.size));
   let size = strong.size;
@@ -111,19 +124,21 @@ export function layOutColumns(layout: PageLayout, snapshot: DocumentSnapshot, se
   const natural = widthsAt(size);
   const free = forNumbers + leastPolicyWidth - sum(natural);
   const unneeded = Math.max(0, free - Math.max(LEAST_POLICY_WIDTH, widestName));
-  const breath = Math.min(MOST_BREATH, unneeded / BREATHING_COLUMNS);
-  const [count = 0, ...amounts] = natural;
-  const numberWidths = [count, ...amounts.map((width) => width + breath)];
+  const breath = Math.min(MOST_BREATH, unneeded / amounts.length);
+  const [countWidth = 0, ...amountWidths] = natural;
+  const numberWidths = [countWidth, ...amountWidths.map((width) => width + breath)];
   const policyWidth = forNumbers + leastPolicyWidth - sum(numberWidths);
-  const all = places(layout.left, [policyWidth, whatWidth, ...numberWidths]);
-  const [policyAt, whatAt, countAt, spotPriceAt, partnerCutAt, invoiceAmountAt] = all as SixPlaces;
+  const [policy, what, count, ...amountPlaces] = places(layout.left, [policyWidth, whatWidth, ...numberWidths]) as [
+    Place,
+    Place,
+    Place,
+    ...Place[],
+  ];
   return {
-    policy: policyAt,
-    what: whatAt,
-    count: countAt,
-    spotPrice: spotPriceAt,
-    partnerCut: partnerCutAt,
-    invoiceAmount: invoiceAmountAt,
+    policy,
+    what,
+    count,
+    amounts: amounts.map((each, index) => ({ ...each, ...(amountPlaces[index] as Place) })),
     numberSize: size,
   };
 }

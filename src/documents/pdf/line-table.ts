@@ -4,7 +4,6 @@ import type { Presentation, Total } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
 import {
-  AMOUNTS,
   type Amounts,
   COLUMN_GAP,
   type Columns,
@@ -28,8 +27,6 @@ const TOTALS_RULE = 0.9;
 const TOTAL_GAP = 18;
 /** The part of the width for the steps to the amount due, below the amounts. */
 const STEPS_WIDTH = 0.5;
-/** The cells of a step before its amount: its label and empty columns. */
-const CELLS_BEFORE_AMOUNT = 5;
 
 interface Cell {
   readonly tag: 'TH' | 'TD';
@@ -49,13 +46,13 @@ interface Table {
 
 export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
   const sections = sectionsOf(snapshot);
-  const columns = layOutColumns(layout, snapshot, sections);
+  const columns = layOutColumns(layout, snapshot, presentation, sections);
   const table: Table = {
     layout,
     snapshot,
     columns,
     names: policyNames(snapshot.lines),
-    headings: headingCells(layout, snapshot, columns),
+    headings: headingCells(layout, columns),
   };
   drawHeading(table);
   const element = layout.open(layout.root, 'Table');
@@ -99,7 +96,7 @@ function drawHeading({ layout, snapshot, headings }: Table): void {
   layout.y += heading.style.leading + layout.space(HEADING_SPACE);
 }
 
-function headingCells(layout: PageLayout, snapshot: DocumentSnapshot, columns: Columns): Cell[] {
+function headingCells(layout: PageLayout, columns: Columns): Cell[] {
   const labels = layout.labels.lines;
   const style = layout.style('column');
   const cell = (text: string, place: Place, align: Cell['align']): Cell => ({
@@ -113,9 +110,7 @@ function headingCells(layout: PageLayout, snapshot: DocumentSnapshot, columns: C
     cell(labels.policy, columns.policy, 'left'),
     cell(labels.what, columns.what, 'left'),
     cell(labels.count, columns.count, 'right'),
-    cell(labels.spotPrice, columns.spotPrice, 'right'),
-    cell(labels.partnerCut, columns.partnerCut, 'right'),
-    cell(labels.invoiceAmount[snapshot.document], columns.invoiceAmount, 'right'),
+    ...columns.amounts.map((column) => cell(column.heading, column, 'right')),
   ];
 }
 
@@ -171,7 +166,7 @@ function numberCell(layout: PageLayout, text: string, place: Place, style: Style
 
 function amountCells({ layout, columns }: Table, amounts: Amounts, style: Style): Cell[] {
   const sized = { ...style, size: columns.numberSize };
-  return AMOUNTS.map((name) => numberCell(layout, layout.locale.number(amounts[name]), columns[name], sized));
+  return columns.amounts.map((column) => numberCell(layout, layout.locale.number(amounts[column.name]), column, sized));
 }
 
 function lineCells(table: Table, line: SnapshotLine): Cell[] {
@@ -252,7 +247,7 @@ function breakPage(table: Table, section?: Section): void {
 function drawSums(table: Table, parent: Element, label: string, amounts: Amounts): void {
   const { layout, columns } = table;
   const style = layout.style('cell_strong');
-  const width = columns.spotPrice.x - COLUMN_GAP - layout.left;
+  const width = (columns.amounts[0] as Place).x - COLUMN_GAP - layout.left;
   const row = layout.open(parent, 'TR');
   const top = layout.y + layout.space(ROW_PADDING);
   const labeled = shrunk(style, [{ text: label, width }], layout.measure);
@@ -286,7 +281,7 @@ function drawTotals(table: Table, foot: Element, presentation: Presentation): vo
 }
 
 /** One step from the total to the amount due; the last is the result, with its currency. */
-function drawStep({ layout }: Table, foot: Element, step: Total, isResult: boolean): void {
+function drawStep({ layout, headings }: Table, foot: Element, step: Total, isResult: boolean): void {
   const width = layout.width * STEPS_WIDTH;
   const right = layout.left + layout.width;
   const left = right - width;
@@ -299,7 +294,8 @@ function drawStep({ layout }: Table, foot: Element, step: Total, isResult: boole
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => {
     layout.text({ text: step.label, style: fitted }, left, layout.y);
   });
-  for (let cell = 1; cell < CELLS_BEFORE_AMOUNT; cell += 1) layout.open(row, 'TD');
+  // Its label, then an empty cell for each column up to the amount's.
+  for (let cell = 1; cell < headings.length - 1; cell += 1) layout.open(row, 'TD');
   layout.content(layout.open(row, 'TD'), () => layout.textTo({ text: amount, style: fitted }, right, layout.y));
   layout.y += style.leading + layout.space(STEP_SPACE) / 2;
 }

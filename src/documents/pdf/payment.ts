@@ -5,8 +5,8 @@ import type { Box, Tag } from './canvas.ts';
 import { type Notice, noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page-layout.ts';
 import { type Code, codeOf } from './qr-code.ts';
-import { fill, readTemplate } from './template.ts';
-import { type Line, printable, type Run } from './text.ts';
+import { fill, readTemplate, type Style } from './template.ts';
+import { type Line, printable, type Run, shrunk } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 const BEFORE_PAYMENT = 17;
@@ -28,6 +28,8 @@ const BUTTON_RADIUS = 4;
 const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
+/** The address of the payment page shrinks to this part of its size before it breaks into lines. */
+const LEAST_LINK = 0.85;
 
 interface Context {
   readonly layout: PageLayout;
@@ -47,20 +49,22 @@ export function drawPayment(
   const notice: Notice = { title: changed_title, level: 'H3', text: changed };
   const { payment_link, instructions_changed } = snapshot;
   const cards = cardsOf(context, presentation);
-  const parts: Part[] = [
-    headingPart(layout),
+  const ways: Part[] = [
     // Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them.
     ...(instructions_changed && cards.length > 0 ? [noticePart(layout, notice, AFTER_PART)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
   ];
-  if (parts.length === 1) {
+  if (ways.length === 0) {
     if (presentation.reach === '') return;
-    parts.push(nonePart(layout, presentation.reach));
+    ways.push(nonePart(layout, presentation.reach));
   }
   layout.y += layout.space(BEFORE_PAYMENT);
-  layout.keepTogether(parts.reduce((total, part) => total + part.height, 0));
-  for (const part of parts) part.draw();
+  const heading = headingPart(layout);
+  // What fits below the table stands there, and only the rest moves to a new page. The heading never stands alone.
+  layout.keepTogether(heading.height + (ways[0] as Part).height);
+  heading.draw();
+  for (const way of ways) way.draw();
 }
 
 function headingPart(layout: PageLayout): Part {
@@ -98,7 +102,7 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
   const addressWidth = layout.width - addressIndent - CARD_PADDING_X;
   const hint = code === undefined ? [] : layout.lines(scan, layout.style('small'), addressWidth);
-  const address = layout.lines(printable(link), layout.style('link'), addressWidth);
+  const address = layout.lines(printable(link), linkStyle(layout, printable(link), addressWidth), addressWidth);
   const textHeight = linesHeight(hint) + linesHeight(address);
   const codeHeight = code === undefined ? 0 : code.side + 2 * CODE_MARGIN;
   const height = Math.max(codeHeight, Math.max(buttonHeight, textHeight) + 2 * layout.space(ONLINE_PADDING));
@@ -148,6 +152,13 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
     layout.y = top + height + layout.space(AFTER_PART);
   };
   return { height: height + layout.space(AFTER_PART), draw };
+}
+
+/** Shrunk a little if that keeps the address in one line. */
+function linkStyle(layout: PageLayout, text: string, width: number): Style {
+  const style = layout.style('link');
+  const inOneLine = shrunk(style, [{ text, width }], layout.measure);
+  return inOneLine.size < style.size * LEAST_LINK ? style : inOneLine;
 }
 
 /** The QR code of a link; undefined if it cannot be opened or is too long. */

@@ -2,10 +2,12 @@
  * Renders an invoice, credit note or statement as a tagged PDF. The same snapshot under the same renderer version gives
  * the same bytes: the renderer reads no clock, environment, language or time zone.
  */
+import type { Address } from '../../config/validation.ts';
 import { monthName } from '../../month.ts';
 import type { Locale } from '../locale.ts';
 import { type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
+import { type AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
@@ -32,6 +34,8 @@ const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 export interface RenderOptions {
   /** The version that the document was issued with; the current one for a new document. */
   readonly version?: number | undefined;
+  /** The fonts that it needs besides the program's own (see printable.ts). */
+  readonly fonts?: readonly AddedFont[] | undefined;
   /** Renders the copy of a void document, marked as void on each page and without a way to pay. */
   readonly void?: VoidMark | undefined;
 }
@@ -49,6 +53,10 @@ interface Plan {
 }
 
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
+  return withAddedFonts(options.fonts ?? [], () => draw(snapshot, options)).finish();
+}
+
+function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
   const plan = planOf(snapshot, options);
   const { template, size } = plan;
   const pdf = new PdfCanvas({
@@ -63,7 +71,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
   }
-  return pdf.finish();
+  return pdf;
 }
 
 function nameOf({ presentation: { title, number }, template, void: voided }: Plan): string {
@@ -74,16 +82,15 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
   refuseUnknownVersion(version);
   const template = readTemplate();
   const { labels, theme } = template;
-  const presentation = present(snapshot, printable);
+  const presentation = present(snapshot, printable, { isVoid: voided !== undefined });
   const { title, number, partner, issuer, contact, locale } = presentation;
-  const paper = theme.letter_countries.includes(snapshot.issuer.address.country) ? 'letter' : 'a4';
   return {
     snapshot,
     void: voided,
     code: codeOfLink(snapshot.payment_link),
     presentation,
     template,
-    size: theme.paper[paper],
+    size: paperSize(theme, snapshot),
     running: {
       continued: fill(labels.running.continued, { title, number }),
       about: partner.name,
@@ -91,6 +98,17 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
       mark: markOf(snapshot, template, locale, voided),
     },
   };
+}
+
+/** Letter or A4, as the partner prints it; as the issuer does if the partner's country is unknown. */
+export function paperSize(
+  { paper, letter_countries: letterCountries }: Template['theme'],
+  {
+    partner,
+    issuer,
+  }: { readonly partner: { readonly address: Address }; readonly issuer: { readonly address: Address } },
+): readonly [width: number, height: number] {
+  return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
 }
 
 /** A void document is tagged as void on every page, because its pages can be separated. */

@@ -1,5 +1,5 @@
 /** Text for a page: unprintable characters are replaced, and lines are broken to fit. */
-import { isPrintable } from './fonts.ts';
+import { isPrintable } from './added-fonts.ts';
 import type { Style } from './template.ts';
 
 /** A piece of text in one style. */

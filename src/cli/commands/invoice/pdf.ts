@@ -22,13 +22,15 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       reason: 'cannot be used with --json, which prints to stdout too',
     });
   }
-  return reading(async ({ database }) => {
+  return reading(async ({ database, environment }) => {
     const [row, kept] = await database.reading(async (tx) => {
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
     // Only a void copy needs the renderer, which is slow to load.
-    const pdf = options.voidCopy ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(row) : kept;
+    const pdf = options.voidCopy
+      ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
+      : kept;
     if (pdf === undefined) {
       const reason = row.email_reason ?? 'it has not been delivered';
       throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });

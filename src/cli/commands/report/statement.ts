@@ -1,5 +1,6 @@
 /** `reckoner report statement`. */
 import { todayOf } from '../../../config/today.ts';
+import { fontsFor } from '../../../documents/printable.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
@@ -11,7 +12,7 @@ import {
   type CurrencyAccount,
   readAccountStatement,
 } from '../../../reports/account-statement.ts';
-import { renderAccountStatement } from '../../../reports/account-statement-pdf.ts';
+import { renderAccountStatement, textsOfStatement } from '../../../reports/account-statement-pdf.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { dateArgument } from '../../arguments.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -72,7 +73,9 @@ async function reportStatement(context: CommandContext, options: StatementOption
   );
   if (options.pdf !== undefined) {
     const sandbox = context.environment.name === 'sandbox';
-    const pdf = await renderAccountStatement({ statement, issuer: context.settings.issuer, sandbox });
+    const request = { statement, issuer: context.settings.issuer, sandbox };
+    const fonts = fontsFor(context.environment, 'The statement of account', textsOfStatement(request));
+    const pdf = await renderAccountStatement({ ...request, fonts });
     writeFileAsked(options.pdf, pdf);
     output.note(`Wrote ${options.pdf}.`);
   }

@@ -1,0 +1,156 @@
+/**
+ * Fonts that an installation adds for scripts that the program's own fonts lack, such as Japanese: files in
+ * RECKONER_HOME/templates/fonts. A document remembers those that it was rendered with by their hashes, and is rendered again
+ * with exactly these. Right-to-left scripts are not supported: their words would stand in the wrong order.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, type Font } from 'fontkit';
+import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
+
+/** Ready for JSON: it travels to the threads that render. */
+export interface AddedFont {
+  readonly path: string;
+  readonly sha256: string;
+}
+
+const FONT_FILE = /\.(ttf|otf|ttc|otc|woff2?)$/i;
+
+const listed = new Map<string, { readonly changed: string; readonly fonts: readonly AddedFont[] }>();
+
+/** The fonts of a folder in order of their names; none if there is no such folder. Files that are no fonts are skipped. */
+export function addedFontsIn(folder: string): readonly AddedFont[] {
+  const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory()
+    ? readdirSync(folder)
+        .filter((name) => FONT_FILE.test(name))
+        .sort()
+    : [];
+  const files = names.map((name) => ({ path: join(folder, name), ...statSync(join(folder, name)) }));
+  const changed = files.map(({ path, size, mtimeMs }) => `${path} ${size} ${mtimeMs}`).join('\n');
+  const known = listed.get(folder);
+  if (known?.changed === changed) return known.fonts;
+  const fonts = files.flatMap(({ path }) => {
+    const sha256 = createHash('sha256').update(readFileSync(path)).digest('hex');
+    return isFont({ path, sha256 }) ? [{ path, sha256 }] : [];
+  });
+  listed.set(folder, { changed, fonts });
+  return fonts;
+}
+
+// --- Parsed fonts -----------------------------------------------------------------------------------------------------
+
+interface ParsedFont {
+  readonly open: () => Font;
+  /** For questions only: a font that renders is a document's own (see fonts.ts). */
+  readonly font: Font;
+  readonly weight: Weight;
+}
+
+const parsed = new Map<string, ParsedFont>();
+
+/** Weights from semibold up, in the font's own scale. */
+const BOLD_FROM = 600;
+
+function parsedFont({ path, sha256 }: AddedFont): ParsedFont {
+  const known = parsed.get(sha256);
+  if (known !== undefined) return known;
+  const data = readFileSync(path);
+  if (createHash('sha256').update(data).digest('hex') !== sha256) throw new Error(`${path} has changed meanwhile`);
+  const font = firstOf(data);
+  const open = () => {
+    const own = firstOf(data);
+    own._tables = font._tables;
+    return own;
+  };
+  const weight = (font['OS/2']?.usWeightClass ?? 0) >= BOLD_FROM ? ('bold' as const) : ('regular' as const);
+  const made = { open, font, weight };
+  parsed.set(sha256, made);
+  return made;
+}
+
+/** The font of a file; of a collection its first. */
+function firstOf(data: Uint8Array): Font {
+  const made = create(data);
+  return made.fonts?.[0] ?? made;
+}
+
+function isFont(file: AddedFont): boolean {
+  try {
+    const { font } = parsedFont(file);
+    font.createSubset();
+    return font.unitsPerEm > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** A font object of one document's own. */
+export const openAddedFont = (font: AddedFont): Font => parsedFont(font).open();
+
+// --- Which font prints a character ---------------------------------------------------------------------------------------
+
+let inUse: readonly AddedFont[] = [];
+
+/** Renders or asks with these fonts besides the program's own. `work` must not wait for anything. */
+export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
+  const before = inUse;
+  // By their hashes, because a document remembers these and not the names.
+  inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
+  try {
+    return work();
+  } finally {
+    inUse = before;
+  }
+}
+
+/** Hebrew, Arabic, Syriac, Thaana, N'Ko and their presentation forms. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+const prints = (font: AddedFont, codePoint: number): boolean => parsedFont(font).font.hasGlyphForCodePoint(codePoint);
+
+/** The font among these that prints a character in this weight: one of the same weight before another. */
+function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weight): AddedFont | undefined {
+  if (STAND_INS.has(codePoint) || RIGHT_TO_LEFT.test(String.fromCodePoint(codePoint))) return undefined;
+  const able = fonts.filter((font) => prints(font, codePoint));
+  return able.find((font) => parsedFont(font).weight === weight) ?? able[0];
+}
+
+export const isPrintable = (codePoint: number): boolean =>
+  hasGlyph(codePoint) || fontAmong(inUse, codePoint, 'regular') !== undefined;
+
+/** The added fonts that texts need, of those that there are. */
+export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[]): readonly AddedFont[] {
+  if (fonts.length === 0) return [];
+  const needed = new Set<AddedFont>();
+  for (const character of new Set(texts.join('').normalize('NFC'))) {
+    const codePoint = character.codePointAt(0) as number;
+    if (hasGlyph(codePoint)) continue;
+    for (const weight of ['regular', 'bold'] as const) {
+      const font = fontAmong(fonts, codePoint, weight);
+      if (font !== undefined) needed.add(font);
+    }
+  }
+  return fonts.filter((font) => needed.has(font));
+}
+
+/** A stretch of text that one font prints; undefined is the program's own font. */
+export interface Stretch {
+  readonly text: string;
+  readonly font: AddedFont | undefined;
+}
+
+/** The stretches of a text. A mark stays with the character before it. */
+export function stretchesOf(text: string, weight: Weight): readonly Stretch[] {
+  if (inUse.length === 0) return [{ text, font: undefined }];
+  const found: { text: string; font: AddedFont | undefined }[] = [];
+  for (const character of text) {
+    const codePoint = character.codePointAt(0) as number;
+    const last = found.at(-1);
+    const follows = last?.font !== undefined && /^\p{M}$/u.test(character) && prints(last.font, codePoint);
+    const font = follows ? last.font : hasGlyph(codePoint) ? undefined : fontAmong(inUse, codePoint, weight);
+    if (last !== undefined && last.font === font) last.text += character;
+    else found.push({ text: character, font });
+  }
+  return found;
+}

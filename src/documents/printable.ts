@@ -1,0 +1,68 @@
+/**
+ * Whether a document can be printed: every character of it needs a glyph, in the program's fonts or in those that the
+ * installation adds (documents/pdf/added-fonts.ts). Refusals: characters_unprintable.
+ */
+import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
+import type { Instructions } from '../config/instructions.ts';
+import type { Address } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
+import { unprintable } from './pdf/text.ts';
+import type { DocumentSnapshot } from './snapshot.ts';
+
+/** A text of a document with the name of its field, for people. */
+export type NamedText = readonly [field: string, text: string];
+
+export const fontFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'templates', 'fonts');
+
+/** The fonts that the installation adds. */
+export const installedFonts = (environment: Pick<Environment, 'home'>): readonly AddedFont[] =>
+  addedFontsIn(fontFolder(environment));
+
+/** The added fonts that these texts need. Refuses if a character has no glyph in any font. */
+export function fontsFor(
+  environment: Pick<Environment, 'home'>,
+  subject: string,
+  texts: readonly NamedText[],
+): readonly AddedFont[] {
+  const fonts = installedFonts(environment);
+  const fields = unprintableFields(texts, fonts);
+  if (fields.length > 0) throw refuse('characters_unprintable', { subject, fields, folder: fontFolder(environment) });
+  const all = texts.map(([, text]) => text);
+  return fontsNeeded(all, fonts);
+}
+
+/** The fields that have characters without a glyph, and these characters. */
+export const unprintableFields = (
+  texts: readonly NamedText[],
+  fonts: readonly AddedFont[],
+): { field: string; characters: string[] }[] =>
+  withAddedFonts(fonts, () =>
+    texts
+      .map(([field, text]) => ({ field, characters: unprintable(text) }))
+      .filter(({ characters }) => characters.length > 0),
+  );
+
+/** All texts of a document that come from a partner, the settings or a person. */
+export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
+  const { issuer, partner, lines, instructions, reason } = snapshot;
+  return [
+    ["the partner's name", partner.name],
+    ["the partner's address", addressText(partner.address)],
+    ["the partner's tax id", partner.tax_id],
+    ["the partner's purchase order", partner.purchase_order],
+    ["the partner's legal note", partner.legal_note],
+    ...lines.map(({ policy_id, policy_name }): NamedText => [`the name of policy ${policy_id}`, policy_name]),
+    ["the issuer's name", issuer.legal_name],
+    ["the issuer's address", addressText(issuer.address)],
+    ["the issuer's contact and tax id", [issuer.email, issuer.phone, issuer.tax_id].join(' ')],
+    ['the bank details', instructionsText(instructions)],
+    ['the reason', reason ?? ''],
+  ];
+}
+
+export const addressText = (address: Address): string => Object.values(address).join(' ');
+
+/** A character that JSON escapes is one that no page shows. */
+const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);
