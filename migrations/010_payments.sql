@@ -59,6 +59,7 @@ CREATE TABLE bank_lines (
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
+CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
 CALL make_fact('bank_lines');
 
 CREATE TABLE bank_statement_lines (
@@ -530,25 +531,36 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
 $$;
 
+-- The payments that a payment with unapplied cash may duplicate, as one clause.
+CREATE VIEW possible_duplicates AS
+SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
+FROM payment_suggestions s JOIN payment_balances b ON b.payment_id = s.payment_id
+JOIN payment_balances same ON same.payment_id = s.same_as
+WHERE b.unapplied > 0 AND same.status <> 'reversed'
+GROUP BY s.payment_id;
+CALL grant_to_app('SELECT', 'possible_duplicates');
+
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.
 CREATE VIEW payment_exceptions AS
 SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id, p.currency,
        b.unapplied AS amount, p.received_on AS since, format('by %s, reference %s', p.method, p.reference) AS reason
 FROM payment_balances b JOIN payments p USING (payment_id)
 WHERE b.partner_id IS NULL AND b.unapplied > 0
+  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
+UNION ALL
+SELECT 'possible_duplicate', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on,
+       'perhaps the same as ' || d.of
+FROM possible_duplicates d JOIN payment_balances b USING (payment_id) JOIN payments p USING (payment_id)
 UNION ALL
 SELECT 'suggestion', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on, s.why
 FROM payment_balances b JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
-  SELECT (array_agg(format('perhaps %s: %s', coalesce(d.number, 'the same as payment ' || s.same_as), s.evidence->>'why')
+  SELECT (array_agg(format('perhaps %s: %s', d.number, s.evidence->>'why')
                     ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
-  FROM payment_suggestions s
-  LEFT JOIN documents d USING (document_id)
-  LEFT JOIN document_balances o USING (document_id)
-  LEFT JOIN payment_balances same ON same.payment_id = s.same_as
-  WHERE s.payment_id = b.payment_id
-    AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END) AS s
+  FROM payment_suggestions s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+  WHERE s.payment_id = b.payment_id AND o.status = 'open') AS s
 WHERE b.partner_id IS NOT NULL AND b.unapplied > 0 AND s.why IS NOT NULL
+  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
        'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')

@@ -2,7 +2,14 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-export type ExceptionKind = 'unknown_payer' | 'suggestion' | 'payout' | 'bank_line' | 'event' | 'waiting_event';
+export type ExceptionKind =
+  | 'unknown_payer'
+  | 'possible_duplicate'
+  | 'suggestion'
+  | 'payout'
+  | 'bank_line'
+  | 'event'
+  | 'waiting_event';
 
 export interface PaymentException {
   readonly kind: ExceptionKind;

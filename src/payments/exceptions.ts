@@ -11,7 +11,10 @@ import { type ExceptionKind, insertClosing, type PaymentException, readException
 /** What resolves each kind. */
 export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
-  suggestion: "'reckoner payment apply', or 'payment reverse --as duplicate'",
+  possible_duplicate:
+    "'reckoner payment reverse ID --as duplicate --duplicate-of OTHER --reason R' if it is the same payment, or " +
+    "'reckoner payment apply ID --invoice NUMBER' if it is another",
+  suggestion: "'reckoner payment apply'",
   payout: "'reckoner payment settle'",
   bank_line: "'reckoner payment close-exception'",
   event: "'reckoner payment close-exception'",

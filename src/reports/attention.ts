@@ -126,6 +126,7 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
 
 const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: string]>> = {
   unknown_payer: ['payment of an unknown payer', 'payments of unknown payers'],
+  possible_duplicate: ['payment that may be a duplicate', 'payments that may be duplicates'],
   suggestion: ['payment with a suggestion', 'payments with suggestions'],
   payout: ['payout of unknown payments', 'payouts of unknown payments'],
   bank_line: ['bank line', 'bank lines'],

@@ -9,7 +9,7 @@ import type { NewReversal } from '../insert.sql.ts';
 import { findReferences } from '../reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { type NewLine, referencesOf } from './decide.ts';
+import { equalEvidence, type NewLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
 /** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
@@ -76,7 +76,7 @@ function decideDebits(
       (one) => one.bank_line_id === each.id && (one.outcome === 'return' || returns.has(one.equal_line_id)),
     );
     if (equal !== undefined) {
-      const why = `possible duplicate of a return: a line of account ${equal.account} has the same reference, day and amount; nothing is reversed`;
+      const why = `possible duplicate of a return: ${equalEvidence(equal)}; nothing is reversed`;
       return { why, needsReview: true };
     }
     const payment = returnedPayment(each.line, [...left.values()]);

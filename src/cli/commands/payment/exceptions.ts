@@ -31,7 +31,7 @@ function described({ kind, exception, partner_id, currency, amount, since, reaso
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
     ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
-    `  resolve with ${ENDS[kind]}`,
+    ...wrapped(`resolve with ${ENDS[kind]}`, 78).map((line) => `  ${line}`),
   ].join('\n');
 }
 
