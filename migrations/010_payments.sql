@@ -25,6 +25,8 @@ CREATE TABLE bank_statements (
   -- As the file states them; NULL where it doesn't.
   opening numeric,
   closing numeric,
+  -- The day of the closing balance.
+  closed_on date,
   credits numeric NOT NULL,
   debits numeric NOT NULL,
   lines integer NOT NULL,
@@ -412,10 +414,12 @@ CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
   bank_line_id bigint CONSTRAINT payment_exception_line_closed_once UNIQUE REFERENCES bank_line_outcomes,
+  bank_statement_id bigint CONSTRAINT payment_exception_statement_closed_once UNIQUE REFERENCES bank_statements,
   reason text NOT NULL CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id) = 1)
+  CONSTRAINT payment_exception_closing_of_one_thing
+    CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id) = 1)
 );
 CALL make_fact('payment_exception_closings');
 
@@ -430,6 +434,11 @@ CREATE VIEW live_small_differences AS
 SELECT * FROM small_differences s
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
 CALL grant_to_app('SELECT', 'live_small_differences');
+
+-- What of a document's credited amount was written to bank charges.
+CREATE VIEW document_bank_charges AS
+SELECT document_id, sum(amount) AS bank_charges FROM live_small_differences GROUP BY document_id;
+CALL grant_to_app('SELECT', 'document_bank_charges');
 
 CREATE VIEW live_payment_reversals AS
 SELECT * FROM payment_reversals r
@@ -531,6 +540,57 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
 $$;
 
+-- Bank statements that do not continue what is known of their account: their opening balance is neither the closing balance
+-- of an earlier statement, with whatever lines were booked between them, nor a balance inside one. A file is missing, or
+-- one is wrong. The first statement of an account continues nothing.
+CREATE VIEW bank_statement_breaks AS
+WITH dated AS (
+  SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing,
+         coalesce(min(l.bank_booked_on), s.closed_on) AS first_on,
+         greatest(s.closed_on, max(l.bank_booked_on)) AS last_on
+  FROM bank_statements s
+  LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s.bank_statement_id
+  LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+  WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL
+  GROUP BY s.bank_statement_id
+), placed AS (
+  SELECT *, row_number() OVER (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id) AS place FROM dated
+)
+SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected, f.name AS file,
+       t.last_on AS expected_on, o.name AS expected_file, t.last_on > s.first_on AS overlaps
+FROM placed s
+JOIN bank_files f ON f.bank_file_id = s.bank_file_id
+-- The statement before it.
+JOIN LATERAL (
+  SELECT * FROM placed t
+  WHERE (t.account, t.currency) = (s.account, s.currency) AND t.place < s.place
+  ORDER BY t.place DESC LIMIT 1) AS t ON true
+JOIN bank_files o ON o.bank_file_id = t.bank_file_id
+WHERE NOT EXISTS (
+  SELECT FROM placed e
+  WHERE (e.account, e.currency) = (s.account, s.currency) AND e.bank_statement_id <> s.bank_statement_id
+    AND e.closing = s.opening AND e.last_on <= s.first_on
+    -- A day without lines does not connect itself.
+    AND (e.opening <> e.closing OR e.place < s.place))
+  AND t.closing + (
+    SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
+    WHERE (l.account, l.currency) = (s.account, s.currency)
+      AND l.bank_booked_on > t.last_on AND l.bank_booked_on < s.first_on) <> s.opening
+  AND NOT EXISTS (
+    SELECT FROM placed e
+    CROSS JOIN LATERAL (
+      SELECT e.opening AS one, e.opening AS other
+      UNION ALL
+      -- The running balance, whether the file has the oldest or the newest line first.
+      SELECT e.opening + sum(m.signed) OVER (ORDER BY m.position),
+             e.opening + sum(m.signed) OVER (ORDER BY m.position DESC)
+      FROM (SELECT p.position, CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END AS signed
+            FROM bank_statement_lines p JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+            WHERE p.bank_statement_id = e.bank_statement_id) AS m) AS inside
+    WHERE (e.account, e.currency) = (s.account, s.currency) AND e.place < s.place AND e.last_on >= s.first_on
+      AND s.opening IN (inside.one, inside.other));
+CALL grant_to_app('SELECT', 'bank_statement_breaks');
+
 -- The payments that a payment with unapplied cash may duplicate, as one clause.
 CREATE VIEW possible_duplicates AS
 SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
@@ -572,6 +632,14 @@ SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
 FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
+UNION ALL
+SELECT 'bank_statement', 'bank-statement-' || s.bank_statement_id, NULL, s.currency, s.opening - s.expected, s.first_on,
+       format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account,
+         round(s.opening, minor_digits(s.currency)), s.expected_file,
+         round(s.expected, minor_digits(s.currency)), s.expected_on,
+         CASE WHEN s.overlaps THEN 'they overlap and do not agree' ELSE 'a file between them is missing' END)
+FROM bank_statement_breaks s
+WHERE NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_statement_id = s.bank_statement_id)
 UNION ALL
 SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,
        e.created::date, format('%s: %s', e.type, coalesce(o.reason, 'waits for another event'))

@@ -12,7 +12,8 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
-import { cellOf, csvLine } from './csv.ts';
+import { cellOf } from '../text.ts';
+import { csvLine } from './csv.ts';
 import {
   AS_IT_IS,
   type BilledMonth,

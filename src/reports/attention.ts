@@ -130,6 +130,10 @@ const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: st
   suggestion: ['payment with a suggestion', 'payments with suggestions'],
   payout: ['payout of unknown payments', 'payouts of unknown payments'],
   bank_line: ['bank line', 'bank lines'],
+  bank_statement: [
+    'bank statement that does not continue its account',
+    'bank statements that do not continue their accounts',
+  ],
   event: ['processor event', 'processor events'],
   waiting_event: ['processor event that waits for another', 'processor events that wait for others'],
 };

@@ -92,7 +92,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
   sealed(
     'bank_statements',
-    'bank_statement_id bank_file_id position account currency reference opening closing credits debits lines',
+    'bank_statement_id bank_file_id position account currency reference opening closing closed_on credits debits lines',
   ),
   sealed(
     'bank_lines',
@@ -151,7 +151,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
   sealed(
     'payment_exception_closings',
-    'payment_exception_closing_id processor_event_id bank_line_id reason recorded_at event_id',
+    'payment_exception_closing_id processor_event_id bank_line_id bank_statement_id reason recorded_at event_id',
   ),
   // Connected accounts.
   sealed('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),

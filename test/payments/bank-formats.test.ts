@@ -15,6 +15,7 @@ const madeUp: BankFormat = {
       currency: 'USD',
       reference: '',
       opening: undefined,
+      closed_on: undefined,
       closing: undefined,
       pending: 0,
       lines: decode(file, 'utf-8')

@@ -74,6 +74,7 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
     reference: statement.reference,
     opening: statement.opening?.toString() ?? null,
     closing: statement.closing?.toString() ?? null,
+    closed_on: statement.closed_on ?? null,
     credits: total(statement, 'credit'),
     debits: total(statement, 'debit'),
     lines: statement.lines.length,
@@ -81,9 +82,9 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
   await execute(
     tx,
     `INSERT INTO bank_statements (
-       bank_file_id, position, account, currency, reference, opening, closing, credits, debits, lines)
-     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.credits, r.debits,
-            r.lines
+       bank_file_id, position, account, currency, reference, opening, closing, closed_on, credits, debits, lines)
+     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.closed_on,
+            r.credits, r.debits, r.lines
      FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
      ORDER BY r.position`,
     { rows: JSON.stringify(rows), sha256 },

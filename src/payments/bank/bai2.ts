@@ -347,7 +347,10 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
     const found = opening.plus(money(moved.credit)).minus(money(moved.debit));
     totals.expect(`${name}: closing ledger balance (015)`, closing?.toString(), found.toString());
   }
-  return { account: number, currency, reference: '', opening, closing, lines, pending: 0 };
+  return {
+    ...{ account: number, currency, reference: '', opening, closing, lines, pending: 0 },
+    closed_on: closing && group.asOf,
+  };
 }
 
 function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amount, asOf: string): BankLine {

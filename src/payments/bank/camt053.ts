@@ -122,7 +122,8 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
     attribute(nodes(statement, 'Ntry')[0] ?? EMPTY, ['Amt'], 'Ccy');
   if (!isCurrency(currency)) {
     problems.push({ path, reason: `'${currency}' is not a currency` });
-    return { account, currency, reference: '', opening: undefined, closing: undefined, lines: [], pending: 0 };
+    const unread = { reference: '', opening: undefined, closing: undefined, closed_on: undefined };
+    return { account, currency, ...unread, lines: [], pending: 0 };
   }
   const money: ReadMoney = (text, stated, where) => {
     if (stated !== '' && stated !== currency) {
@@ -169,11 +170,9 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
     }
   }
   return {
-    account,
-    currency,
+    ...{ account, currency, opening, closing },
     reference: textAt(statement, 'Id'),
-    opening,
-    closing,
+    closed_on: closedOn(balances),
     lines: booked.flatMap((each) => each.lines),
     pending: entries.length - booked.length,
   };
@@ -187,6 +186,13 @@ interface Entry {
 }
 
 type ReadMoney = (text: string, currency: string, where: string) => Amount;
+
+/** The day of the closing balance. */
+function closedOn(balances: readonly Node[]): string | undefined {
+  const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
+  const day = closing === undefined ? '' : date(child(closing, 'Dt'));
+  return /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.test(day) ? day : undefined;
+}
 
 class EntryReader {
   private readonly statement: string;

@@ -15,6 +15,8 @@ export interface BankStatement {
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
+  /** `YYYY-MM-DD`: the day that the statement reaches; undefined where only its lines tell. */
+  readonly closed_on: string | undefined;
   readonly lines: readonly BankLine[];
   /** Entries that are announced but not booked. They are skipped; a later file has them booked. */
   readonly pending: number;
@@ -55,9 +57,9 @@ export interface BankLine {
   readonly raw: string;
 }
 
-/** The file does not follow its format, at these places. */
-export const invalidFile = (file: string, problems: readonly FieldProblem[]) =>
-  refuse('bank_file_invalid', { file, problems });
+/** The file does not follow its format, or its column map, at these places. */
+export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
+  refuse('bank_file_invalid', { file, problems, ...(map !== undefined && { map }) });
 
 /** Compares what a file states with what its lines add up to. */
 export class Totals {

@@ -12,7 +12,7 @@ export const define: Definition = (payment, act) => {
     .action(act(acting(paymentExceptions)));
   payment
     .command('close-exception <exception>')
-    .description('Close the exception of a bank line or event that needs no action')
+    .description('Close the exception of a bank line, bank statement or event that needs no action')
     .requiredOption(...REASON)
     .action(act(acting(paymentCloseException)));
 };
