@@ -234,6 +234,8 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id)
 );
+ALTER TABLE payment_reversals
+  ADD CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount);
 CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
 CALL require_open_month('payment_reversals');
 CALL make_fact('payment_reversals');
@@ -309,7 +311,7 @@ CALL make_fact('payout_payments');
 CREATE TABLE bank_line_outcomes (
   bank_line_id bigint PRIMARY KEY REFERENCES bank_lines,
   outcome text NOT NULL CONSTRAINT bank_line_outcome_known
-    CHECK (outcome IN ('payment', 'payout', 'return', 'ignored')),
+    CHECK (outcome IN ('payment', 'payout', 'return', 'refund', 'ignored')),
   payment_id bigint REFERENCES payments,
   payout_id bigint REFERENCES payouts,
   payment_reversal_id bigint REFERENCES payment_reversals,
@@ -342,6 +344,7 @@ CREATE TABLE credit_refunds (
   CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)
 );
+ALTER TABLE credit_refunds ADD CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount);
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_month('credit_refunds');
 CALL make_fact('credit_refunds');
@@ -357,6 +360,34 @@ CREATE TABLE credit_refund_returns (
 );
 CALL require_open_month('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
+
+-- The bank's debit line that paid a refund, of a credit note or of a payment, and so the account that it left.
+CREATE TABLE refund_matches (
+  bank_line_id bigint PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
+  credit_refund_id bigint CONSTRAINT refund_match_of_credit_once UNIQUE,
+  payment_reversal_id bigint CONSTRAINT refund_match_of_payment_once UNIQUE,
+  -- The day on which the bank booked it.
+  paid_on date NOT NULL,
+  entry_on date NOT NULL,
+  evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
+  CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
+    REFERENCES bank_lines (bank_line_id, currency, amount, direction),
+  CONSTRAINT refund_match_of_its_account FOREIGN KEY (bank_line_id, account, currency)
+    REFERENCES bank_lines (bank_line_id, account, currency),
+  CONSTRAINT refund_match_is_its_credit FOREIGN KEY (credit_refund_id, currency, amount)
+    REFERENCES credit_refunds (credit_refund_id, currency, amount),
+  CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount)
+    REFERENCES payment_reversals (payment_reversal_id, currency, amount)
+);
+CALL require_open_month('refund_matches');
+CALL make_fact('refund_matches');
 
 -- Events of the processor.
 

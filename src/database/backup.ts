@@ -108,7 +108,7 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   closed_months: [
     ...['ledger_rows', 'payments', 'payment_assignments', 'payment_applications', 'small_differences'],
     ...['payment_reversals', 'payment_reinstatements', 'payment_unapplications', 'payouts', 'payout_settlements'],
-    ...['credit_refunds', 'credit_refund_returns'],
+    ...['credit_refunds', 'credit_refund_returns', 'refund_matches'],
     ...['documents', 'credit_applications', 'credit_releases', 'write_offs', 'voids'],
   ],
 };

@@ -56,6 +56,7 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
              SELECT FROM payment_reversals r WHERE r.payment_reversal_id = o.payment_reversal_id
                AND r.bank_line_id = l.bank_line_id AND l.direction = 'debit'
                AND (r.amount, r.currency) = (l.amount, l.currency))
+           WHEN 'refund' THEN EXISTS (SELECT FROM refund_matches m WHERE m.bank_line_id = l.bank_line_id)
            WHEN 'ignored' THEN o.reason <> ''
            ELSE false END AS good
   FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
@@ -220,6 +221,7 @@ export const ENTRIES_IN_OPEN_MONTHS = `facts AS (
   UNION ALL SELECT 'payout ' || payout_id, received_on, entry_on, recorded_at FROM payouts
   UNION ALL SELECT 'settlement ' || payout_id, entry_on, entry_on, recorded_at FROM payout_settlements
   UNION ALL SELECT 'credit refund ' || credit_refund_id, refunded_on, entry_on, recorded_at FROM credit_refunds
+  UNION ALL SELECT 'refund of bank line ' || bank_line_id, paid_on, entry_on, recorded_at FROM refund_matches
   UNION ALL SELECT 'share ' || share_allocation_id, occurred_on, entry_on, recorded_at FROM share_allocations
   UNION ALL SELECT 'returned credit refund ' || credit_refund_id, returned_on, entry_on, recorded_at
     FROM credit_refund_returns

@@ -167,7 +167,7 @@ export const lineKey = (account: string, identity: string): string => `${account
 
 export interface NewOutcome {
   readonly bank_line_id: number;
-  readonly outcome: 'payment' | 'payout' | 'return' | 'ignored';
+  readonly outcome: 'payment' | 'payout' | 'return' | 'refund' | 'ignored';
   readonly payment_id?: number;
   readonly payout_id?: number;
   readonly payment_reversal_id?: number;

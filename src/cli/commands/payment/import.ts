@@ -69,6 +69,7 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['duplicate', (count) => `${count} already recorded`],
   ['payout', (count) => plural(count, 'payout')],
   ['return', (count) => plural(count, 'return')],
+  ['refund', (count) => plural(count, 'refund')],
   ['ignored', (count) => `${count} ignored`],
 ];
 
