@@ -38,7 +38,9 @@ export function readOpenRefunds(
 ): Promise<RecordedRefund[]> {
   return query(
     tx,
-    `WITH money AS (SELECT DISTINCT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric))
+    `WITH money AS (
+       SELECT DISTINCT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)
+     )
      SELECT f.credit_refund_id, NULL::bigint AS payment_reversal_id, d.number AS document, NULL::bigint AS payment_id,
             f.partner_id, n.name AS payee, f.currency, f.amount, f.refunded_on, ARRAY[f.reference] AS texts
      FROM live_credit_refunds f JOIN money m USING (currency, amount) JOIN documents d ON d.document_id = f.document_id
