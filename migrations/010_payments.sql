@@ -587,8 +587,9 @@ WITH dated AS (
 ), placed AS (
   SELECT *, row_number() OVER (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id) AS place FROM dated
 )
-SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected, f.name AS file,
-       t.last_on AS expected_on, o.name AS expected_file, t.last_on > s.first_on AS overlaps
+SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
+       t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+       regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
 FROM placed s
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 -- The statement before it.
@@ -668,7 +669,9 @@ SELECT 'bank_statement', 'bank-statement-' || s.bank_statement_id, NULL, s.curre
        format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account,
          round(s.opening, minor_digits(s.currency)), s.expected_file,
          round(s.expected, minor_digits(s.currency)), s.expected_on,
-         CASE WHEN s.overlaps THEN 'they overlap and do not agree' ELSE 'a file between them is missing' END)
+         CASE WHEN s.days_of_overlap > 0 THEN 'they overlap and do not agree'
+              WHEN s.days_of_overlap = 0 THEN 'a file between them is missing, or they overlap'
+              ELSE 'a file between them is missing' END)
 FROM bank_statement_breaks s
 WHERE NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_statement_id = s.bank_statement_id)
 UNION ALL

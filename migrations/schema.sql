@@ -2087,8 +2087,10 @@ CREATE VIEW bank_statement_breaks AS
             row_number() OVER (PARTITION BY dated.account, dated.currency ORDER BY dated.first_on, dated.last_on, dated.bank_statement_id) AS place
            FROM dated
         )
- SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected, f.name AS file,
-    t.last_on AS expected_on, o.name AS expected_file, t.last_on > s.first_on AS "overlaps"
+ SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
+    t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+    regexp_replace(f.name, '^.*[/\\]', '') AS file,
+    regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
    FROM placed s
      JOIN bank_files f ON f.bank_file_id = s.bank_file_id
      JOIN LATERAL ( SELECT t_1.bank_statement_id, t_1.bank_file_id, t_1.account, t_1.currency, t_1.opening,
@@ -2187,7 +2189,8 @@ UNION ALL
     NULL::text AS partner_id, s.currency, s.opening - s.expected AS amount, s.first_on AS since,
     format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account, round(s.opening, minor_digits(s.currency)), s.expected_file, round(s.expected, minor_digits(s.currency)), s.expected_on,
         CASE
-            WHEN s."overlaps" THEN 'they overlap and do not agree'
+            WHEN s.days_of_overlap > 0 THEN 'they overlap and do not agree'
+            WHEN s.days_of_overlap = 0 THEN 'a file between them is missing, or they overlap'
             ELSE 'a file between them is missing'
         END) AS reason
    FROM bank_statement_breaks s

@@ -136,7 +136,8 @@ export function readEqualLines(
     `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
             coalesce(b.status = 'reversed', false) AS sent_back,
             CASE WHEN t.account = l.account THEN (
-              SELECT f.name FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+              SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+              FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
               JOIN bank_files f USING (bank_file_id)
               WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1) END AS other_file
      FROM bank_lines l

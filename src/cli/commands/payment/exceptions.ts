@@ -31,8 +31,15 @@ function described({ kind, exception, partner_id, currency, amount, since, reaso
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
     ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
-    ...wrapped(`resolve with ${ENDS[kind]}`, 78).map((line) => `  ${line}`),
+    ...wrapped(`resolve with ${remedy({ kind, exception, reason })}`, 78).map((line) => `  ${line}`),
   ].join('\n');
+}
+
+/** What resolves it, with the ids of the payment and of the one that it may duplicate. */
+function remedy({ kind, exception, reason }: Pick<PaymentException, 'kind' | 'exception' | 'reason'>): string {
+  if (kind !== 'possible_duplicate') return ENDS[kind];
+  const other = /payment (\d+)/.exec(reason)?.[1] ?? 'OTHER';
+  return ENDS[kind].replaceAll(' ID ', ` ${exception.replace('payment-', '')} `).replace('OTHER', other);
 }
 
 async function paymentCloseException(
