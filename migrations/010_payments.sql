@@ -61,6 +61,7 @@ CREATE TABLE bank_lines (
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
+CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
 CALL make_fact('bank_lines');
 
 CREATE TABLE bank_statement_lines (
@@ -242,6 +243,8 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id)
 );
+ALTER TABLE payment_reversals
+  ADD CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount);
 CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
 CALL require_open_books('payment_reversals');
 CALL make_fact('payment_reversals');
@@ -317,7 +320,7 @@ CALL make_fact('payout_payments');
 CREATE TABLE bank_line_outcomes (
   bank_line_id bigint PRIMARY KEY REFERENCES bank_lines,
   outcome text NOT NULL CONSTRAINT bank_line_outcome_known
-    CHECK (outcome IN ('payment', 'payout', 'return', 'ignored')),
+    CHECK (outcome IN ('payment', 'payout', 'return', 'refund', 'ignored')),
   payment_id bigint REFERENCES payments,
   payout_id bigint REFERENCES payouts,
   payment_reversal_id bigint REFERENCES payment_reversals,
@@ -350,6 +353,7 @@ CREATE TABLE credit_refunds (
   CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)
 );
+ALTER TABLE credit_refunds ADD CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount);
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_books('credit_refunds');
 CALL make_fact('credit_refunds');
@@ -365,6 +369,34 @@ CREATE TABLE credit_refund_returns (
 );
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
+
+-- The bank's debit line that paid a refund, of a credit note or of a payment, and so the account that it left.
+CREATE TABLE refund_matches (
+  bank_line_id bigint PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
+  credit_refund_id bigint CONSTRAINT refund_match_of_credit_once UNIQUE,
+  payment_reversal_id bigint CONSTRAINT refund_match_of_payment_once UNIQUE,
+  -- The day on which the bank booked it.
+  paid_on date NOT NULL,
+  entry_on date NOT NULL,
+  evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
+  CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
+    REFERENCES bank_lines (bank_line_id, currency, amount, direction),
+  CONSTRAINT refund_match_of_its_account FOREIGN KEY (bank_line_id, account, currency)
+    REFERENCES bank_lines (bank_line_id, account, currency),
+  CONSTRAINT refund_match_is_its_credit FOREIGN KEY (credit_refund_id, currency, amount)
+    REFERENCES credit_refunds (credit_refund_id, currency, amount),
+  CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount)
+    REFERENCES payment_reversals (payment_reversal_id, currency, amount)
+);
+CALL require_open_books('refund_matches');
+CALL make_fact('refund_matches');
 
 -- Events of the processor.
 
@@ -422,10 +454,12 @@ CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
   bank_line_id bigint CONSTRAINT payment_exception_line_closed_once UNIQUE REFERENCES bank_line_outcomes,
+  bank_statement_id bigint CONSTRAINT payment_exception_statement_closed_once UNIQUE REFERENCES bank_statements,
   reason text NOT NULL CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id) = 1)
+  CONSTRAINT payment_exception_closing_of_one_thing
+    CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id) = 1)
 );
 CALL make_fact('payment_exception_closings');
 
@@ -440,6 +474,11 @@ CREATE VIEW live_small_differences AS
 SELECT * FROM small_differences s
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
 CALL grant_to_app('SELECT', 'live_small_differences');
+
+-- What of a document's credited amount was written to bank charges.
+CREATE VIEW document_bank_charges AS
+SELECT document_id, sum(amount) AS bank_charges FROM live_small_differences GROUP BY document_id;
+CALL grant_to_app('SELECT', 'document_bank_charges');
 
 CREATE VIEW live_payment_reversals AS
 SELECT * FROM payment_reversals r
@@ -565,25 +604,88 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
 $$;
 
+-- Bank statements that do not continue what is known of their account: their opening balance is neither the closing balance
+-- of an earlier statement, with whatever lines were booked between them, nor a balance inside one. A file is missing, or
+-- one is wrong. The first statement of an account continues nothing.
+CREATE VIEW bank_statement_breaks AS
+WITH dated AS (
+  SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing,
+         coalesce(min(l.bank_booked_on), s.closed_on) AS first_on,
+         greatest(s.closed_on, max(l.bank_booked_on)) AS last_on
+  FROM bank_statements s
+  LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s.bank_statement_id
+  LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+  WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL
+  GROUP BY s.bank_statement_id
+), placed AS (
+  SELECT *, row_number() OVER (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id) AS place FROM dated
+)
+SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
+       t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+       regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
+FROM placed s
+JOIN bank_files f ON f.bank_file_id = s.bank_file_id
+-- The statement before it.
+JOIN LATERAL (
+  SELECT * FROM placed t
+  WHERE (t.account, t.currency) = (s.account, s.currency) AND t.place < s.place
+  ORDER BY t.place DESC LIMIT 1) AS t ON true
+JOIN bank_files o ON o.bank_file_id = t.bank_file_id
+WHERE NOT EXISTS (
+  SELECT FROM placed e
+  WHERE (e.account, e.currency) = (s.account, s.currency) AND e.bank_statement_id <> s.bank_statement_id
+    AND e.closing = s.opening AND e.last_on <= s.first_on
+    -- A day without lines does not connect itself.
+    AND (e.opening <> e.closing OR e.place < s.place))
+  AND t.closing + (
+    SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
+    WHERE (l.account, l.currency) = (s.account, s.currency)
+      AND l.bank_booked_on > t.last_on AND l.bank_booked_on < s.first_on) <> s.opening
+  AND NOT EXISTS (
+    SELECT FROM placed e
+    CROSS JOIN LATERAL (
+      SELECT e.opening AS one, e.opening AS other
+      UNION ALL
+      -- The running balance, whether the file has the oldest or the newest line first.
+      SELECT e.opening + sum(m.signed) OVER (ORDER BY m.position),
+             e.opening + sum(m.signed) OVER (ORDER BY m.position DESC)
+      FROM (SELECT p.position, CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END AS signed
+            FROM bank_statement_lines p JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+            WHERE p.bank_statement_id = e.bank_statement_id) AS m) AS inside
+    WHERE (e.account, e.currency) = (s.account, s.currency) AND e.place < s.place AND e.last_on >= s.first_on
+      AND s.opening IN (inside.one, inside.other));
+CALL grant_to_app('SELECT', 'bank_statement_breaks');
+
+-- The payments that a payment with unapplied cash may duplicate, as one clause.
+CREATE VIEW possible_duplicates AS
+SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
+FROM payment_suggestions s JOIN payment_balances b ON b.payment_id = s.payment_id
+JOIN payment_balances same ON same.payment_id = s.same_as
+WHERE b.unapplied > 0 AND same.status <> 'reversed'
+GROUP BY s.payment_id;
+CALL grant_to_app('SELECT', 'possible_duplicates');
+
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.
 CREATE VIEW payment_exceptions AS
 SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id, p.currency,
        b.unapplied AS amount, p.received_on AS since, format('by %s, reference %s', p.method, p.reference) AS reason
 FROM payment_balances b JOIN payments p USING (payment_id)
 WHERE b.partner_id IS NULL AND b.unapplied > 0
+  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
+UNION ALL
+SELECT 'possible_duplicate', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on,
+       'perhaps the same as ' || d.of
+FROM possible_duplicates d JOIN payment_balances b USING (payment_id) JOIN payments p USING (payment_id)
 UNION ALL
 SELECT 'suggestion', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on, s.why
 FROM payment_balances b JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
-  SELECT (array_agg(format('perhaps %s: %s', coalesce(d.number, 'the same as payment ' || s.same_as), s.evidence->>'why')
+  SELECT (array_agg(format('perhaps %s: %s', d.number, s.evidence->>'why')
                     ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
-  FROM payment_suggestions s
-  LEFT JOIN documents d USING (document_id)
-  LEFT JOIN document_balances o USING (document_id)
-  LEFT JOIN payment_balances same ON same.payment_id = s.same_as
-  WHERE s.payment_id = b.payment_id
-    AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END) AS s
+  FROM payment_suggestions s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+  WHERE s.payment_id = b.payment_id AND o.status = 'open') AS s
 WHERE b.partner_id IS NOT NULL AND b.unapplied > 0 AND s.why IS NOT NULL
+  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
        'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')
@@ -595,6 +697,16 @@ SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
 FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
+UNION ALL
+SELECT 'bank_statement', 'bank-statement-' || s.bank_statement_id, NULL, s.currency, s.opening - s.expected, s.first_on,
+       format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account,
+         round(s.opening, minor_digits(s.currency)), s.expected_file,
+         round(s.expected, minor_digits(s.currency)), s.expected_on,
+         CASE WHEN s.days_of_overlap > 0 THEN 'they overlap and do not agree'
+              WHEN s.days_of_overlap = 0 THEN 'a file between them is missing, or they overlap'
+              ELSE 'a file between them is missing' END)
+FROM bank_statement_breaks s
+WHERE NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_statement_id = s.bank_statement_id)
 UNION ALL
 SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,
        e.created::date, format('%s: %s', e.type, coalesce(o.reason, 'waits for another event'))

@@ -130,10 +130,11 @@ FROM payment_reversals r JOIN payments p USING (payment_id)
 UNION ALL
 SELECT 'payment_reinstated', r.payment_reversal_id, i.entry_on, i.reinstated_on,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, i.partner_id,
+       CASE p.method WHEN 'link' THEN NULL ELSE coalesce(m.account, p.account) END, i.partner_id,
        'liabilities:unapplied', i.partner_id, i.partner_id,
        r.currency, r.amount, NULL, p.reference
 FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id) JOIN payments p USING (payment_id)
+LEFT JOIN refund_matches m USING (payment_reversal_id)
 
 UNION ALL
 SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
@@ -160,10 +161,24 @@ FROM credit_refunds f JOIN documents d USING (document_id)
 
 UNION ALL
 SELECT 'credit_refund_returned', f.credit_refund_id, b.entry_on, b.returned_on,
-       'assets:bank', f.account, f.partner_id,
+       'assets:bank', coalesce(m.account, f.account), f.partner_id,
        'liabilities:partner-credit', f.partner_id, f.partner_id,
        f.currency, f.amount, d.number, f.reference
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id) JOIN documents d USING (document_id)
+LEFT JOIN refund_matches m USING (credit_refund_id)
+
+UNION ALL
+-- The bank has shown which account a refund left, which was another than booked, or unknown.
+SELECT 'refund_matched', m.bank_line_id, m.entry_on, m.paid_on,
+       'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
+       'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
+       m.currency, m.amount, d.number, coalesce(f.reference, p.reference)
+FROM refund_matches m
+LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+LEFT JOIN documents d ON d.document_id = f.document_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
+LEFT JOIN payments p ON p.payment_id = r.payment_id
+WHERE m.account <> coalesce(f.account, p.account)
 
 UNION ALL
 -- A transfer: the processor's money against what the partner's quotes were to bring. What of it pays an invoice is left
@@ -206,6 +221,7 @@ UNION ALL SELECT 'payout', payout_id, fact_id, received_on, entry_on FROM payout
 UNION ALL SELECT 'settlement', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
 UNION ALL SELECT 'credit refund', credit_refund_id, fact_id, refunded_on, entry_on FROM credit_refunds
 UNION ALL SELECT 'returned credit refund', credit_refund_id, fact_id, returned_on, entry_on FROM credit_refund_returns
+UNION ALL SELECT 'refund of bank line', bank_line_id, fact_id, paid_on, entry_on FROM refund_matches
 UNION ALL SELECT 'share', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
 
 CREATE VIEW journal_of_facts AS

@@ -1407,6 +1407,7 @@ CREATE TABLE bank_lines (
   CONSTRAINT bank_line_amount_positive CHECK (amount > 0::numeric),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
+CREATE INDEX bank_lines_by_amount ON bank_lines USING btree (currency, amount, bank_booked_on);
 CREATE UNIQUE INDEX bank_lines_fact ON bank_lines USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -1642,6 +1643,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversals_pkey PRIMARY KEY (payment_reversal_id),
   CONSTRAINT payment_reversal_once UNIQUE (identity),
   CONSTRAINT payment_reversal_of_a_line_once UNIQUE (bank_line_id),
+  CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount),
   CONSTRAINT payment_reversal_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate'])),
   CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
@@ -1779,7 +1781,7 @@ CREATE TABLE bank_line_outcomes (
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT bank_line_outcomes_pkey PRIMARY KEY (bank_line_id),
-  CONSTRAINT bank_line_outcome_known CHECK (outcome = ANY (ARRAY['payment', 'payout', 'return', 'ignored'])),
+  CONSTRAINT bank_line_outcome_known CHECK (outcome = ANY (ARRAY['payment', 'payout', 'return', 'refund', 'ignored'])),
   CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
   CONSTRAINT bank_line_outcome_names_its_fact CHECK ((outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL) AND (outcome = 'return') = (payment_reversal_id IS NOT NULL)),
   CONSTRAINT bank_line_outcomes_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
@@ -1809,6 +1811,7 @@ CREATE TABLE credit_refunds (
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT credit_refunds_pkey PRIMARY KEY (credit_refund_id),
+  CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount),
   CONSTRAINT credit_refund_positive CHECK (amount > 0::numeric),
   CONSTRAINT credit_refund_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'other'])),
   CONSTRAINT credit_refunds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
@@ -1842,6 +1845,39 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EA
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
+
+CREATE TABLE refund_matches (
+  bank_line_id bigint NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL,
+  credit_refund_id bigint,
+  payment_reversal_id bigint,
+  paid_on date NOT NULL,
+  entry_on date NOT NULL,
+  evidence jsonb NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT refund_matches_pkey PRIMARY KEY (bank_line_id),
+  CONSTRAINT refund_match_of_credit_once UNIQUE (credit_refund_id),
+  CONSTRAINT refund_match_of_payment_once UNIQUE (payment_reversal_id),
+  CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
+  CONSTRAINT refund_match_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
+  CONSTRAINT refund_matches_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction),
+  CONSTRAINT refund_match_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
+  CONSTRAINT refund_match_is_its_credit FOREIGN KEY (credit_refund_id, currency, amount) REFERENCES credit_refunds(credit_refund_id, currency, amount),
+  CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount) REFERENCES payment_reversals(payment_reversal_id, currency, amount)
+);
+CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON refund_matches FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_month_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 
 CREATE TABLE processor_events (
   processor_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1925,6 +1961,7 @@ CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   processor_event_id bigint,
   bank_line_id bigint,
+  bank_statement_id bigint,
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
@@ -1932,10 +1969,12 @@ CREATE TABLE payment_exception_closings (
   CONSTRAINT payment_exception_closings_pkey PRIMARY KEY (payment_exception_closing_id),
   CONSTRAINT payment_exception_event_closed_once UNIQUE (processor_event_id),
   CONSTRAINT payment_exception_line_closed_once UNIQUE (bank_line_id),
+  CONSTRAINT payment_exception_statement_closed_once UNIQUE (bank_statement_id),
   CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
-  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id) = 1),
+  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id) = 1),
   CONSTRAINT payment_exception_closings_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
   CONSTRAINT payment_exception_closings_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_line_outcomes(bank_line_id),
+  CONSTRAINT payment_exception_closings_bank_statement_id_fkey FOREIGN KEY (bank_statement_id) REFERENCES bank_statements(bank_statement_id),
   CONSTRAINT payment_exception_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (fact_id);
@@ -1960,6 +1999,12 @@ CREATE VIEW live_small_differences AS
            FROM payment_unapplications u
           WHERE u.payment_application_id = s.payment_application_id));
 GRANT SELECT ON live_small_differences TO reckoner_app;
+
+CREATE VIEW document_bank_charges AS
+ SELECT document_id, sum(amount) AS bank_charges
+   FROM live_small_differences
+  GROUP BY document_id;
+GRANT SELECT ON document_bank_charges TO reckoner_app;
 
 CREATE VIEW live_payment_reversals AS
  SELECT payment_reversal_id, identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id,
@@ -2123,29 +2168,98 @@ AS $function$
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
 $function$;
 
+CREATE VIEW bank_statement_breaks AS
+ WITH dated AS (
+         SELECT s_1.bank_statement_id, s_1.bank_file_id, s_1.account, s_1.currency, s_1.opening, s_1.closing,
+            COALESCE(min(l.bank_booked_on), s_1.closed_on) AS first_on,
+            GREATEST(s_1.closed_on, max(l.bank_booked_on)) AS last_on
+           FROM bank_statements s_1
+             LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s_1.bank_statement_id
+             LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+          WHERE s_1.opening IS NOT NULL AND s_1.closing IS NOT NULL
+          GROUP BY s_1.bank_statement_id
+        ), placed AS (
+         SELECT dated.bank_statement_id, dated.bank_file_id, dated.account, dated.currency, dated.opening,
+            dated.closing, dated.first_on, dated.last_on,
+            row_number() OVER (PARTITION BY dated.account, dated.currency ORDER BY dated.first_on, dated.last_on, dated.bank_statement_id) AS place
+           FROM dated
+        )
+ SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
+    t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+    regexp_replace(f.name, '^.*[/\\]', '') AS file,
+    regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
+   FROM placed s
+     JOIN bank_files f ON f.bank_file_id = s.bank_file_id
+     JOIN LATERAL ( SELECT t_1.bank_statement_id, t_1.bank_file_id, t_1.account, t_1.currency, t_1.opening,
+            t_1.closing, t_1.first_on, t_1.last_on, t_1.place
+           FROM placed t_1
+          WHERE t_1.account = s.account AND t_1.currency = s.currency AND t_1.place < s.place
+          ORDER BY t_1.place DESC
+         LIMIT 1) t ON true
+     JOIN bank_files o ON o.bank_file_id = t.bank_file_id
+  WHERE NOT (EXISTS ( SELECT
+           FROM placed e
+          WHERE e.account = s.account AND e.currency = s.currency AND e.bank_statement_id <> s.bank_statement_id AND e.closing = s.opening AND e.last_on <= s.first_on AND (e.opening <> e.closing OR e.place < s.place))) AND (t.closing + (( SELECT COALESCE(sum(
+                CASE l.direction
+                    WHEN 'credit' THEN l.amount
+                    ELSE - l.amount
+                END), 0::numeric) AS "coalesce"
+           FROM bank_lines l
+          WHERE l.account = s.account AND l.currency = s.currency AND l.bank_booked_on > t.last_on AND l.bank_booked_on < s.first_on))) <> s.opening AND NOT (EXISTS ( SELECT
+           FROM placed e
+             CROSS JOIN LATERAL ( SELECT e.opening AS one, e.opening AS other
+                UNION ALL
+                 SELECT e.opening + sum(m.signed) OVER (ORDER BY m."position"),
+                    e.opening + sum(m.signed) OVER (ORDER BY m."position" DESC)
+                   FROM ( SELECT p."position",
+                                CASE l.direction
+                                    WHEN 'credit' THEN l.amount
+                                    ELSE - l.amount
+                                END AS signed
+                           FROM bank_statement_lines p
+                             JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+                          WHERE p.bank_statement_id = e.bank_statement_id) m) inside
+          WHERE e.account = s.account AND e.currency = s.currency AND e.place < s.place AND e.last_on >= s.first_on AND (s.opening = inside.one OR s.opening = inside.other)));
+GRANT SELECT ON bank_statement_breaks TO reckoner_app;
+
+CREATE VIEW possible_duplicates AS
+ SELECT s.payment_id,
+    string_agg(format('payment %s: %s', s.same_as, s.evidence ->> 'why'), '; ' ORDER BY s.same_as) AS of
+   FROM payment_suggestions s
+     JOIN payment_balances b ON b.payment_id = s.payment_id
+     JOIN payment_balances same ON same.payment_id = s.same_as
+  WHERE b.unapplied > 0::numeric AND same.status <> 'reversed'
+  GROUP BY s.payment_id;
+GRANT SELECT ON possible_duplicates TO reckoner_app;
+
 CREATE VIEW payment_exceptions AS
  SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id,
     p.currency, b.unapplied AS amount, p.received_on AS since,
     format('by %s, reference %s', p.method, p.reference) AS reason
    FROM payment_balances b
      JOIN payments p USING (payment_id)
-  WHERE b.partner_id IS NULL AND b.unapplied > 0::numeric
+  WHERE b.partner_id IS NULL AND b.unapplied > 0::numeric AND NOT (EXISTS ( SELECT
+           FROM possible_duplicates d
+          WHERE d.payment_id = b.payment_id))
+UNION ALL
+ SELECT 'possible_duplicate' AS kind, 'payment-' || b.payment_id AS exception, b.partner_id, p.currency,
+    b.unapplied AS amount, p.received_on AS since, 'perhaps the same as ' || d.of AS reason
+   FROM possible_duplicates d
+     JOIN payment_balances b USING (payment_id)
+     JOIN payments p USING (payment_id)
 UNION ALL
  SELECT 'suggestion' AS kind, 'payment-' || b.payment_id AS exception, b.partner_id, p.currency,
     b.unapplied AS amount, p.received_on AS since, s.why AS reason
    FROM payment_balances b
      JOIN payments p USING (payment_id)
-     CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', COALESCE(d.number, 'the same as payment ' || s_1.same_as), s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
+     CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', d.number, s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
            FROM payment_suggestions s_1
-             LEFT JOIN documents d USING (document_id)
-             LEFT JOIN document_balances o USING (document_id)
-             LEFT JOIN payment_balances same ON same.payment_id = s_1.same_as
-          WHERE s_1.payment_id = b.payment_id AND
-                CASE
-                    WHEN s_1.same_as IS NULL THEN o.status = 'open'
-                    ELSE same.status <> 'reversed'
-                END) s
-  WHERE b.partner_id IS NOT NULL AND b.unapplied > 0::numeric AND s.why IS NOT NULL
+             JOIN documents d USING (document_id)
+             JOIN document_balances o USING (document_id)
+          WHERE s_1.payment_id = b.payment_id AND o.status = 'open') s
+  WHERE b.partner_id IS NOT NULL AND b.unapplied > 0::numeric AND s.why IS NOT NULL AND NOT (EXISTS ( SELECT
+           FROM possible_duplicates d
+          WHERE d.payment_id = b.payment_id))
 UNION ALL
  SELECT 'payout' AS kind, 'payout-' || o.payout_id AS exception, NULL::text AS partner_id, o.currency,
     o.amount, o.received_on AS since,
@@ -2167,6 +2281,19 @@ UNION ALL
   WHERE o.needs_review AND o.outcome = 'ignored' AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.bank_line_id = o.bank_line_id))
+UNION ALL
+ SELECT 'bank_statement' AS kind, 'bank-statement-' || s.bank_statement_id AS exception,
+    NULL::text AS partner_id, s.currency, s.opening - s.expected AS amount, s.first_on AS since,
+    format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account, round(s.opening, minor_digits(s.currency)), s.expected_file, round(s.expected, minor_digits(s.currency)), s.expected_on,
+        CASE
+            WHEN s.days_of_overlap > 0 THEN 'they overlap and do not agree'
+            WHEN s.days_of_overlap = 0 THEN 'a file between them is missing, or they overlap'
+            ELSE 'a file between them is missing'
+        END) AS reason
+   FROM bank_statement_breaks s
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_exception_closings c
+          WHERE c.bank_statement_id = s.bank_statement_id))
 UNION ALL
  SELECT
         CASE
@@ -2796,13 +2923,14 @@ UNION ALL
         END AS debit,
         CASE p.method
             WHEN 'link' THEN NULL::text
-            ELSE p.account
+            ELSE COALESCE(m.account, p.account)
         END AS debit_detail,
     i.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, i.partner_id AS credit_detail,
     i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
    FROM payment_reinstatements i
      JOIN payment_reversals r USING (payment_reversal_id)
      JOIN payments p USING (payment_id)
+     LEFT JOIN refund_matches m USING (payment_reversal_id)
 UNION ALL
  SELECT 'payout_received' AS fact, o.payout_id AS fact_id, o.entry_on, o.received_on AS dated_on,
     'assets:bank' AS debit, o.account AS debit_detail, NULL::text AS debit_partner,
@@ -2828,12 +2956,25 @@ UNION ALL
      JOIN documents d USING (document_id)
 UNION ALL
  SELECT 'credit_refund_returned' AS fact, f.credit_refund_id AS fact_id, b.entry_on, b.returned_on AS dated_on,
-    'assets:bank' AS debit, f.account AS debit_detail, f.partner_id AS debit_partner,
+    'assets:bank' AS debit, COALESCE(m.account, f.account) AS debit_detail, f.partner_id AS debit_partner,
     'liabilities:partner-credit' AS credit, f.partner_id AS credit_detail, f.partner_id AS credit_partner,
     f.currency, f.amount, d.number AS document, f.reference
    FROM credit_refund_returns b
      JOIN credit_refunds f USING (credit_refund_id)
      JOIN documents d USING (document_id)
+     LEFT JOIN refund_matches m USING (credit_refund_id)
+UNION ALL
+ SELECT 'refund_matched' AS fact, m.bank_line_id AS fact_id, m.entry_on, m.paid_on AS dated_on,
+    'assets:bank' AS debit, COALESCE(f.account, p.account) AS debit_detail,
+    COALESCE(f.partner_id, r.partner_id) AS debit_partner, 'assets:bank' AS credit, m.account AS credit_detail,
+    COALESCE(f.partner_id, r.partner_id) AS credit_partner, m.currency, m.amount, d.number AS document,
+    COALESCE(f.reference, p.reference) AS reference
+   FROM refund_matches m
+     LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+     LEFT JOIN documents d ON d.document_id = f.document_id
+     LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
+     LEFT JOIN payments p ON p.payment_id = r.payment_id
+  WHERE m.account <> COALESCE(f.account, p.account)
 UNION ALL
  SELECT 'share_received' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
     'assets:processor' AS debit, NULL::text AS debit_detail, r.partner_id AS debit_partner,

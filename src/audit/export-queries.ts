@@ -178,7 +178,7 @@ const paymentRows = (from: Month, to: Month) => `
         FROM payments p JOIN payment_balances b USING (payment_id)) AS payment
   WHERE ${inMonths(from, to)} ORDER BY payment_id`;
 
-/** Applications by entry date, and unapplied, reversed and refunded amounts as negative numbers. */
+/** Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. */
 const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
   ['payment_id', 'payment_id'],
   ['move', 'move'],
@@ -202,6 +202,17 @@ const paymentMoveRows = (from: Month, to: Month) => `
            u.recorded_at
     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
     JOIN documents d USING (document_id)
+    UNION ALL
+    SELECT a.payment_id, 'bank_charges', d.number, s.currency, s.amount, a.applied_on, s.entry_on,
+           'a difference too small to pursue', s.recorded_at
+    FROM small_differences s JOIN payment_applications a USING (payment_application_id)
+    JOIN documents d ON d.document_id = s.document_id
+    UNION ALL
+    SELECT a.payment_id, 'bank_charges_reversed', d.number, s.currency, -s.amount, u.unapplied_on, u.entry_on,
+           CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
+           u.recorded_at
+    FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
+    JOIN payment_applications a USING (payment_application_id) JOIN documents d ON d.document_id = s.document_id
     UNION ALL
     SELECT r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
            concat_ws(': ', r.code, r.reason), r.recorded_at

@@ -13,7 +13,8 @@ import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { type ClosedBooks, copyBookBalances, copyBookEntries, readClosedBooks } from '../seals/books.ts';
 import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
-import { cellOf, csvLine } from './csv.ts';
+import { cellOf } from '../text.ts';
+import { csvLine } from './csv.ts';
 import {
   AS_IT_IS,
   type BilledMonth,

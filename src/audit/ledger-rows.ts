@@ -5,7 +5,8 @@
 import { minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { ROW_COLUMNS } from '../seals/canonical.ts';
-import { cellOf, csvLine } from './csv.ts';
+import { cellOf } from '../text.ts';
+import { csvLine } from './csv.ts';
 
 /** The columns of a ledger import, and four more. */
 const COLUMNS = [

@@ -14,10 +14,20 @@ import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
 import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
 
-/** The most that may be written off to bank charges when a payment is short, by currency. */
+/** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
 const smallDifferenceSchema = z
-  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
-  .superRefine((amounts, context) => {
+  .record(
+    z.string().refine((key) => key === 'percent' || isCurrency(key), "must be an ISO 4217 currency or 'percent'"),
+    z.string(),
+  )
+  .superRefine(({ percent, ...amounts }, context) => {
+    if (
+      percent !== undefined &&
+      (amountProblem(percent, 2) !== undefined || !(Number(percent) >= 0 && Number(percent) <= 100))
+    ) {
+      const message = 'must be a number from 0 to 100 with at most 2 decimals, such as 2 or 1.5';
+      context.addIssue({ code: 'custom', path: ['percent'], message });
+    }
     for (const [currency, amount] of Object.entries(amounts)) {
       const problem = amountProblem(amount, minorDigits(currency) ?? 0);
       const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);

@@ -69,6 +69,8 @@ export interface DocumentRow {
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly voided_on: string | null;
   readonly written_off: string;
+  /** Small differences that were written to bank charges. */
+  readonly bank_charges: string;
   /** The last seal before it was issued. */
   readonly seal: SnapshotSeal | null;
   /** Since when it is on hold, and why; null if it is not. */
@@ -112,7 +114,8 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
-            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off
+            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
+            coalesce(c.bank_charges, 0) AS bank_charges
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
@@ -140,6 +143,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
      LEFT JOIN LATERAL (
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
        WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
+     LEFT JOIN document_bank_charges c ON c.document_id = d.document_id
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN current_holds h ON h.document_id = d.document_id
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces

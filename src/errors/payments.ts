@@ -1,6 +1,8 @@
 /** Refusals about bank files, payments, payouts and processor events. */
 import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
 export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
     (f) => `Cannot recognize the format of ${f.file}. Choose one with --format: ${f.formats.join(', ')}.`,
@@ -10,8 +12,25 @@ export const PAYMENTS = {
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
       `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with --map, or add it.`,
   ),
-  bank_file_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\nAsk the bank for the file again.`,
+  bank_columns_missing: badInput<{
+    file: string;
+    map: string;
+    line: number;
+    missing: readonly string[];
+    columns: readonly string[];
+  }>(
+    (f) =>
+      `Nothing was recorded: the columns of ${f.file} do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
+      `${quoted(f.missing)}; it has ${quoted(f.columns)}.\nDescribe the columns of this bank under "bank_csv" in ` +
+      'settings.json (docs/files.md shows how), or choose another map with --map.',
+  ),
+  bank_file_invalid: badInput<{ file: string; problems: readonly FieldProblem[]; map?: string }>(
+    (f) =>
+      `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\n` +
+      (f.map === undefined
+        ? 'Ask the bank for the file again.'
+        : `If the bank writes it so, correct the column map '${f.map}' under "bank_csv" in settings.json. ` +
+          'Otherwise ask the bank for the file again.'),
   ),
   bank_file_totals: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>

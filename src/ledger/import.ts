@@ -21,7 +21,7 @@ import {
   touchedMonths,
 } from './queries.ts';
 import { readRecords, type SourceFile } from './read.ts';
-import { writeRejects } from './rejects.ts';
+import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
 import { inMinorUnits, rowProblem } from './row.ts';
 import { createStaging, openStager, type Staged } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
@@ -43,7 +43,7 @@ export interface ImportReport {
 export interface ImportOptions {
   /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
-  /** The file for bad rows and their reasons, one JSON object per line. */
+  /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly onProgress?: (bytes: number) => void;
@@ -73,11 +73,7 @@ export async function importRows(
     file: (files[row.file] as SourceFile).name,
   }));
   if (options.rejects !== undefined) {
-    await writeRejects(
-      tx,
-      options.rejects,
-      files.map((file) => file.name),
-    );
+    await writeRejects(tx, options.rejects, files);
   }
   const refused = broken || (rejected > 0 && !options.skipInvalid);
   if (good === 0 || refused) return { accepted: 0, duplicates, rejected, errors, late: 0, refused };
@@ -97,7 +93,8 @@ async function stageFiles(
   options: ImportOptions,
 ): Promise<{ broken: boolean; staged: Staged }> {
   const now = options.now.toMillis();
-  const stager = await openStager(tx, options.rejects !== undefined);
+  const { rejects } = options;
+  const stager = await openStager(tx, rejects === undefined ? undefined : rejectedRow(rejectFormat(rejects, files)));
   let broken = false;
   try {
     for (const [index, file] of files.entries()) {

@@ -7,7 +7,15 @@ import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
-import { RECORDED_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, type RowField, type RowProblem, type RowTexts } from './row.ts';
+import {
+  RECORDED_FIELDS,
+  REJECT_FIELDS,
+  REQUIRED_FIELDS,
+  ROW_FIELDS,
+  type RowField,
+  type RowProblem,
+  type RowTexts,
+} from './row.ts';
 
 export type RowFormat = 'csv' | 'ndjson';
 
@@ -156,7 +164,7 @@ function lookOver(object: Record<string, unknown>, text: string): { hasNumber: b
 }
 
 const FIELDS: ReadonlySet<string> = new Set(ROW_FIELDS);
-const READ_OVER: ReadonlySet<string> = new Set(RECORDED_FIELDS);
+const READ_OVER: ReadonlySet<string> = new Set([...RECORDED_FIELDS, ...REJECT_FIELDS]);
 
 function objectRecord(object: Record<string, unknown>, raw: string, line: number): SourceRecord {
   const texts: RowTexts = { ...NO_TEXTS };

@@ -1,23 +1,57 @@
-/** The file of rejected rows: the row as in its file, its place and the reason, one JSON object per line. */
+/**
+ * The file of rejected rows, each with its place and the reason: the row as in its file, one JSON object per line; or CSV
+ * with the columns of an import, which can be corrected in a spreadsheet and imported again.
+ */
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
+import { stringify } from 'csv-stringify/sync';
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { readBadRows } from './queries.ts';
+import { cellOf } from '../text.ts';
+import { type BadRow, readBadRows } from './queries.ts';
+import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
+import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
+
+/** By its ending; otherwise CSV if all files of the import are. */
+export function rejectFormat(path: string, files: readonly SourceFile[]): RowFormat {
+  if (/\.csv$/i.test(path)) return 'csv';
+  if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson';
+  return files.every(({ format }) => format === 'csv') ? 'csv' : 'ndjson';
+}
+
+/** What is kept of a record for the file of rejects. In CSV: its cells, and the whole text if they cannot be told apart. */
+export const rejectedRow =
+  (format: RowFormat) =>
+  ({ texts, raw, problem }: SourceRecord): string =>
+    format === 'ndjson'
+      ? raw
+      : JSON.stringify([...ROW_FIELDS.map((field) => texts[field]), problem === undefined ? '' : raw]);
+
+const csvLine = (cells: readonly unknown[]): string => stringify([cells.map(cellOf)], { record_delimiter: 'windows' });
+
+function csvReject({ file, line, field, code, reason, row }: Rejected): string {
+  const cells = JSON.parse(row) as string[];
+  return csvLine([...cells.slice(0, -1), file, line, field, code, reason, cells.at(-1)]);
+}
+
+type Rejected = Omit<BadRow, 'file'> & { readonly file: string; readonly row: string };
 
 /** Writes every bad row of this import, in file order; refuses file_unwritable before anything is recorded. */
-export async function writeRejects(tx: Transaction, path: string, fileNames: readonly string[]): Promise<void> {
+export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {
   const unwritable = (reason: string, cause?: unknown): Refusal =>
     refuse('file_unwritable', { file: path, reason }, cause);
-  if (fileNames.some((name) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
+  if (files.some(({ name }) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
+  const isCsv = rejectFormat(path, files) === 'csv';
+  const written = (row: Rejected) => (isCsv ? csvReject(row) : `${JSON.stringify(row)}\n`);
   const output = createWriteStream(path);
   const ended = finished(output).catch((error) => {
     throw unwritable(reasonOf(error), error);
   });
   ended.catch(() => {}); // awaited below
   try {
+    if (isCsv) output.write(csvLine([...ROW_FIELDS, ...REJECT_FIELDS]));
     for await (const rows of readBadRows(tx)) {
-      const lines = rows.map((row) => `${JSON.stringify({ ...row, file: fileNames[row.file] })}\n`);
+      const lines = rows.map((row) => written({ ...row, file: (files[row.file] as SourceFile).name }));
       const drained = new Promise<void>((resolve) => output.once('drain', () => resolve()));
       if (!output.write(lines.join(''))) await Promise.race([drained, ended]);
     }

@@ -22,6 +22,16 @@ export const ROW_FIELDS = [
 ] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 
+/** Further columns of a file of rejected rows. The rows can be corrected and imported again; these columns are ignored. */
+export const REJECT_FIELDS = [
+  'reject_file',
+  'reject_line',
+  'reject_field',
+  'reject_code',
+  'reject_reason',
+  'reject_row',
+] as const;
+
 /** Further columns of an export. An exported ledger can be imported again; these columns are ignored. */
 export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 

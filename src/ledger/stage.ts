@@ -54,8 +54,14 @@ export interface Stager {
   readonly abandon: () => Promise<void>;
 }
 
-/** Opens the COPY. Raw records are staged only if rejects are written: they double the bytes. */
-export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Stager> {
+/**
+ * Opens the COPY. `rejected` is what a record becomes in the file of rejects. It is staged only if such a file is written,
+ * because it doubles the bytes.
+ */
+export async function openStager(
+  tx: Transaction,
+  rejected: ((record: SourceRecord) => string) | undefined,
+): Promise<Stager> {
   const connection = await connectionOf(tx);
   const stream = connection.query(copyFrom(`COPY staged (${COLUMNS}) FROM STDIN`));
   let failure: unknown;
@@ -76,7 +82,7 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
     add(file, record, problem) {
       seq += 1;
       if (problem !== undefined) bad += 1;
-      pending += stagedLine(seq, file, record, problem, keepRaw);
+      pending += stagedLine(seq, file, record, problem, rejected?.(record));
       if (pending.length > CHUNK) flush();
     },
     async drained() {
@@ -102,12 +108,12 @@ export async function openStager(tx: Transaction, keepRaw: boolean): Promise<Sta
 function stagedLine(
   seq: number,
   file: number,
-  { line, texts, raw }: SourceRecord,
+  { line, texts }: SourceRecord,
   problem: RowProblem | undefined,
-  keepRaw: boolean,
+  rejected: string | undefined,
 ): string {
   const place = `${seq}\t${file}\t${line}\t`;
-  const end = keepRaw ? `${escaped(raw)}\n` : '\\N\n';
+  const end = rejected === undefined ? '\\N\n' : `${escaped(rejected)}\n`;
   if (problem === undefined) {
     // The texts of a good row contain nothing that COPY would need escaped.
     return (

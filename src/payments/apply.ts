@@ -15,6 +15,7 @@ import { insertApplications, insertAssignments, insertUnapplications } from './i
 import type { Evidence } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './queries.ts';
+import { isSmallDifference } from './small-difference.ts';
 
 export interface ApplyRequest {
   readonly paymentId: number;
@@ -78,7 +79,7 @@ async function suggestionOf(tx: Transaction, { paymentId, number }: ApplyRequest
 
 export interface Application {
   readonly amount: Amount;
-  /** As much as possible: only then may a small difference be written off. */
+  /** As much as possible: only then may a small difference be written to bank charges. */
   readonly whole: boolean;
   readonly evidence: Evidence;
   readonly appliedOn: string;
@@ -100,7 +101,9 @@ export async function applyTo(
     ]);
   }
   const usedUp = amount.equals(money(state.unapplied, state));
-  const left = money(document.balance, state).minus(amount);
+  const owed = money(document.balance, state);
+  const left = owed.minus(amount);
+  const isSmall = whole && usedUp && isSmallDifference(settings.small_difference, left, owed);
   await insertApplications(context, [
     {
       payment_id: state.payment_id,
@@ -109,15 +112,9 @@ export async function applyTo(
       applied_on: appliedOn,
       confidence,
       evidence,
-      small_difference: whole && usedUp ? smallDifference(settings, left)?.toString() : undefined,
+      small_difference: isSmall ? left.toString() : undefined,
     },
   ]);
-}
-
-/** What stays open of a document, if the settings allow it to be written off to bank charges. */
-export function smallDifference(settings: Settings, left: Amount): Amount | undefined {
-  const most = Amount.of(settings.small_difference[left.currency] ?? '0', left.currency);
-  return left.isPositive() && !left.minus(most).isPositive() ? left : undefined;
 }
 
 export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);

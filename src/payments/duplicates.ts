@@ -24,6 +24,11 @@ export interface ReportedPayment {
   readonly partners: readonly string[];
   /** The partners whose names it mentions; they count where no partner is certain. */
   readonly partnersByName: readonly string[];
+  /**
+   * Of a bank line: the payments of lines with its account, day and amount that stand in other files only, each with what
+   * is known of that line, as a clause.
+   */
+  readonly inOtherFiles?: ReadonlyMap<number, string>;
 }
 
 /** A recorded payment that a report is compared with. */
@@ -55,6 +60,7 @@ export type RuleName =
   | 'document_number'
   | 'reference'
   | 'known_processor_id'
+  | 'same_line_in_another_file'
   | 'reference_but_other_partner'
   | 'same_amount_in_bank_line'
   | 'same_amount_by_hand';
@@ -123,6 +129,15 @@ export const RULES: readonly Rule[] = [
     reportedBy: ['bank'],
     applies: (c) => c.processorId !== undefined && (c.isLink || !c.whollyReversed),
     evidence: (c) => `both have ${c.processorId}`,
+  },
+  {
+    // The same statement line from another export or format, where banks write other references or none. Two lines of one
+    // file are two payments.
+    name: 'same_line_in_another_file',
+    verdict: 'possible_duplicate',
+    reportedBy: ['bank'],
+    applies: (c) => c.sameAmount && !c.otherPartnerOrDocument && c.lineInAnotherFile !== undefined,
+    evidence: (c) => c.lineInAnotherFile as string,
   },
   {
     name: 'reference_but_other_partner',
@@ -223,6 +238,10 @@ class Comparison {
   /** A bank line is money of its own: what another line, or a payout, has brought to the bank is not in this one. */
   get reachedBank(): boolean {
     return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
+  }
+
+  get lineInAnotherFile(): string | undefined {
+    return this.reported.inOtherFiles?.get(this.candidate.payment_id);
   }
 
   get samePartner(): boolean {

@@ -2,7 +2,15 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-export type ExceptionKind = 'unknown_payer' | 'suggestion' | 'payout' | 'bank_line' | 'event' | 'waiting_event';
+export type ExceptionKind =
+  | 'unknown_payer'
+  | 'possible_duplicate'
+  | 'suggestion'
+  | 'payout'
+  | 'bank_line'
+  | 'bank_statement'
+  | 'event'
+  | 'waiting_event';
 
 export interface PaymentException {
   readonly kind: ExceptionKind;
@@ -33,16 +41,32 @@ export async function countExceptions(tx: Transaction): Promise<Partial<Record<E
   return Object.fromEntries(rows.map(({ kind, count }) => [kind, count]));
 }
 
-/** `line`: the exception is a bank line, such as `line-7`; otherwise it is an event. */
+/** Statements of these accounts that do not continue what is known of them, unless they are closed. */
+export function readBreaks(tx: Transaction, accounts: readonly string[]): Promise<PaymentException[]> {
+  return query(
+    tx,
+    `SELECT e.kind, e.exception, e.partner_id, e.currency, e.amount::text AS amount, e.since, e.reason
+     FROM payment_exceptions e JOIN bank_statements s ON e.exception = 'bank-statement-' || s.bank_statement_id
+     WHERE e.kind = 'bank_statement' AND s.account = ANY (:accounts::text[])
+     ORDER BY e.since, s.bank_statement_id`,
+    { accounts },
+  );
+}
+
+export type ClosableKind = Extract<ExceptionKind, 'bank_line' | 'bank_statement' | 'event'>;
+
 export async function insertClosing(
   { tx, now, eventId }: PaymentContext,
-  { exception, line, reason }: { exception: string; line: boolean; reason: string },
+  { exception, kind, reason }: { exception: string; kind: ClosableKind; reason: string },
 ): Promise<void> {
+  const line = kind === 'bank_line' ? exception.replace('line-', '') : null;
+  const statement = kind === 'bank_statement' ? exception.replace('bank-statement-', '') : null;
   await execute(
     tx,
-    `INSERT INTO payment_exception_closings (processor_event_id, bank_line_id, reason, recorded_at, event_id)
-     SELECT e.processor_event_id, :line::bigint, :reason, :now::timestamptz, :eventId::bigint
-     FROM (SELECT) AS one LEFT JOIN processor_events e ON :line::bigint IS NULL AND e.id = :exception`,
-    { exception, line: line ? exception.replace('line-', '') : null, reason, now, eventId },
+    `INSERT INTO payment_exception_closings (
+       processor_event_id, bank_line_id, bank_statement_id, reason, recorded_at, event_id)
+     SELECT e.processor_event_id, :line::bigint, :statement::bigint, :reason, :now::timestamptz, :eventId::bigint
+     FROM (SELECT) AS one LEFT JOIN processor_events e ON :isEvent::boolean AND e.id = :exception`,
+    { exception, line, statement, isEvent: kind === 'event', reason, now, eventId },
   );
 }

@@ -45,7 +45,7 @@ export interface Suggested {
 }
 
 export interface Applied extends Suggested {
-  /** What stays of the document and is small enough to be written off to bank charges. */
+  /** What stays of the document and is small enough to be written to bank charges. */
   readonly small_difference: Amount | undefined;
 }
 
@@ -154,8 +154,7 @@ function applyByReference(receipt: Receipt, certain: readonly NamedDocument[], p
   }
   const last = open.at(-1) as NamedDocument;
   const lastPart = last.document.balance.minus(short);
-  const isSmall = !short.minus(items.smallDifference(amount.currency)).isPositive();
-  if (isSmall && lastPart.isPositive()) {
+  if (items.isSmallDifference(short, total) && lastPart.isPositive()) {
     const others = open.slice(0, -1).map((each) => apply(each, each.document.balance));
     const applied = [...others, apply(last, lastPart, short)];
     const numbers = applied.map((each) => each.document.number).join(', ');
@@ -216,7 +215,7 @@ function applyLessCredit(
     });
     return { partner_id, applied, credit: placed, suggested: [], why: `pays ${remittance}` };
   }
-  if (!short.minus(items.smallDifference(currency)).isPositive()) return undefined;
+  if (!short.isPositive() || items.isSmallDifference(short, net)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
     const { number } = named.document;

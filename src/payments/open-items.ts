@@ -1,6 +1,7 @@
 /** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
 import { distinctiveWords, namePlausible, words } from './payer-names.ts';
+import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
 
 /** An invoice that a payment may be for: open, or named by the payment. */
 export interface Payable {
@@ -42,7 +43,7 @@ export class OpenItems {
   private readonly numbersOfPartner = new Map<string, Set<string>>();
   private readonly payers: ReadonlyMap<string, KnownPayer>;
   private readonly accounts: ReadonlyMap<string, string>;
-  private readonly smallDifferences: Readonly<Record<string, string>>;
+  private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
   private readonly partnersByWord = new Map<string, Set<string>>();
 
@@ -51,7 +52,7 @@ export class OpenItems {
     payables: readonly Payable[],
     payers: readonly KnownPayer[],
     accounts: ReadonlyMap<string, string>,
-    smallDifferences: Readonly<Record<string, string>>,
+    smallDifferences: SmallDifferences,
     creditNotes: readonly OpenCredit[] = [],
   ) {
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
@@ -121,9 +122,9 @@ export class OpenItems {
     return [...found].filter((partnerId) => namePlausible(this.nameOf(partnerId), text)).sort();
   }
 
-  /** The most that may be written off to bank charges. */
-  smallDifference(currency: string): Amount {
-    return Amount.of(this.smallDifferences[currency] ?? '0', currency);
+  /** Whether what a payment is short of what was owed may be written to bank charges. */
+  isSmallDifference(short: Amount, owed: Amount): boolean {
+    return isSmallDifference(this.smallDifferences, short, owed);
   }
 
   /** Takes what was applied off the documents' balances. */

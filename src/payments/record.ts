@@ -27,6 +27,8 @@ export interface RecordRequest {
   /** `YYYY-MM-DD` */
   readonly receivedOn: string;
   readonly reference: string;
+  /** Our bank account that received it, as bank files name it. */
+  readonly account?: string | undefined;
   /** Either the document that it pays or the partner that it comes from. */
   readonly number?: string | undefined;
   readonly partnerId?: string | undefined;
@@ -46,6 +48,7 @@ interface HandEntry {
   readonly amount: Amount;
   readonly method: Method;
   readonly reference: string;
+  readonly account: string;
   readonly receivedOn: string;
   readonly partnerId: string;
   readonly document: PayableRow | undefined;
@@ -54,6 +57,7 @@ interface HandEntry {
 export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<Recorded> {
   const amount = positiveAmount(request.amount, request.currency);
   const reference = checkedReference(request.reference);
+  const account = checkedAccount(request);
   const today = todayOf(caller);
   if (request.receivedOn > today) {
     throw refuse('date_in_future', { argument: '--received-on', value: request.receivedOn, today });
@@ -65,7 +69,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
     throw refuse('partner_unknown', { partner_id: partnerId });
   }
   const { method, receivedOn } = request;
-  const entry: HandEntry = { amount, method, reference, receivedOn, partnerId, document };
+  const entry: HandEntry = { amount, method, reference, account, receivedOn, partnerId, document };
   const candidates = await readCandidates(tx, {
     money: [{ currency: amount.currency, amount: amount.toString() }],
     references: [],
@@ -81,6 +85,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
       amount: amount.toString(),
       currency: amount.currency,
       reference,
+      ...(account !== '' && { account }),
       same_as: identity.verdict === 'same' ? identity.of.payment.payment_id : null,
     },
   });
@@ -124,6 +129,18 @@ function checkedReference(given: string): string {
   return reference;
 }
 
+/** Our account without spaces, as bank files have it; empty where none is given. */
+function checkedAccount({ account: given, method }: RecordRequest): string {
+  if (given === undefined) return '';
+  const account = given.replace(/\s/g, '');
+  const invalid = (reason: string) => refuse('argument_invalid', { argument: '--account', value: given, reason });
+  if (method === 'link') throw invalid('cannot receive a link payment: a payout brings it from the processor');
+  if (!/^[A-Za-z0-9][A-Za-z0-9./-]{0,39}$/.test(account)) {
+    throw invalid('must be our bank account as bank files name it: 1 to 40 letters and digits');
+  }
+  return account;
+}
+
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
@@ -145,7 +162,7 @@ function refuseUnpayable(document: PayableRow): void {
 }
 
 async function recordNew(context: PaymentContext, caller: Caller, entry: HandEntry): Promise<number> {
-  const { amount, reference, receivedOn, partnerId, document } = entry;
+  const { amount, reference, account, receivedOn, partnerId, document } = entry;
   const { currency } = amount;
   const identity = await unusedIdentity(
     context.tx,
@@ -159,7 +176,7 @@ async function recordNew(context: PaymentContext, caller: Caller, entry: HandEnt
       currency,
       amount: amount.toString(),
       method: entry.method,
-      account: '',
+      account,
       received_on: receivedOn,
       reference,
     },

@@ -10,6 +10,7 @@ import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 export interface RefundRequest {
@@ -50,6 +51,7 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
     details: { amount, currency, reference },
   });
   const refunded_on = await insertRefund(context, { documentId, amount, method, reference, on });
+  await matchRecordedRefunds(context, { currency, amount });
   return { number, partner_id, currency, amount, refunded_on };
 }
 

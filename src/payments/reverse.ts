@@ -19,6 +19,7 @@ import {
   type NewReversal,
 } from './insert.sql.ts';
 import { readPayable } from './open-items.sql.ts';
+import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import {
   type LiveApplication,
   type PaymentState,
@@ -120,6 +121,9 @@ export async function reversePayment(
       reversed_on: on,
     },
   ]);
+  if (request.kind === 'refunded') {
+    await matchRecordedRefunds(context, { currency: amount.currency, amount: amount.toString() });
+  }
   return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
 }
 

@@ -132,9 +132,14 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
 
 const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: string]>> = {
   unknown_payer: ['payment of an unknown payer', 'payments of unknown payers'],
+  possible_duplicate: ['payment that may be a duplicate', 'payments that may be duplicates'],
   suggestion: ['payment with a suggestion', 'payments with suggestions'],
   payout: ['payout of unknown payments', 'payouts of unknown payments'],
   bank_line: ['bank line', 'bank lines'],
+  bank_statement: [
+    'bank statement that does not continue its account',
+    'bank statements that do not continue their accounts',
+  ],
   event: ['processor event', 'processor events'],
   waiting_event: ['processor event that waits for another', 'processor events that wait for others'],
 };

@@ -151,10 +151,15 @@ export const SEALED_TABLES: readonly SealedTable[] = [
      event_id`,
   ),
   sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
+  sealed(
+    'refund_matches',
+    `bank_line_id account currency amount direction credit_refund_id payment_reversal_id paid_on entry_on evidence
+     recorded_at event_id`,
+  ),
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
   sealed(
     'payment_exception_closings',
-    'payment_exception_closing_id processor_event_id bank_line_id reason recorded_at event_id',
+    'payment_exception_closing_id processor_event_id bank_line_id bank_statement_id reason recorded_at event_id',
   ),
   // Connected accounts.
   sealed('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),

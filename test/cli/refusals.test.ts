@@ -105,9 +105,11 @@ async function correctedWorld(): Promise<World> {
 
 /** Imports a bank line that is a payout, and gives the payout's number. */
 async function importPayout(reference: string): Promise<string> {
+  // Each on a day of its own: another of that amount and day in another file would be a possible duplicate.
+  const day = `2026-08-1${reference.at(-1)}`;
   const file = written(
     `${reference}.csv`,
-    `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-08-09,40,USD,1,${reference},STRIPE,,\n`,
+    `date,amount,currency,account,bank_reference,text,payer,payer_account\n${day},40,USD,1,${reference},STRIPE,,\n`,
   );
   const before = await payoutExceptions();
   expect((await inCorrected('payment', 'import', file)).status).toBe(4);
@@ -452,6 +454,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     exit: 2,
     says: /no column map 'chase' under "bank_csv" in the settings \(plain\)/,
     run: () => inWorld(['payment', 'import', written('bank.csv', 'date\n'), '--map', 'chase']),
+  },
+  bank_columns_missing: {
+    when: 'a bank CSV has other columns than its column map',
+    exit: 2,
+    says: /column map 'plain'. Line 1 has no column 'date', 'amount'.*; it has 'Posted', 'Sum'.\nDescribe.*"bank_csv" in settings\.json/,
+    run: () => inWorld(['payment', 'import', written('columns.csv', 'Posted,Sum\n2026-10-01,5\n')]),
   },
   bank_file_invalid: {
     when: 'a BAI2 file is cut off',

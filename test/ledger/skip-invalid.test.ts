@@ -221,6 +221,30 @@ describe('the rejects file', () => {
     expect(Object.keys(lines[0] ?? {})).toEqual(['file', 'line', 'field', 'code', 'reason', 'row']);
   });
 
+  test('of CSV files is CSV: corrected and with its reasons, it can be imported again', async () => {
+    const bad = unbalanced();
+    const broken = `${csvLine(unbalanced())},one,too,many`;
+    const file = world.file('rows.csv', `${HEADER}\n${csvLine(bad)}\n${broken}\n`);
+    const rejects = join(world.home, 'rejects.csv');
+    expect(await world.importFiles([file], { ...SKIP, rejects })).toMatchObject({ accepted: 0, rejected: 2 });
+    const [header, first, second] = readFileSync(rejects, 'utf8').split('\r\n');
+    expect(header).toBe(`${HEADER},reject_file,reject_line,reject_field,reject_code,reject_reason,reject_row`);
+    expect(first).toBe(
+      `${csvLine(bad)},${file},2,spotPrice,amounts_unbalanced,10.01 is not partnerCut 3.00 + invoiceAmount 7.00,`,
+    );
+    expect(second).toContain(`,3,,column_count,has 15 columns where the header has 12,"${broken}"`);
+    const corrected = `${header}\r\n${first?.replace('10.01', '10.00')}\r\n`;
+    expect(await world.importFiles([world.file('corrected.csv', corrected)])).toMatchObject({ accepted: 1 });
+  });
+
+  test('of one of several formats is named by its ending', async () => {
+    const bad = unbalanced();
+    const rejects = join(world.home, 'from-ndjson.csv');
+    await world.importFiles([world.file('rows.ndjson', ndjson(bad))], { ...SKIP, rejects });
+    const corrected = readFileSync(rejects, 'utf8').replace('10.01', '10.00');
+    expect(await world.importFiles([world.file('corrected-2.csv', corrected)])).toMatchObject({ accepted: 1 });
+  });
+
   test('is written too when the import is refused, and the bad rows can be imported from it once corrected', async () => {
     const rejects = join(world.home, 'refused.ndjson');
     const bad = unbalanced();

@@ -47,6 +47,9 @@ const report = ({ amount = '100.00', ...overrides }: Report): ReportedPayment =>
 const byBank = (overrides: Report) => report({ source: 'bank', partners: [], ...overrides });
 const byProcessor = (overrides: Report) => report({ source: 'processor', partners: [], ...overrides });
 
+/** Payment 1 is of a line in another file, of the same account, day and amount. */
+const IN_ANOTHER = new Map([[1, 'august.csv has a line of the same account, day and amount, with no reference']]);
+
 const daysAfter = (days: number) => new Date(Date.parse(DAY) + days * 86_400_000).toISOString().slice(0, 10);
 
 /** The rule that is met, or that the payment is new. */
@@ -143,6 +146,30 @@ const CASES: Readonly<
       'same_amount_in_bank_line',
     ],
     ['another document', byBank({ documents: ['n-1'] }), candidate({ documents: ['n-2'] }), 'new'],
+    [
+      'a line of another file with its account, day and amount',
+      byBank({ inOtherFiles: IN_ANOTHER }),
+      candidate({ reported_by_bank: true }),
+      'same_line_in_another_file',
+    ],
+    [
+      'the same, from an unknown payer',
+      byBank({ inOtherFiles: IN_ANOTHER, documents: ['n-1'], partners: ['p-1'] }),
+      candidate({ reported_by_bank: true, partner_id: null }),
+      'same_line_in_another_file',
+    ],
+    [
+      'the same, but for another document',
+      byBank({ inOtherFiles: IN_ANOTHER, documents: ['n-1'] }),
+      candidate({ reported_by_bank: true, documents: ['n-2'] }),
+      'new',
+    ],
+    [
+      'the same, but of another partner',
+      byBank({ inOtherFiles: IN_ANOTHER, partnersByName: ['p-2'] }),
+      candidate({ reported_by_bank: true }),
+      'new',
+    ],
     ['a link payment', byBank({}), link(), 'new'],
     [
       'a reference of a hand entry',

@@ -61,7 +61,7 @@ describe('a hand entry and a bank line', () => {
     const named = await bank('2026-10-14,311.00,USD,0001,B-4,FT-8812346,Harbour Lights Ticketing,');
     expect(named.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
     await bank(`2026-10-14,1.00,USD,0001,B-5,${inv(1)},Harbour Lights Ticketing,ACC-HARBOUR`);
-    const known = await bank('2026-10-14,311.00,USD,0001,B-6,FT-8812346,Treasury,ACC-HARBOUR');
+    const known = await bank('2026-10-14,311.00,USD,0009,B-6,FT-8812346,Treasury,ACC-HARBOUR');
     expect(known.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
   });
 
@@ -77,7 +77,7 @@ describe('a hand entry and a bank line', () => {
     });
     await books.reverse({ paymentId: payment_id, kind: 'duplicate', duplicateOf: byPhone.paymentId });
     // The bank has shown it now: the next of that amount is another payment.
-    const next = await bank('2026-10-15,1500.00,USD,0001,B-8,thanks,Société Théâtrale du Nord,');
+    const next = await bank('2026-10-14,1500.00,USD,0001,B-8,thanks,Société Théâtrale du Nord,');
     expect(next.new_lines).toMatchObject([{ outcome: 'payment', same_as: [] }]);
   });
 

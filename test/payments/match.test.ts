@@ -152,6 +152,20 @@ describe('matching', () => {
     expect(below.applied.map((each) => each.small_difference)).toEqual([undefined]);
   });
 
+  test('a small difference is within the amount and within the percent of what was owed', () => {
+    const short = (paid: string, settings: Record<string, string>, owed = '1000') =>
+      match(pay(paid, 'HARBOUR LIGHTS INV-2026-000001'), bookOf([payable(1, 'p-1', owed)], {}, settings)).applied.map(
+        (each) => each.small_difference?.toString(),
+      );
+    expect(short('980', { USD: '25' })).toEqual(['20.00']);
+    expect(short('979.99', { USD: '25' })).toEqual([undefined]);
+    expect(short('975', { USD: '25', percent: '2.5' })).toEqual(['25.00']);
+    expect(short('974.99', { USD: '25', percent: '50' })).toEqual([undefined]);
+    expect(short('0.32', { USD: '25' }, '19.32')).toEqual([undefined]);
+    expect(short('999.99', { USD: '25', percent: '0' })).toEqual([undefined]);
+    expect(short('999.99', { percent: '5' })).toEqual([undefined]);
+  });
+
   test('a void document leads to what replaced it, a paid one to unapplied cash', () => {
     const replaced = payable(1, 'p-1', '0', { status: 'void', replaced_by: 'INV-2026-000002' });
     const result = match(pay('100', 'HARBOUR LIGHTS INV-2026-000001'), bookOf([replaced, payable(2, 'p-1', '90')]));

@@ -1,7 +1,10 @@
 /** Payments by hand: applied, unapplied, reversed, refunded; and one payment that is reported in several ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyPaymentMoves } from '../../src/audit/export-queries.ts';
+import { readDocuments } from '../../src/documents/queries.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
+import type { Month } from '../../src/month.ts';
 import { openPaymentContext } from '../../src/payments/context.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { reverseAll } from '../../src/payments/reverse.ts';
@@ -18,6 +21,7 @@ afterAll(async () => {
   await books.end();
 });
 
+const OCTOBER = '2026-10' as Month;
 const CSV = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
 describe('by hand', () => {
@@ -37,6 +41,21 @@ describe('by hand', () => {
       status: 'partly_applied',
       applications: [{ number: inv(1), applied_on: '2026-10-14', unapplied_on: null, confirmed_by: 'a bookkeeper' }],
     });
+  });
+
+  test('our bank account is recorded with it, and the journal books it there', async () => {
+    const request = { amount: '11.00', partnerId: 'p-2', reference: 'FT-101' };
+    const { paymentId } = await books.record({ ...request, account: 'GB82 WEST 1234' });
+    expect(await books.payment(paymentId)).toMatchObject({ account: 'GB82WEST1234' });
+    expect(
+      await books.sql(
+        `SELECT account FROM journal WHERE fact = 'payment_received' AND fact_id = ${paymentId} AND amount > 0`,
+      ),
+    ).toEqual([{ account: 'assets:bank:GB82WEST1234' }]);
+    for (const wrong of [{ account: ' ' }, { account: '0001', method: 'link' as const }]) {
+      expect(await refusalOf(books.record({ ...request, reference: 'FT-102', ...wrong }))).toBe('argument_invalid');
+    }
+    await books.reverse({ paymentId, kind: 'mistake' });
   });
 
   test('what is left pays the next invoice; undone, it is unapplied cash again', async () => {
@@ -284,6 +303,32 @@ describe('small differences', () => {
       { applied: [{ small_difference: '5.00' }] },
     ]);
     expect((await own.payment(short.paymentId)).applications).toMatchObject([{ small_difference: null }]);
+    await own.verified();
+    await own.end();
+  });
+
+  test('they are bank charges in the import, the export and the document, and never more than the percent', async () => {
+    const own = await openBooks({ small_difference: { USD: '25.00', percent: '1' } });
+    const lines = [
+      `2026-10-14,1240.00,USD,0001,B-1,${inv(1)},Harbour Lights Ticketing,`,
+      `2026-10-14,58.77,USD,0001,B-2,${inv(9)},Harbour Lights Ticketing,`,
+    ];
+    const report = await own.bankText('charges.csv', `${CSV}${lines.join('\n')}\n`);
+    expect(report.bank_charges).toEqual({ USD: '10.00' });
+    expect(report.new_lines).toMatchObject([
+      { applied: [{ number: inv(1), small_difference: '10.00' }] },
+      { applied: [{ number: inv(9), small_difference: null }] },
+    ]);
+    expect(await own.balance(inv(9))).toMatchObject({ balance: '19.00', status: 'open' });
+    const [row] = await own.database.reading((tx) => readDocuments(tx, { number: inv(1) }));
+    expect(row).toMatchObject({ credited: '10.00', bank_charges: '10.00', written_off: '0' });
+    await own.unapply(report.new_lines[0]?.payment_id ?? 0);
+    const [copied] = /SELECT.*(?=\) TO STDOUT)/s.exec(copyPaymentMoves(OCTOBER, OCTOBER, 'csv')) as RegExpExecArray;
+    const moves = await own.sql<{ move: string; document: string; amount: string }>(copied);
+    expect(moves.filter(({ move }) => move.startsWith('bank_charges'))).toMatchObject([
+      { move: 'bank_charges', document: inv(1), currency: 'USD', amount: '10.00' },
+      { move: 'bank_charges_reversed', document: inv(1), currency: 'USD', amount: '-10.00' },
+    ]);
     await own.verified();
     await own.end();
   });

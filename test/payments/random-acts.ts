@@ -71,6 +71,8 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const text = `date,amount,currency,account,bank_reference,text,payer,payer_account\n${lines.join('')}`;
     await books.bankText('random.csv', text);
     if (chance(random, 0.2)) await books.bankText('random.csv', text);
+    // The same lines from another export, which has no references.
+    if (chance(random, 0.2)) await books.bankText('again.csv', text.replaceAll(/,B-\d+,/g, ',,'));
     return true;
   },
   async 'events of the processor'(books, random, day) {
@@ -102,6 +104,23 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const text = chance(random, 0.7) ? `STRIPE ${payment.reference}` : 'STRIPE TRANSFER';
     const line = `${day},${amount},${payment.currency},0001 ${payment.currency},PO-${references},${text},STRIPE,\n`;
     await books.bankText('payout.csv', `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}`);
+    return true;
+  },
+  async 'refund that leaves the bank'(books, random, day) {
+    const payment = pick(
+      (await books.payments()).filter((each) => each.method !== 'link' && Number(each.unapplied) > 0),
+      random,
+    );
+    if (payment === undefined) return false;
+    references += 1;
+    const { payment_id: paymentId, unapplied: amount, currency } = payment;
+    const line = `${day},-${amount},${currency},0002 ${currency},OUT-${references},SENT BACK,,\n`;
+    const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+    const acts = [
+      () => books.bankText('refund.csv', `${head}${line}`),
+      () => books.reverse({ paymentId, amount, kind: 'refunded', reason: `sent back, OUT-${references}` }),
+    ];
+    for (const act of chance(random, 0.5) ? acts : acts.reverse()) await act();
     return true;
   },
   async 'reverse a duplicate'(books, random) {

@@ -56,6 +56,7 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
              SELECT FROM payment_reversals r WHERE r.payment_reversal_id = o.payment_reversal_id
                AND r.bank_line_id = l.bank_line_id AND l.direction = 'debit'
                AND (r.amount, r.currency) = (l.amount, l.currency))
+           WHEN 'refund' THEN EXISTS (SELECT FROM refund_matches m WHERE m.bank_line_id = l.bank_line_id)
            WHEN 'ignored' THEN o.reason <> ''
            ELSE false END AS good
   FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)

@@ -19,7 +19,7 @@ export const define: Definition = (ledger, act) => {
     .description('Import ledger rows, all of them or none')
     .option('--format <format>', 'csv or ndjson (default: by file name)', choiceArgument('--format', ['csv', 'ndjson']))
     .option('--skip-invalid', 'record the valid rows even if others are invalid')
-    .option('--rejects <file>', 'write the invalid rows with their reasons to this file, as NDJSON')
+    .option('--rejects <file>', 'write the invalid rows with their reasons to this file: CSV or NDJSON, as the import')
     .option('--dry-run', 'check everything, record nothing')
     .action(act(ledgerImport));
 };

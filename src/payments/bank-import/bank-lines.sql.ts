@@ -108,30 +108,59 @@ const lineRows = ({ statements }: NewBankFile) =>
 
 export interface EqualLineRow {
   readonly bank_line_id: number;
-  /** The earlier line, and its account. */
+  /** The earlier line, its account and the bank's reference. */
   readonly equal_line_id: number;
   readonly account: string;
+  readonly bank_reference: string | null;
+  /** The name of another file that has it, where it is of the same account; else null. */
+  readonly other_file: string | null;
   /** Null: it came in the same file, and has no outcome yet. */
   readonly outcome: NewOutcome['outcome'] | null;
+  /** Its payment, or the one that this was reversed as a duplicate of. */
   readonly payment_id: number | null;
+  /** The payment was wholly returned or refunded. */
+  readonly sent_back: boolean;
 }
 
 /**
- * Those of these lines that equal an earlier line of another account in reference (or text), day, direction, amount and
- * currency. A line whose payment was wholly reversed does not count.
+ * The earlier lines that these lines may report again, with the same day, direction, amount and currency: lines of another
+ * account with the same reference (or text), and lines of the same account that stand in other files only. A line whose
+ * payment was reversed as a mistake does not count.
  */
-export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
+export function readEqualLines(
+  tx: Transaction,
+  { sha256, lineIds }: { sha256: string; lineIds: readonly number[] },
+): Promise<EqualLineRow[]> {
   return query(
     tx,
-    `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, o.outcome, o.payment_id
+    `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
+            coalesce(b.status = 'reversed', false) AS sent_back,
+            CASE WHEN t.account = l.account THEN (
+              SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+              FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+              JOIN bank_files f USING (bank_file_id)
+              WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1) END AS other_file
      FROM bank_lines l
-     JOIN bank_lines t ON (t.identity, t.currency) = (l.identity, l.currency)
-       AND t.account <> l.account AND t.bank_line_id < l.bank_line_id
+     JOIN bank_lines t
+       ON (t.currency, t.amount, t.bank_booked_on, t.direction) = (l.currency, l.amount, l.bank_booked_on, l.direction)
+       AND t.bank_line_id < l.bank_line_id
+       AND CASE WHEN t.account <> l.account THEN t.identity = l.identity
+                ELSE NOT EXISTS (
+                  SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+                  JOIN bank_files f USING (bank_file_id)
+                  WHERE x.bank_line_id = t.bank_line_id AND f.sha256 = :sha256) END
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
-     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
-     WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND b.status IS DISTINCT FROM 'reversed'
+     LEFT JOIN LATERAL (
+       SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
+       LIMIT 1) AS d ON true
+     LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
+     WHERE l.bank_line_id = ANY (:lineIds::bigint[])
+       AND (b.status IS DISTINCT FROM 'reversed'
+         OR t.account = l.account AND NOT EXISTS (
+           SELECT FROM live_payment_reversals r
+           WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate')))
      ORDER BY l.bank_line_id, t.bank_line_id`,
-    { lineIds },
+    { sha256, lineIds },
   );
 }
 
@@ -139,7 +168,7 @@ export const lineKey = (account: string, identity: string): string => `${account
 
 export interface NewOutcome {
   readonly bank_line_id: number;
-  readonly outcome: 'payment' | 'payout' | 'return' | 'ignored';
+  readonly outcome: 'payment' | 'payout' | 'return' | 'refund' | 'ignored';
   readonly payment_id?: number;
   readonly payout_id?: number;
   readonly payment_reversal_id?: number;

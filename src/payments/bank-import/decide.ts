@@ -65,7 +65,7 @@ export function decideCredits(
   const reachBank = (payment: Candidate) => current.set(payment.payment_id, { ...payment, reported_by_bank: true });
   const file: FileState = { items, current, equalLines, payoutNames, reportedIds: new Set(), decisions: new Map() };
   for (const each of credits) {
-    const decision = decideEqualLine(each, file) ?? decideCredit(each.line, file);
+    const decision = decideEqualLine(each, file) ?? decideCredit(each, file);
     if (decision.kind === 'duplicate') reachBank(decision.payment);
     if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
     if (decision.kind === 'link_payment') file.reportedIds.add(decision.processorId);
@@ -88,17 +88,24 @@ interface FileState extends Omit<Known, 'candidates'> {
 }
 
 /**
- * A line equal to an earlier one of another account: perhaps one account under two names. This comes before the rules for
- * payments, because an equal line is stronger evidence. Undefined where there is none.
+ * A line that may report an earlier one again. A payout, or a payment that was sent back, is not recorded again. A line
+ * equal to one of another account is perhaps one account under two names: this comes before the rules for payments,
+ * because an equal line is stronger evidence. Undefined where there is none.
  */
 function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }: FileState): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
   for (const equal of equalLines.filter((each) => each.bank_line_id === id)) {
     const [earlier, decision] = [...decisions].find(([each]) => each.id === equal.equal_line_id) ?? [];
-    const evidence = `a line of account ${equal.account} has the same reference, day and amount`;
+    const evidence = equalEvidence(equal);
     if (equal.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
       return { kind: 'ignored', why: `possible duplicate of a payout: ${evidence}; not recorded`, needsReview: true };
     }
+    if (equal.sent_back) {
+      const name = `payment ${equal.payment_id}, which was sent back`;
+      const otherwise = "not recorded. If it is another payment, enter it with 'reckoner payment record --account'";
+      return { kind: 'ignored', why: `possible duplicate of ${name}: ${evidence}; ${otherwise}`, needsReview: true };
+    }
+    if (equal.other_file !== null) continue;
     if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence });
     else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
     else if (decision?.kind === 'payment') possible.push({ of: earlier as NewLine, evidence });
@@ -106,9 +113,19 @@ function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }
   return possible.length === 0 ? undefined : heldPayment(matched(line, items), possible);
 }
 
-function decideCredit(line: BankLine, { items, current, reportedIds, payoutNames }: FileState): Decision {
+/** What an earlier line has in common with a line, as a clause. */
+export function equalEvidence({ account, other_file, bank_reference }: EqualLineRow): string {
+  if (other_file === null) return `a line of account ${account} has the same reference, day and amount`;
+  const reference = bank_reference === null ? 'no reference' : `reference ${bank_reference}`;
+  return `${other_file} has a line of the same account, day and amount, with ${reference}`;
+}
+
+function decideCredit({ id, line }: NewLine, file: FileState): Decision {
   if (line.reversal) return { kind: 'ignored', why: 'reverses an earlier debit: no payment', needsReview: false };
-  const reported = reportedBy(line, items);
+  const { items, current, reportedIds, payoutNames } = file;
+  const equal = file.equalLines.filter((each) => each.bank_line_id === id && each.other_file !== null);
+  const inOtherFiles = new Map(equal.map((each) => [each.payment_id as number, equalEvidence(each)]));
+  const reported: ReportedPayment = { ...reportedBy(line, items), inOtherFiles };
   const identity = identify(reported, [...current.values()]);
   if (identity.verdict === 'same') return decideKnown(line, identity.of);
   const ids = processorIds(reported.references);

@@ -14,6 +14,7 @@ import { readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
+import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
 import { readCreditNotes, readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
 import { OpenItems, type Payable } from '../open-items.ts';
 import { readCandidates } from '../queries.ts';
@@ -21,7 +22,7 @@ import { findCreditNotes, findReferences } from '../reference.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
-import { countOutcomes, type LineReport } from './report.ts';
+import { countOutcomes, type LineReport, sumBankCharges } from './report.ts';
 import { isReturn, recordDebits } from './returns.ts';
 
 export interface BankImport {
@@ -40,6 +41,10 @@ export interface BankImport {
   }[];
   readonly lines: { total: number; new: number; known: number };
   readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
+  /** Small differences that this import wrote to bank charges, by currency. */
+  readonly bank_charges: Readonly<Record<string, string>>;
+  /** Statements that do not continue what is known of their account; only the import that shows it reports them. */
+  readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
 }
 
@@ -55,21 +60,33 @@ export async function importBankFile(tx: Transaction, caller: Caller, file: Bank
   const importedAt = await readImportedAt(tx, sha256);
   if (importedAt !== undefined) {
     const lines = { total, new: 0, known: total };
-    return { ...head, already_imported: importedAt, lines, outcomes: countOutcomes([]), new_lines: [] };
+    return {
+      ...head,
+      already_imported: importedAt,
+      lines,
+      outcomes: countOutcomes([]),
+      bank_charges: {},
+      breaks: [],
+      new_lines: [],
+    };
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
     subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
     details: { sha256, format, lines: total },
   });
+  const accounts = statements.map(({ account }) => account);
+  const brokenBefore = new Set((await readBreaks(tx, accounts)).map(({ exception }) => exception));
   const newLines = await recordFile(context, { sha256, name: file.name, format, bytes: file.bytes.length }, statements);
-  const reports = await recordLines(context, caller, newLines);
+  const reports = await recordLines(context, caller, { sha256, newLines });
   failpoint('payments.recorded');
   return {
     ...head,
     already_imported: null,
     lines: { total, new: newLines.length, known: total - newLines.length },
     outcomes: countOutcomes(reports),
+    bank_charges: sumBankCharges(reports),
+    breaks: (await readBreaks(tx, accounts)).filter(({ exception }) => !brokenBefore.has(exception)),
     new_lines: reports,
   };
 }
@@ -128,15 +145,12 @@ async function recordFile(
 async function recordLines(
   context: PaymentContext,
   caller: Caller,
-  newLines: readonly NewLine[],
+  { sha256, newLines }: { sha256: string; newLines: readonly NewLine[] },
 ): Promise<LineReport[]> {
   const { tx } = context;
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
-  const equalLines = await readEqualLines(
-    tx,
-    newLines.map((each) => each.id),
-  );
+  const equalLines = await readEqualLines(tx, { sha256, lineIds: newLines.map((each) => each.id) });
   const decisions = decideCredits(credits, await readOpenItems(tx, caller, credits), {
     candidates: await readLineCandidates(tx, credits),
     equalLines,

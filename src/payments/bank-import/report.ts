@@ -20,8 +20,8 @@ export interface LineReport {
   readonly currency: string;
   readonly payer: string | null;
   readonly bank_reference: string | null;
-  /** `duplicate`: a payment that is recorded already. */
-  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'ignored';
+  /** `duplicate`: a payment that is recorded already. `refund`: pays a refund that is recorded. */
+  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts, applied with the payment. */
@@ -92,8 +92,21 @@ export function paymentReport(
   };
 }
 
+/** Small differences written to bank charges, by currency. */
+export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<string, string>> {
+  const sums = new Map<string, Amount>();
+  for (const { currency, applied } of reports) {
+    for (const { small_difference } of applied) {
+      if (small_difference === null) continue;
+      const before = sums.get(currency) ?? Amount.zero(currency);
+      sums.set(currency, before.plus(Amount.of(small_difference, currency)));
+    }
+  }
+  return Object.fromEntries([...sums].map(([currency, sum]) => [currency, sum.toString()]));
+}
+
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {
-  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, ignored: 0 };
+  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, ignored: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
   return outcomes;
 }

@@ -1,4 +1,7 @@
-/** The debits of a bank file: returned payments are reversed, other debits are no money of partners. */
+/**
+ * The debits of a bank file: returned payments are reversed, and refunds are matched to those that finance has recorded.
+ * Other debits are no money of partners.
+ */
 import { Amount, isZero } from '../../money.ts';
 import { daysApart } from '../../month.ts';
 import type { BankLine } from '../bank/statement.ts';
@@ -6,10 +9,12 @@ import type { PaymentContext } from '../context.ts';
 import { type Candidate, containsReference } from '../duplicates.ts';
 import { bankIdentity } from '../identities.ts';
 import type { NewReversal } from '../insert.sql.ts';
+import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { type NewLine, referencesOf } from './decide.ts';
+import { equalEvidence, type NewLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
 /** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
@@ -35,9 +40,18 @@ export async function recordDebits(
     'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
   );
   const reversed = await reverseAll(context, reversals);
+  const outgoing = [...decisions].flatMap(([each, decision]) => ('goesOut' in decision ? [outgoingLine(each)] : []));
+  const refunds = await matchDebits(context, outgoing);
   const outcomes: NewOutcome[] = [];
   const reports = new Map<NewLine, LineReport>();
   for (const [each, decision] of decisions) {
+    const refund = refunds.get(each.id);
+    if (refund !== undefined) {
+      const why = `${refundName(refund.refund)}: ${refund.evidence}`;
+      outcomes.push({ bank_line_id: each.id, outcome: 'refund', reason: why });
+      reports.set(each, plainReport(each, 'refund', why, { payment_id: refund.refund.payment_id ?? undefined }));
+      continue;
+    }
     if ('why' in decision) {
       const { outcome, report } = ignoredLine(each, decision.why, decision.needsReview);
       outcomes.push(outcome);
@@ -60,8 +74,20 @@ export async function recordDebits(
 
 type DebitDecision =
   | { readonly reverses: Candidate }
-  /** Ignored, and why. */
-  | { readonly why: string; readonly needsReview: boolean };
+  /** Ignored, and why. `goesOut`: an ordinary debit, which may pay a refund. */
+  | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
+
+const outgoingLine = ({ id, line }: NewLine): OutgoingLine => ({
+  bank_line_id: id,
+  booked_on: line.booked_on,
+  currency: line.amount.currency,
+  amount: line.amount.toString(),
+  texts: [...referencesOf(line), line.text],
+  payee: line.payer_name ?? null,
+});
+
+const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): string =>
+  `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
 
 /** Each payment is returned at most once. Pure. */
 function decideDebits(
@@ -71,12 +97,14 @@ function decideDebits(
   const left = new Map(candidates.map((each) => [each.payment_id, each]));
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
-    if (!isReturn(each)) return { why: 'an outgoing payment, not from a partner', needsReview: false };
+    if (!isReturn(each)) {
+      return { why: 'an outgoing payment that is no refund of ours', needsReview: false, goesOut: true };
+    }
     const equal = equalLines.find(
       (one) => one.bank_line_id === each.id && (one.outcome === 'return' || returns.has(one.equal_line_id)),
     );
     if (equal !== undefined) {
-      const why = `possible duplicate of a return: a line of account ${equal.account} has the same reference, day and amount; nothing is reversed`;
+      const why = `possible duplicate of a return: ${equalEvidence(equal)}; nothing is reversed`;
       return { why, needsReview: true };
     }
     const payment = returnedPayment(each.line, [...left.values()]);

@@ -19,6 +19,11 @@ import {
   Totals,
 } from './statement.ts';
 
+interface NamedMap extends BankCsvMap {
+  /** As the settings have it under "bank_csv". */
+  readonly name: string;
+}
+
 interface Row {
   readonly line: number;
   readonly cells: Readonly<Record<string, string>>;
@@ -42,19 +47,19 @@ export const csv: BankFormat = {
 };
 
 /** The map that the file names, or the only one. */
-function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): BankCsvMap {
+function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): NamedMap {
   const names = Object.keys(maps);
   const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
   const map = Object.hasOwn(maps, name) ? maps[name] : undefined;
   if (map === undefined) throw refuse('bank_map_unknown', { file: file.name, map: name, maps: names });
-  return map;
+  return { ...map, name };
 }
 
-function readStatements(text: string, file: string, map: BankCsvMap): BankStatement[] {
+function readStatements(text: string, file: string, map: NamedMap): BankStatement[] {
   const problems: FieldProblem[] = [];
   const rows = readRows(text, file, map);
   const read = rows.flatMap((row) => readRow(row, map, problems) ?? []);
-  if (problems.length > 0) throw invalidFile(file, problems);
+  if (problems.length > 0) throw invalidFile(file, problems, map.name);
   const accounts = new Map<string, Read[]>();
   for (const each of read) {
     const name = `${each.account} ${each.line.amount.currency}`;
@@ -79,7 +84,7 @@ function readStatements(text: string, file: string, map: BankCsvMap): BankStatem
   return statements;
 }
 
-function readRows(text: string, file: string, map: BankCsvMap): Row[] {
+function readRows(text: string, file: string, map: NamedMap): Row[] {
   let records: { record: Record<string, string>; raw: string; info: { lines: number } }[];
   let header: string[] = [];
   const body = text
@@ -101,13 +106,12 @@ function readRows(text: string, file: string, map: BankCsvMap): Row[] {
     }) as unknown as typeof records;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw invalidFile(file, [{ path: '', reason: `is not CSV as the column map describes it: ${error.message}` }]);
+    const reason = `is not CSV as the column map describes it: ${error.message}`;
+    throw invalidFile(file, [{ path: '', reason }], map.name);
   }
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
-    const list = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
-    const reason = `has no column ${list(missing)}; it has ${list(header)}`;
-    throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }]);
+    throw refuse('bank_columns_missing', { file, map: map.name, line: map.skip_lines + 1, missing, columns: header });
   }
   return records.map(({ record, raw, info }) => ({
     line: info.lines + map.skip_lines,

@@ -57,9 +57,9 @@ export interface BankLine {
   readonly raw: string;
 }
 
-/** The file does not follow its format, at these places. */
-export const invalidFile = (file: string, problems: readonly FieldProblem[]) =>
-  refuse('bank_file_invalid', { file, problems });
+/** The file does not follow its format, or its column map, at these places. */
+export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
+  refuse('bank_file_invalid', { file, problems, ...(map !== undefined && { map }) });
 
 /** Compares what a file states with what its lines add up to. */
 export class Totals {

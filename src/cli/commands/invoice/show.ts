@@ -5,6 +5,7 @@ import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, money, printable, short, table, wrapped } from '../../output.ts';
 
@@ -44,7 +45,7 @@ function described(row: DocumentRow): string {
     ['amount', money(row.invoice_amount, row.currency)],
     ['credit applied', money(row.credit_applied, row.currency)],
     ['amount due', money(row.amount_due, row.currency)],
-    ['credited', money(row.credited, row.currency)],
+    ...settledWithoutCash(row),
     ['paid', money(row.amount_paid, row.currency)],
     ['balance', money(row.balance, row.currency)],
     ['payment link', row.payment_link ?? 'none'],
@@ -69,6 +70,18 @@ function described(row: DocumentRow): string {
     '',
     table(['policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
   ].join('\n');
+}
+
+/** What settled it besides payments. `credited` of the row includes write-offs and bank charges. */
+function settledWithoutCash({ currency, ...row }: DocumentRow): [string, string][] {
+  const [credited, writtenOff, charges] = [row.credited, row.written_off, row.bank_charges].map((each) =>
+    Amount.of(each, currency),
+  ) as [Amount, Amount, Amount];
+  return [
+    ['credited', money(credited.minus(writtenOff).minus(charges).toString(), currency)],
+    ...(writtenOff.isZero() ? [] : [['written off', money(row.written_off, currency)] as [string, string]]),
+    ...(charges.isZero() ? [] : [['bank charges', money(row.bank_charges, currency)] as [string, string]]),
+  ];
 }
 
 function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {

@@ -12,7 +12,7 @@ export const define: Definition = (payment, act) => {
     .action(act(acting(paymentExceptions)));
   payment
     .command('close-exception <exception>')
-    .description('Close the exception of a bank line or event that needs no action')
+    .description('Close the exception of a bank line, bank statement or event that needs no action')
     .requiredOption(...REASON)
     .action(act(acting(paymentCloseException)));
 };
@@ -31,8 +31,15 @@ function described({ kind, exception, partner_id, currency, amount, since, reaso
   return [
     `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
     ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
-    `  resolve with ${ENDS[kind]}`,
+    ...wrapped(`resolve with ${remedy({ kind, exception, reason })}`, 78).map((line) => `  ${line}`),
   ].join('\n');
+}
+
+/** What resolves it, with the ids of the payment and of the one that it may duplicate. */
+function remedy({ kind, exception, reason }: Pick<PaymentException, 'kind' | 'exception' | 'reason'>): string {
+  if (kind !== 'possible_duplicate') return ENDS[kind];
+  const other = /payment (\d+)/.exec(reason)?.[1] ?? 'OTHER';
+  return ENDS[kind].replaceAll(' ID ', ` ${exception.replace('payment-', '')} `).replace('OTHER', other);
 }
 
 async function paymentCloseException(

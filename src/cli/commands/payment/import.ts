@@ -16,7 +16,7 @@ const HELP = `
 A file that was already imported changes nothing, and a line that another file
 brought is not recorded again. Certain matches are applied; others become
 suggestions, which 'reckoner payment apply' accepts. Exit status 4: a line needs
-manual review.`;
+manual review, or a statement does not continue what is known of its account.`;
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
 
@@ -45,10 +45,12 @@ function paymentImport(
     failpoint('payments.committed');
     const { new_lines, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
-    output.print({ ...rest, dry_run: dryRun, new_lines: lines }, () =>
+    // A dry run rolls back the statement's id.
+    const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;
+    output.print({ ...rest, breaks, dry_run: dryRun, new_lines: lines }, () =>
       describeImport({ ...report, new_lines: lines }, dryRun),
     );
-    return new_lines.some((line) => line.needs_review) ? EXIT.attention : EXIT.done;
+    return new_lines.some((line) => line.needs_review) || report.breaks.length > 0 ? EXIT.attention : EXIT.done;
   })(output);
 }
 
@@ -67,6 +69,7 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['duplicate', (count) => `${count} already recorded`],
   ['payout', (count) => plural(count, 'payout')],
   ['return', (count) => plural(count, 'return')],
+  ['refund', (count) => plural(count, 'refund')],
   ['ignored', (count) => `${count} ignored`],
 ];
 
@@ -86,9 +89,15 @@ function describeImport(report: BankImport, dryRun: boolean): string {
       short(whatFor(line), 24),
     ]);
     text.push(table(['booked', '>amount', '', 'payer', 'is', 'for'], rows), '');
+    for (const line of new_lines) text.push(...chargesOf(line));
     for (const line of new_lines.filter((each) => each.needs_review)) {
       text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));
     }
+  }
+  const charges = Object.entries(report.bank_charges).map(([currency, sum]) => `${groupThousands(sum)} ${currency}`);
+  if (charges.length > 0) text.push(`${dryRun ? 'Would write' : 'Wrote'} ${charges.join(', ')} to bank charges.`);
+  for (const { exception, reason } of report.breaks) {
+    text.push(...wrapped(`${dryRun ? '' : `${exception}: `}${printable(reason)}.`, 80, '  '));
   }
   const pending = report.statements.reduce((sum, each) => sum + each.pending, 0);
   const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
@@ -99,10 +108,24 @@ function describeImport(report: BankImport, dryRun: boolean): string {
   if (lines.known > 0) text.push(`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`);
   if (pending > 0)
     text.push(
-      `${plural(pending, 'pending entry was', 'pending entries were')} skipped; import them again once they are booked.`,
+      `${plural(pending, 'entry is', 'entries are')} still pending at the bank and ${pending === 1 ? 'was' : 'were'} not ` +
+        'recorded. A later file has them once the bank has booked them; import that file.',
     );
   return text.join('\n');
 }
+
+/** What a payment was short and was written to bank charges, which settles the invoice. */
+const chargesOf = (line: LineReport): string[] =>
+  line.applied.flatMap(({ number, small_difference }) =>
+    small_difference === null
+      ? []
+      : wrapped(
+          `line ${line.position}: ${amountOf(line, small_difference)} of ${number} is missing and written to bank charges ` +
+            '("small_difference" in the settings)',
+          80,
+          '  ',
+        ),
+  );
 
 function whatFor(line: LineReport): string {
   if (line.applied.length + line.credit.length > 0) {

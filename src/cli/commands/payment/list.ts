@@ -1,5 +1,5 @@
 /** `reckoner payment list`. */
-import { groupThousands } from '../../../money.ts';
+import { Amount, groupThousands } from '../../../money.ts';
 import { readPartnerNames } from '../../../partners/queries.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
@@ -67,6 +67,7 @@ const sheetOf = (payments: readonly PaymentJson[], payerOf: (payment: PaymentJso
     applied: 'amount',
     unapplied: 'amount',
     reversed: 'amount',
+    bank_charges: 'amount',
     status: 'text',
     documents: 'text',
   },
@@ -74,13 +75,14 @@ const sheetOf = (payments: readonly PaymentJson[], payerOf: (payment: PaymentJso
     ...payment,
     payer: payerOf(payment),
     payer_account: payment.payer.account,
+    bank_charges: bankCharges(payment).toString(),
     documents: documentsOf(payment),
   })),
 });
 
 function listed(payments: readonly PaymentJson[], payerOf: (payment: PaymentJson) => string): string {
   return table(
-    ['>id', 'received', '~payer', '>amount', '', 'status', '~for'],
+    ['>id', 'received', '~payer', '>amount', '', 'status', '>bank charges', '~for'],
     payments.map((payment) => [
       payment.payment_id,
       payment.received_on,
@@ -88,9 +90,17 @@ function listed(payments: readonly PaymentJson[], payerOf: (payment: PaymentJson
       groupThousands(payment.amount),
       payment.currency,
       payment.status,
+      bankCharges(payment).isZero() ? '' : groupThousands(bankCharges(payment).toString()),
       documentsOf(payment),
     ]),
   );
+}
+
+/** What the documents that it pays are short of, written to bank charges. */
+function bankCharges({ currency, applications }: PaymentJson): Amount {
+  return applications
+    .filter(({ unapplied_on }) => unapplied_on === null)
+    .reduce((sum, each) => sum.plus(Amount.of(each.small_difference ?? '0', currency)), Amount.zero(currency));
 }
 
 /** The documents that it pays now, or its first suggestion with a question mark. */

@@ -16,6 +16,7 @@ export const define: Definition = (payment, act) => {
     .requiredOption('--method <method>', METHODS.join(', '), choiceArgument('--method', METHODS))
     .requiredOption('--received-on <date>', 'the date it arrived, YYYY-MM-DD', dateArgument('--received-on'))
     .requiredOption('--reference <reference>', "the bank's or processor's reference")
+    .option('--account <account>', 'our bank account that received it, as bank files name it')
     .option('--invoice <number>', 'apply it to this invoice; any excess stays unapplied cash')
     .option('--partner <id>', 'keep it as unapplied cash of this partner')
     .action(act(paymentRecord));

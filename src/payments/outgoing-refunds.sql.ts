@@ -1,0 +1,96 @@
+/** SQL over refunds and the bank's debit lines that pay them. */
+import { query, type Transaction } from '../database/transaction.ts';
+import { inserting } from './insert.sql.ts';
+
+/** A debit line of a bank file that is no return. */
+export interface OutgoingLine {
+  readonly bank_line_id: number;
+  /** `YYYY-MM-DD` */
+  readonly booked_on: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** The bank's reference, the remittance texts and the whole text. */
+  readonly texts: readonly string[];
+  readonly payee: string | null;
+}
+
+/** A refund that finance has recorded: of a credit note, or of a payment that was not a link payment. */
+export interface RecordedRefund {
+  readonly credit_refund_id: number | null;
+  readonly payment_reversal_id: number | null;
+  /** The credit note; null for a payment. */
+  readonly document: string | null;
+  readonly payment_id: number | null;
+  readonly partner_id: string | null;
+  /** The partner's name, or else the payer's as the bank wrote it. */
+  readonly payee: string | null;
+  readonly currency: string;
+  readonly amount: string;
+  readonly refunded_on: string;
+  /** Its reference, or the reason of the reversal. */
+  readonly texts: readonly string[];
+}
+
+/** Refunds of these amounts that no bank line has paid yet, the oldest first. */
+export function readOpenRefunds(
+  tx: Transaction,
+  money: readonly { currency: string; amount: string }[],
+): Promise<RecordedRefund[]> {
+  return query(
+    tx,
+    `WITH money AS (
+       SELECT DISTINCT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)
+     )
+     SELECT f.credit_refund_id, NULL::bigint AS payment_reversal_id, d.number AS document, NULL::bigint AS payment_id,
+            f.partner_id, n.name AS payee, f.currency, f.amount, f.refunded_on, ARRAY[f.reference] AS texts
+     FROM live_credit_refunds f JOIN money m USING (currency, amount) JOIN documents d ON d.document_id = f.document_id
+     JOIN partners n ON n.partner_id = f.partner_id
+     WHERE NOT EXISTS (SELECT FROM refund_matches x WHERE x.credit_refund_id = f.credit_refund_id)
+     UNION ALL
+     SELECT NULL, r.payment_reversal_id, NULL, r.payment_id, r.partner_id, coalesce(n.name, p.payer_name), r.currency,
+            r.amount, r.reversed_on, ARRAY[r.reason]
+     FROM live_payment_reversals r JOIN money m USING (currency, amount) JOIN payments p ON p.payment_id = r.payment_id
+     LEFT JOIN partners n ON n.partner_id = r.partner_id
+     WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
+       AND NOT EXISTS (SELECT FROM refund_matches x WHERE x.payment_reversal_id = r.payment_reversal_id)
+     ORDER BY refunded_on, credit_refund_id, payment_reversal_id`,
+    { money: JSON.stringify(money.map(({ currency, amount }) => ({ currency, amount }))) },
+  );
+}
+
+/** Debits of this amount that were not from a partner when their file was imported, and pay no refund yet. */
+export function readUnmatchedDebits(
+  tx: Transaction,
+  { currency, amount }: { currency: string; amount: string },
+): Promise<OutgoingLine[]> {
+  return query(
+    tx,
+    `SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.currency, l.amount, l.payer_name AS payee,
+            array_remove(ARRAY[l.bank_reference, l.text], NULL)
+              || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts
+     FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)
+     WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit' AND o.outcome = 'ignored'
+       AND NOT o.needs_review
+       AND NOT EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id)
+     ORDER BY l.bank_booked_on, l.bank_line_id`,
+    { currency, amount },
+  );
+}
+
+export const insertRefundMatches = inserting<{
+  readonly bank_line_id: number;
+  readonly credit_refund_id: number | null;
+  readonly payment_reversal_id: number | null;
+  readonly evidence: { readonly why: string };
+}>(
+  `INSERT INTO refund_matches (
+     bank_line_id, account, currency, amount, direction, credit_refund_id, payment_reversal_id, paid_on, entry_on,
+     evidence, recorded_at, event_id)
+   SELECT l.bank_line_id, l.account, l.currency, l.amount, l.direction, r.credit_refund_id, r.payment_reversal_id,
+          l.bank_booked_on, greatest(l.bank_booked_on, f.entry_on, v.entry_on, :earliest::date), r.evidence,
+          :now::timestamptz, :eventId::bigint
+   FROM json_populate_recordset(NULL::refund_matches, :rows::json) AS r
+   JOIN bank_lines l USING (bank_line_id)
+   LEFT JOIN credit_refunds f ON f.credit_refund_id = r.credit_refund_id
+   LEFT JOIN payment_reversals v ON v.payment_reversal_id = r.payment_reversal_id`,
+);

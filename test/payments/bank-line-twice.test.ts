@@ -1,0 +1,93 @@
+/** The same bank line from two files: another export, another format, with other references or none. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
+import { type Books, inv, openBooks } from './books.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(async () => {
+  await books.verified();
+  await books.end();
+});
+
+const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+let files = 0;
+/** Imports lines in a file of their own. */
+const bank = (...lines: readonly string[]) => {
+  files += 1;
+  return books.bankText(`lines-${files}.csv`, `${HEAD}${lines.join('\n')}\n`);
+};
+
+describe('one bank line in two files', () => {
+  const line = (amount: string, reference: string, text: string, payer = 'Harbour Lights Ticketing') =>
+    `2026-10-12,${amount},USD,0007,${reference},${text},${payer},`;
+
+  test('another export without references books nothing twice, and says how to go on', async () => {
+    const first = await bank(line('500.00', 'B-40', inv(1)), line('675.00', 'B-41', 'thanks'));
+    const second = await bank(line('500.00', '', inv(1)), line('675.00', '', 'thanks'));
+    const ids = first.new_lines.map((each) => each.payment_id);
+    expect(second.new_lines).toMatchObject([
+      { outcome: 'payment', same_as: [ids[0]], applied: [], needs_review: true, suggested: [{ number: inv(1) }] },
+      { outcome: 'payment', same_as: [ids[1]], applied: [], needs_review: true },
+    ]);
+    expect(second.new_lines[0]?.why).toMatch(
+      /possible duplicate of payment \d+: lines-\d+\.csv has a line of the same account, day and amount, with reference B-40; nothing is applied/,
+    );
+    expect(await books.balance(inv(1))).toMatchObject({ amount_paid: '500.00' });
+    const held = second.new_lines.map((each) => `payment-${each.payment_id}`);
+    const exceptions = await books.database.reading((tx) => readExceptions(tx));
+    const kinds = exceptions.filter((each) => held.includes(each.exception)).map((each) => each.kind);
+    expect(kinds).toEqual(['possible_duplicate', 'possible_duplicate']);
+    // A third export finds the first two, and once a duplicate is reversed, the payment that stays.
+    const duplicate = { paymentId: second.new_lines[1]?.payment_id ?? 0, duplicateOf: ids[1] ?? 0 };
+    await books.reverse({ ...duplicate, kind: 'duplicate' });
+    const third = await bank(line('675.00', 'C-41', 'thanks'));
+    expect(third.new_lines).toMatchObject([{ same_as: [ids[1]], applied: [] }]);
+    // It is another payment after all.
+    await books.apply(third.new_lines[0]?.payment_id ?? 0, inv(1));
+    expect((await books.payment(third.new_lines[0]?.payment_id ?? 0)).applied).toBe('675.00');
+  });
+
+  test('another format of the day is held too, and names a paid invoice', async () => {
+    const paid = await bank(line('77.77', 'B-42', inv(9)));
+    expect(await books.balance(inv(9))).toMatchObject({ status: 'paid' });
+    const bai = [
+      ...['01,BANK,OURS,261013,0600,1,80,,2/', '02,OURS,BANK,1,261012,,USD,2/', '03,0007,USD,,,,/'],
+      `16,165,7777,Z,OTHER-1,,HARBOUR LIGHTS ${inv(9)}/`,
+      ...['49,7777,3/', '98,7777,1,5/', '99,7777,1,7/'],
+    ].join('\n');
+    const again = await books.bankText('day.bai', bai);
+    expect(again.new_lines).toMatchObject([
+      { same_as: [paid.new_lines[0]?.payment_id], applied: [], needs_review: true },
+    ]);
+  });
+
+  test('two equal payments in one file are two, also when one of them was in an earlier file', async () => {
+    const two = [line('41.00', 'B-43', 'a'), line('41.00', 'B-44', 'b')];
+    expect((await bank(...two)).new_lines).toMatchObject([{ same_as: [] }, { same_as: [] }]);
+    const more = await bank(...two, line('41.00', 'B-45', 'c'));
+    expect(more.new_lines).toMatchObject([{ bank_reference: 'B-45', same_as: [] }]);
+  });
+
+  test('lines for different invoices, or of different partners, are different payments', async () => {
+    await bank(line('42.00', 'B-46', inv(2), 'Société Théâtrale du Nord'));
+    const other = await bank(line('42.00', 'B-47', inv(6), 'Société Théâtrale du Nord'));
+    expect(other.new_lines).toMatchObject([{ same_as: [], applied: [{ number: inv(6), amount: '42.00' }] }]);
+  });
+
+  test('a payment that the bank took back is not booked again, nor a payout or a return', async () => {
+    const returned = '2026-10-13,-43.00,USD,0007,B-49,RETURN R01 B-48000048,,';
+    await bank(line('43.00', 'B-48000048', 'thanks'), returned);
+    const again = await bank(line('43.00', '', 'thanks'), returned.replace('B-49', ''));
+    expect(again.new_lines).toMatchObject([
+      { outcome: 'ignored', needs_review: true, why: expect.stringMatching(/which was sent back.*payment record/) },
+      { outcome: 'ignored', needs_review: true, why: expect.stringMatching(/possible duplicate of a return/) },
+    ]);
+    const payout = '2026-10-13,56.00,USD,0007,PO-78,STRIPE TRANSFER,Stripe,';
+    await bank(payout);
+    const payoutAgain = await bank(payout.replace('PO-78', ''));
+    expect(payoutAgain.new_lines).toMatchObject([{ outcome: 'ignored', needs_review: true }]);
+  });
+});

@@ -1,0 +1,104 @@
+/** Refunds as the bank pays them out: matched to those that finance has recorded, so that accounts by bank tie. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OutgoingLine, RecordedRefund } from '../../src/payments/outgoing-refunds.sql.ts';
+import { refundOf } from '../../src/payments/outgoing-refunds.ts';
+import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { quote, reversal } from '../support/world.ts';
+import { type Books, inv, openBooks } from './books.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(async () => {
+  await books.verified();
+  await books.end();
+});
+
+const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+let files = 0;
+const bank = (...lines: readonly string[]) => {
+  files += 1;
+  return books.bankText(`refunds-${files}.csv`, `${HEAD}${lines.join('\n')}\n`);
+};
+const balances = () =>
+  books.sql<{ account: string; amount: string }>(
+    `SELECT account, sum(amount)::text AS amount FROM journal WHERE control = 'assets:bank' GROUP BY account
+     HAVING sum(amount) <> 0 ORDER BY account`,
+  );
+
+const line: OutgoingLine = {
+  ...{ bank_line_id: 1, booked_on: '2026-10-14', currency: 'USD', amount: '12.50', payee: 'HARBOUR LIGHTS' },
+  texts: ['OUT-5521', 'refund of credit'],
+};
+const refund: RecordedRefund = {
+  ...{
+    credit_refund_id: 1,
+    payment_reversal_id: null,
+    document: 'CN-2026-000001',
+    payment_id: null,
+    partner_id: 'p-1',
+  },
+  ...{ payee: 'Harbour Lights Ticketing', currency: 'USD', amount: '12.5', refunded_on: '2026-10-12', texts: [''] },
+};
+
+test('a debit pays the refund of its amount with its reference, its credit note or its payee', () => {
+  const evidence = (given: Partial<OutgoingLine>, ...refunds: readonly Partial<RecordedRefund>[]) =>
+    refundOf(
+      { ...line, ...given },
+      refunds.map((each) => ({ ...refund, ...each })),
+    )?.evidence;
+  expect(evidence({ payee: null }, { texts: ['OUT-5521'] })).toBe('both have OUT-5521');
+  expect(evidence({ payee: null, texts: ['CREDIT CN-2026-000001'] }, {})).toBe('both have CN-2026-000001');
+  expect(evidence({ payee: null }, { document: null, texts: ['sent back, OUT-5521'] })).toBe('both have OUT-5521');
+  expect(evidence({}, {})).toBe('the same amount, and the line names Harbour Lights Ticketing');
+  expect(evidence({ payee: 'Somebody' }, {})).toBeUndefined();
+  expect(evidence({ amount: '12.51' }, { texts: ['OUT-5521'] })).toBeUndefined();
+  expect(evidence({ currency: 'EUR' }, { texts: ['OUT-5521'] })).toBeUndefined();
+  expect(evidence({ booked_on: '2026-11-12' }, {})).toBeUndefined();
+  // A reference decides between two partners; without one nobody does.
+  expect(evidence({}, { partner_id: 'p-2', payee: 'Harbour Lights East' }, { texts: ['OUT-5521'] })).toContain('OUT');
+  expect(evidence({ payee: 'HARBOUR LIGHTS' }, {}, { partner_id: 'p-2', payee: 'Harbour Lights' })).toBeUndefined();
+});
+
+test('a credit refund and a payment refund leave the account that the bank shows, whichever comes first', async () => {
+  const sale = quote({ partner_id: 'p-1', accepted_at: '2026-10-05T12:00:00Z' });
+  await books.rows([sale, reversal(sale, { accepted_at: '2026-10-06T12:00:00Z' })]);
+  const wrong = quote({ partner_id: 'p-1', accepted_at: '2026-09-05T12:00:00Z', quote_id: 'q-wrong' });
+  await books.rows([wrong]);
+  books.at('2026-11-02T15:00:00Z');
+  await books.close();
+  await books.rows([reversal(wrong, { accepted_at: '2026-11-01T12:00:00Z' })]);
+  books.at('2026-12-02T15:00:00Z');
+  await books.close();
+  const note = (await books.documents()).find((each) => each.document === 'credit_note');
+  const number = note?.number ?? '';
+  const amount = note?.balance ?? '';
+  await books.database.transaction((tx) =>
+    refundCredit(tx, books.acting, { number, method: 'wire', reference: 'OUT-5521' }),
+  );
+  expect(await balances()).toEqual([{ account: 'assets:bank', amount: `-${amount}` }]);
+  const report = await bank(`2026-12-02,-${amount},USD,0007,OUT-5521,OUTGOING WIRE,Harbour Lights,`);
+  expect(report.new_lines).toMatchObject([
+    { outcome: 'refund', needs_review: false, why: `pays the refund of ${number} of 2026-12-02: both have OUT-5521` },
+  ]);
+  expect(report.outcomes).toMatchObject({ refund: 1, ignored: 0 });
+  expect(await balances()).toEqual([{ account: 'assets:bank:0007', amount: `-${amount}` }]);
+  // The bank returns it to the account that it left.
+  await books.database.transaction((tx) => returnRefund(tx, books.acting, { number, reason: 'account closed' }));
+  expect(await balances()).toEqual([]);
+
+  // A payment that is sent back: the bank's line comes first, from another account.
+  const paid = await bank(`2026-12-01,77.77,USD,0007,IN-1,${inv(9)},Harbour Lights Ticketing,`);
+  const again = await bank('2026-12-02,-77.77,USD,0008,OUT-77,SENT BACK IN-1,Harbour Lights Ticketing,');
+  expect(again.new_lines).toMatchObject([{ outcome: 'ignored', why: 'an outgoing payment that is no refund of ours' }]);
+  const paymentId = paid.new_lines[0]?.payment_id ?? 0;
+  await books.reverse({ paymentId, kind: 'refunded', reason: 'paid twice, OUT-77', on: '2026-12-02' });
+  expect(await balances()).toEqual([
+    { account: 'assets:bank:0007', amount: '77.77' },
+    { account: 'assets:bank:0008', amount: '-77.77' },
+  ]);
+  // Each refund is paid once.
+  const third = await bank('2026-12-02,-77.77,USD,0008,OUT-78,SENT BACK,Harbour Lights Ticketing,');
+  expect(third.new_lines).toMatchObject([{ outcome: 'ignored' }]);
+});
