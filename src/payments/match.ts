@@ -193,7 +193,8 @@ function applyLessCredit(
   const { partner_id } = payer;
   const { currency } = amount;
   const documents = open.map(({ document }) => document);
-  const short = netOf(documents, [], currency).minus(amount);
+  const gross = netOf(documents, [], currency);
+  const short = gross.minus(amount);
   if (!short.isPositive()) return undefined;
   const credits = namedCredit(references, { partnerId: partner_id, currency }, items);
   if (credits.length === 0) return undefined;
@@ -215,7 +216,7 @@ function applyLessCredit(
     });
     return { partner_id, applied, credit: placed, suggested: [], why: `pays ${remittance}` };
   }
-  if (!short.isPositive() || items.isSmallDifference(short, net)) return undefined;
+  if (items.isSmallDifference(short, gross)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
     const { number } = named.document;
