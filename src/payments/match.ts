@@ -190,8 +190,7 @@ function applyLessCredit(
   payer: Payer,
   items: OpenItems,
 ): Match | undefined {
-  const { partner_id } = payer;
-  const { currency } = amount;
+  const [{ partner_id }, { currency }] = [payer, amount];
   const documents = open.map(({ document }) => document);
   const gross = netOf(documents, [], currency);
   const short = gross.minus(amount);
@@ -221,13 +220,9 @@ function applyLessCredit(
   const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
     const { number } = named.document;
     const accept = `'reckoner payment apply ID --invoice ${number} --credit ${less.join(' --credit ')}' applies both`;
-    const evidence = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; ${accept}` };
-    return {
-      document: named.document,
-      amount: part,
-      confidence: CONFIDENCE.reference_alone,
-      evidence: { ...evidence, rule: 'suggestion' },
-    };
+    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; ${accept}` };
+    const evidence: Evidence = { ...found, rule: 'suggestion' };
+    return { document: named.document, amount: part, confidence: CONFIDENCE.reference_alone, evidence };
   });
   return { partner_id, applied: [], suggested, why };
 }
