@@ -151,10 +151,21 @@ test.each(AGES)(
   'on %s it stands in %s with %s, credit %s and unapplied cash %s beside it',
   async (asOf, column, open, credit, unapplied) => {
     const aging = await world.database.reading((tx) => readAging(tx, { asOf, today: '2026-10-03' }));
+    const name = 'Harbour Lights Ticketing';
     const net = (Number(open) - Number(credit) - Number(unapplied)).toFixed(2);
     const zeros = { not_due: '0.00', days_1_30: '0.00', days_31_60: '0.00', days_61_90: '0.00', over_90: '0.00' };
     expect(aging.partners).toEqual([
-      { partner_id: 'p-1', currency: 'USD', ...zeros, [column]: open, open, credit, unapplied, net },
+      {
+        partner_id: 'p-1',
+        partner_name: name,
+        currency: 'USD',
+        ...zeros,
+        [column]: open,
+        open,
+        credit,
+        unapplied,
+        net,
+      },
     ]);
     expect(aging.ties).toBe(true);
   },
