@@ -1875,7 +1875,7 @@ CREATE TABLE refund_matches (
 CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON refund_matches FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_month_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_month();
+CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 
@@ -3062,6 +3062,10 @@ UNION ALL
  SELECT 'returned credit refund' AS name, credit_refund_returns.credit_refund_id AS id,
     credit_refund_returns.fact_id, credit_refund_returns.returned_on AS dated_on, credit_refund_returns.entry_on
    FROM credit_refund_returns
+UNION ALL
+ SELECT 'refund of bank line' AS name, refund_matches.bank_line_id AS id, refund_matches.fact_id,
+    refund_matches.paid_on AS dated_on, refund_matches.entry_on
+   FROM refund_matches
 UNION ALL
  SELECT 'share' AS name, share_allocations.share_allocation_id AS id, share_allocations.fact_id,
     share_allocations.occurred_on AS dated_on, share_allocations.entry_on
