@@ -19,11 +19,35 @@ CREATE TABLE partners (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  -- The partner that pays for this one. NULL: it pays for itself.
+  parent text COLLATE "C" CONSTRAINT partner_parent_known REFERENCES partners
+    CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
   -- NULL: active. Quotes accepted from this instant on are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL
 );
+CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
+
+-- Imports of partners wait for one another (src/database/ledger-lock.ts), so no two add a half of a cycle each.
+CREATE FUNCTION refuse_cyclic_parent() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (
+    WITH RECURSIVE above AS (
+      SELECT NEW.parent AS partner_id
+      UNION
+      SELECT p.parent FROM above JOIN partners p USING (partner_id) WHERE p.parent IS NOT NULL
+    )
+    SELECT FROM above WHERE partner_id = NEW.partner_id
+  ) THEN
+    RAISE EXCEPTION 'partner % would be a parent of itself', NEW.partner_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'partner_parent_not_cyclic';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
 
 -- The arrangement from a month on. The one with the latest month not after a row's own month applies to the row.
 CREATE TABLE partner_arrangements (

@@ -138,23 +138,39 @@ CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
 CALL make_fact('payment_sources');
 
--- Whose payment it is, where that became known after it arrived. The latest counts.
+-- Unapplied cash of a payment that moves from one partner to another.
+--   named    finance, or a hand entry, names the payer or corrects it.
+--   assumed  The payer was unknown, and the first invoice that the payment is applied to gives it.
+--   part     The part that pays an invoice of another partner than the payer, and comes back when that is undone.
+-- The payer is that of the latest named or assumed assignment. What is unapplied of a payment is always the payer's.
 CREATE TABLE payment_assignments (
   payment_assignment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
   from_partner_id text COLLATE "C" REFERENCES partners,
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
-  -- What of it was unapplied cash then, and so moved.
-  amount numeric NOT NULL CONSTRAINT assignment_amount_positive CHECK (amount > 0),
+  kind text NOT NULL CONSTRAINT assignment_kind_known CHECK (kind IN ('named', 'assumed', 'part')),
+  -- What of it was unapplied cash then, and so moved. 0: the payment was wholly applied.
+  amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id)
+  CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
+  CONSTRAINT assignment_amount_positive CHECK (amount > 0 OR amount = 0 AND kind = 'named')
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
 CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
+
+-- Accounts of payers whose earlier payments no longer tell who pays from them.
+CREATE TABLE forgotten_payer_accounts (
+  forgotten_payer_account_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts (payer_account);
+CALL make_fact('forgotten_payer_accounts');
 
 -- Cash application: what a payment pays.
 
@@ -499,7 +515,8 @@ SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - app
             WHEN applied = 0 THEN 'unapplied' ELSE 'partly_applied' END AS status
 FROM (
   SELECT p.payment_id, p.currency, p.amount,
-         coalesce((SELECT a.partner_id FROM payment_assignments a WHERE a.payment_id = p.payment_id
+         coalesce((SELECT a.partner_id FROM payment_assignments a
+                   WHERE a.payment_id = p.payment_id AND a.kind <> 'part'
                    ORDER BY a.payment_assignment_id DESC LIMIT 1), p.partner_id) AS partner_id,
          (SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a
           WHERE a.payment_id = p.payment_id) AS applied,
@@ -508,6 +525,40 @@ FROM (
   FROM payments p
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
+
+-- What is unapplied of each payment, by the partner whose cash it is.
+CREATE VIEW payment_cash AS
+SELECT payment_id, partner_id, sum(amount) AS amount
+FROM (
+  SELECT payment_id, partner_id, amount FROM payments
+  UNION ALL
+  SELECT payment_id, from_partner_id, -amount FROM payment_assignments
+  UNION ALL
+  SELECT payment_id, partner_id, amount FROM payment_assignments
+  UNION ALL
+  SELECT payment_id, partner_id, -amount FROM live_payment_applications
+  UNION ALL
+  SELECT payment_id, partner_id, -amount FROM payment_reversals
+  UNION ALL
+  SELECT r.payment_id, i.partner_id, r.amount
+  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+) AS moved
+GROUP BY payment_id, partner_id;
+CALL grant_to_app('SELECT', 'payment_cash');
+
+-- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment that
+-- is applied, or whose payer was named, after the account was last forgotten.
+CREATE VIEW payer_accounts AS
+SELECT p.payer_account, array_agg(DISTINCT b.partner_id ORDER BY b.partner_id) AS partners,
+       count(*) AS payments, max(p.received_on) AS last_received_on
+FROM payments p JOIN payment_balances b USING (payment_id)
+WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL
+  AND coalesce(greatest(
+        (SELECT max(a.event_id) FROM live_payment_applications a WHERE a.payment_id = p.payment_id),
+        (SELECT max(g.event_id) FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0)
+    > coalesce((SELECT max(f.event_id) FROM forgotten_payer_accounts f WHERE f.payer_account = p.payer_account), 0)
+GROUP BY p.payer_account;
+CALL grant_to_app('SELECT', 'payer_accounts');
 
 -- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
 -- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
@@ -601,7 +652,7 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
      WHERE a.payment_id = payment),
     (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
      WHERE r.payment_id = payment),
-    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
+    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $$;
 
 -- Bank statements that do not continue what is known of their account: their opening balance is neither the closing balance
@@ -728,13 +779,6 @@ BEGIN
     RAISE EXCEPTION 'payment % of % has % applied and % taken back', NEW.payment_id, found.amount, found.applied, found.reversed
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_within_amount';
   END IF;
-  IF TG_TABLE_NAME = 'payment_applications' THEN
-    IF found.partner_id IS DISTINCT FROM NEW.partner_id AND NOT EXISTS (
-         SELECT FROM payment_unapplications u WHERE u.payment_application_id = NEW.payment_application_id) THEN
-      RAISE EXCEPTION 'payment % of % pays a document of %', NEW.payment_id, coalesce(found.partner_id, 'nobody'), NEW.partner_id
-        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_application_of_its_payer';
-    END IF;
-  END IF;
   RETURN NULL;
 END
 $$;
@@ -743,6 +787,37 @@ CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applicat
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+
+-- What is unapplied of a payment is the payer's: whatever pays another partner's document was assigned to that partner
+-- first, and went back when that was undone.
+CREATE FUNCTION refuse_cash_of_another_partner() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  payment bigint := CASE TG_TABLE_NAME
+    WHEN 'payment_unapplications' THEN (
+      SELECT a.payment_id FROM payment_applications a
+      WHERE a.payment_application_id = (to_jsonb(NEW)->>'payment_application_id')::bigint)
+    ELSE (to_jsonb(NEW)->>'payment_id')::bigint END;
+  strange record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT c.partner_id, c.amount, b.partner_id AS payer INTO strange
+  FROM payment_cash c JOIN payment_balances b USING (payment_id)
+  WHERE c.payment_id = payment AND c.amount <> 0 AND c.partner_id IS DISTINCT FROM b.partner_id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'payment % of % has % of %', payment, coalesce(strange.payer, 'an unknown payer'), strange.amount,
+      coalesce(strange.partner_id, 'an unknown payer')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_cash_of_its_payer';
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 
 -- The trigger's argument is the column that names the document.
 CREATE FUNCTION refuse_overpaid_document() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -86,6 +86,7 @@ SELECT 'payment_assigned', g.payment_assignment_id, g.entry_on, g.assigned_on,
        'liabilities:unapplied', g.partner_id, g.partner_id,
        p.currency, g.amount, NULL, p.reference
 FROM payment_assignments g JOIN payments p USING (payment_id)
+WHERE g.amount > 0
 
 UNION ALL
 SELECT 'payment_applied', a.payment_application_id, a.entry_on, a.applied_on,

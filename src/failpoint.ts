@@ -37,6 +37,7 @@ export const FAILPOINTS = [
   'payments.locked',
   'payments.recorded',
   'payments.committed',
+  'payments.assigned',
   'inbox.stored',
   'inbox.processed',
   'processor.recorded',

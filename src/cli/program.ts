@@ -37,6 +37,7 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => r
       import('./commands/payment/import.ts'),
       import('./commands/payment/list.ts'),
       import('./commands/payment/apply.ts'),
+      import('./commands/payment/payer.ts'),
       import('./commands/payment/reverse.ts'),
       import('./commands/payment/payouts.ts'),
       import('./commands/payment/events.ts'),

@@ -9,6 +9,9 @@ export const PARTNERS = {
   arrangement_change: refused<{ partner_id: string; reason: string }>(
     (f) => `Cannot change the arrangement of partner ${f.partner_id}: ${f.reason}.`,
   ),
+  partner_parent_invalid: badInput<{ partner_id: string; reason: string }>(
+    (f) => `No partner was imported: partner ${f.partner_id} cannot have this parent: ${f.reason}.`,
+  ),
   partner_unknown: badInput<{ partner_id: string }>(
     (f) => `No such partner: ${f.partner_id}. 'reckoner partner list' shows all partners.`,
     404,

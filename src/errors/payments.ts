@@ -49,6 +49,12 @@ export const PAYMENTS = {
   payment_not_applicable: refused<{ payment_id: number; number: string; reason: string }>(
     (f) => `Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`,
   ),
+  payment_not_assignable: refused<{ payment_id: number; reason: string }>(
+    (f) => `The payer of payment ${f.payment_id} cannot be set: ${f.reason}. 'reckoner payment list' shows its payer.`,
+  ),
+  payer_account_unknown: refused<{ account: string }>(
+    (f) => `No payer is known by the account '${f.account}'. 'reckoner payment accounts' lists all known accounts.`,
+  ),
   payment_amount_too_large: refused<{ amount: string; most: string; what: string }>(
     (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),

@@ -49,6 +49,7 @@ const partnerSchema = z
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
     payment_terms_days: days.nullable().default(null),
     active: z.boolean().default(true),
+    parent: identifier.nullable().default(null),
     tax_id: text,
     purchase_order: text,
     legal_note: z

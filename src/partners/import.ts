@@ -1,7 +1,8 @@
 /**
  * Imports partners: adds new ones, updates known ones and deletes none. A new arrangement, or another account after one
  * that was used, needs a month without ledger rows. No import may change the source of an account in a month that has
- * balance transactions. Refusals: partners_invalid, arrangement_change.
+ * balance transactions. A parent is another partner that this one does not pay for in turn.
+ * Refusals: partners_invalid, partner_parent_invalid, arrangement_change.
  */
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -16,6 +17,7 @@ import {
   latestArrangements,
   latestMonthsWithRows,
   readAccountSources,
+  readParents,
   readUseOfAccounts,
   recordArrangements,
   upsertPartners,
@@ -38,6 +40,7 @@ export async function importPartners(
 ): Promise<PartnerImport> {
   // No ledger import is between its checks and its commit: each sees all partners as before or all as now.
   await lockImporters(tx);
+  refuseParents(partners, await readParents(tx));
   const at = now.toISO();
   const written = await upsertPartners(tx, partners, at);
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
@@ -50,6 +53,26 @@ export async function importPartners(
     updated: changed.size - created.size,
     unchanged: partners.length - changed.size,
   };
+}
+
+/** Refuses a parent that is unknown, the partner itself, or one of those that the partner pays for. */
+function refuseParents(
+  partners: readonly PartnerRecord[],
+  stored: readonly { partner_id: string; parent: string | null }[],
+): void {
+  const parents = new Map([...stored, ...partners].map(({ partner_id, parent }) => [partner_id, parent]));
+  for (const { partner_id, parent } of partners) {
+    const refuseBecause = (reason: string) => refuse('partner_parent_invalid', { partner_id, reason });
+    const passed = [partner_id];
+    for (let at = parent; at !== null; at = parents.get(at) ?? null) {
+      if (!parents.has(at))
+        throw refuseBecause(`its parent ${at} is not known. Import ${at} first, or in the same file`);
+      passed.push(at);
+      if (at === partner_id) throw refuseBecause(`it would be its own parent (${passed.join(' < ')})`);
+      // A circle that this partner only leads to is refused where a partner of the circle is imported.
+      if (passed.indexOf(at) < passed.length - 1) break;
+    }
+  }
 }
 
 /** Records the arrangements that differ from the present ones, and returns the partners that it changed. */

@@ -11,37 +11,47 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import type { Evidence } from './evidence.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
-import type { Evidence } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './queries.ts';
 import { isSmallDifference } from './small-difference.ts';
 
 export interface ApplyRequest {
   readonly paymentId: number;
-  readonly number: string;
-  /** Left out: as much as possible. */
+  /** The invoices that it pays, one after another; they may be of several partners. */
+  readonly numbers: readonly string[];
+  /** Left out: as much as possible. Only for one invoice. */
   readonly amount?: string | undefined;
   /** Credit notes whose open credit pays the rest of the invoice, as far as it goes. */
   readonly creditNotes?: readonly string[] | undefined;
 }
 
+/** Applies a payment to one invoice or to several: to all of them or to none. */
 export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
   await lockPayments(tx);
-  const state = await paymentState(tx, request.paymentId);
-  const invoice = await payableFor(tx, state, request.number);
-  const amount = amountToApply(state, invoice, request.amount);
-  const suggested = await suggestionOf(tx, request);
+  const { paymentId, numbers, creditNotes = [] } = request;
+  const state = await paymentState(tx, paymentId);
+  const parts = await partsToApply(tx, state, request);
+  const suggested = await suggestionsOf(tx, paymentId);
+  const amounts = parts.map(({ amount }) => amount.toString());
+  const applied = parts.length === 1 ? { number: numbers[0], amount: amounts[0] } : { numbers, amounts };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.apply',
-    subject: String(request.paymentId),
-    details: { number: request.number, amount: amount.toString(), less: request.creditNotes },
+    subject: String(paymentId),
+    details: { ...applied, less: request.creditNotes },
   });
-  const document = await applyCredits(context, invoice, amount, request.creditNotes ?? []);
-  const evidence: Evidence = suggested ?? { rule: 'by_hand', why: 'applied by hand' };
   const whole = request.amount === undefined;
-  await applyTo(context, caller.settings, state, document, { amount, whole, evidence, appliedOn: context.today });
-  await enqueueDeliveries(context, [document.document_id]);
+  for (const { document: invoice, amount } of parts) {
+    const document = await applyCredits(context, invoice, amount, creditNotes);
+    const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
+    const current = await paymentState(tx, paymentId);
+    await applyTo(context, caller.settings, current, document, { amount, whole, evidence, appliedOn: context.today });
+  }
+  await enqueueDeliveries(
+    context,
+    parts.map(({ document }) => document.document_id),
+  );
 }
 
 /** Applies open credit to what a payment leaves of an invoice, and gives the invoice with its balance then. */
@@ -69,12 +79,41 @@ async function applyCredits(
   return { ...invoice, balance: balance.toString() };
 }
 
-/** The evidence of the suggestion that is confirmed. */
-async function suggestionOf(tx: Transaction, { paymentId, number }: ApplyRequest): Promise<Evidence | undefined> {
+interface Part {
+  readonly document: PayableRow;
+  readonly amount: Amount;
+}
+
+/** What of a payment each document gets, in the order given. Refused if one of them gets nothing. */
+async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
+  const { numbers, amount: given, creditNotes: [credit] = [] } = request;
+  const invalid = (argument: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument, value, reason });
+  const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
+  if (twice !== undefined) throw invalid('--invoice', twice, 'is named twice');
+  if (numbers.length > 1) {
+    if (given !== undefined) throw invalid('--amount', given, 'goes with one --invoice only');
+    if (credit !== undefined) throw invalid('--credit', credit, 'goes with one --invoice only');
+  }
+  const parts: Part[] = [];
+  let left = state;
+  for (const number of numbers) {
+    const document = await payableFor(tx, left, number);
+    const amount = amountToApply(left, document, given);
+    parts.push({ document, amount });
+    left = { ...left, unapplied: money(left.unapplied, left).minus(amount).toString() };
+  }
+  return parts;
+}
+
+/** The evidence of the suggestion of a document, which is confirmed by applying the payment to it. */
+async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(number: string) => Evidence | undefined> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
-  const found = payment?.suggestions.find((each) => each.number === number);
-  if (found === undefined) return undefined;
-  return { ...(found.evidence as Evidence), rule: 'by_hand', why: `confirmed: ${found.evidence.why}` };
+  return (number) => {
+    const found = payment?.suggestions.find((each) => each.number === number);
+    if (found === undefined) return undefined;
+    return { ...(found.evidence as Evidence), rule: 'by_hand', why: `confirmed: ${found.evidence.why}` };
+  };
 }
 
 export interface Application {
@@ -86,7 +125,10 @@ export interface Application {
   readonly confidence?: string;
 }
 
-/** Applies part of a payment. Where the payer was unknown, it becomes the document's partner. */
+/**
+ * Applies part of a payment. Where the payer was unknown, it becomes the document's partner. Otherwise the payer stays,
+ * and what pays another partner's document is assigned to that partner.
+ */
 export async function applyTo(
   context: PaymentContext,
   settings: Settings,
@@ -94,10 +136,10 @@ export async function applyTo(
   document: PayableRow,
   { amount, whole, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
-  if (state.partner_id !== document.partner_id) {
+  if (state.partner_id !== document.partner_id && payerIsOpen(state)) {
     const { payment_id, partner_id: from_partner_id, unapplied } = state;
     await insertAssignments(context, [
-      { payment_id, from_partner_id, partner_id: document.partner_id, amount: unapplied },
+      { payment_id, from_partner_id, partner_id: document.partner_id, kind: 'assumed', amount: unapplied },
     ]);
   }
   const usedUp = amount.equals(money(state.unapplied, state));
@@ -116,6 +158,10 @@ export async function applyTo(
     },
   ]);
 }
+
+/** A payer that was unknown at receipt and that finance did not name may change until part of the payment is applied. */
+const payerIsOpen = (state: PaymentState): boolean =>
+  state.payer_at_receipt === null && !state.payer_named && isZero(state.applied);
 
 export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 
@@ -150,11 +196,6 @@ export function whyNotPayable(state: PaymentState, document: PayableRow): string
   if (reason !== undefined) return reason;
   if (document.currency !== state.currency)
     return `it is in ${document.currency}, and the payment in ${state.currency}`;
-  // A payer that was unknown at receipt may change until part of the payment is applied.
-  const open = state.payer_at_receipt === null && isZero(state.applied);
-  if (!open && state.partner_id !== document.partner_id) {
-    return `it belongs to ${document.partner_id}, and the payment to ${state.partner_id}`;
-  }
   if (isZero(state.unapplied)) return 'no part of the payment is unapplied';
   return undefined;
 }

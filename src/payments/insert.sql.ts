@@ -2,7 +2,7 @@
 import { execute, query } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
-import type { Evidence } from './match.ts';
+import type { Evidence } from './evidence.ts';
 
 const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly object[]) => {
   return { rows: JSON.stringify(rows), now, eventId, earliest };
@@ -69,18 +69,26 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
    ON CONFLICT (identity) DO NOTHING`,
 );
 
+/** `named`: by finance or a hand entry. `assumed`: from the first invoice that a payment of an unknown payer pays. */
+export type AssignmentKind = 'named' | 'assumed' | 'part';
+
 export interface NewAssignment {
   readonly payment_id: number;
   readonly from_partner_id: string | null;
   readonly partner_id: string;
+  readonly kind: Exclude<AssignmentKind, 'part'>;
+  /** What of the payment is unapplied. */
   readonly amount: string;
+  /** Left out: the day of the receipt. Moved to it where it is earlier. */
+  readonly assigned_on?: string | undefined;
 }
 
 export const insertAssignments = inserting<NewAssignment>(
   `INSERT INTO payment_assignments (
-     payment_id, from_partner_id, partner_id, amount, assigned_on, entry_on, recorded_at, event_id)
-   SELECT r.payment_id, r.from_partner_id, r.partner_id, r.amount, p.received_on,
-          ${entryOn('p.received_on', 'payment_reopened_on(p.payment_id)')}, ${RECORDED}
+     payment_id, from_partner_id, partner_id, kind, amount, assigned_on, entry_on, recorded_at, event_id)
+   SELECT r.payment_id, r.from_partner_id, r.partner_id, r.kind, r.amount,
+          greatest(r.assigned_on, p.received_on),
+          ${entryOn('r.assigned_on', 'p.received_on', 'payment_reopened_on(p.payment_id)')}, ${RECORDED}
    FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
 );
 
@@ -95,8 +103,10 @@ export interface NewApplication {
   readonly small_difference?: string | undefined;
 }
 
+/** Applies payments. A part that pays another partner's document is assigned to that partner. */
 const insertApplicationRows = inserting<NewApplication>(
-  `INSERT INTO payment_applications (
+  `WITH applied AS (
+   INSERT INTO payment_applications (
      payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
      event_id)
    SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
@@ -105,7 +115,14 @@ const insertApplicationRows = inserting<NewApplication>(
    FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
    JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
    CROSS JOIN LATERAL (SELECT greatest(r.applied_on, d.issued_on, p.received_on) AS applied_on) AS day
-   ORDER BY r.ordinality`,
+   ORDER BY r.ordinality
+   RETURNING *)
+   INSERT INTO payment_assignments (
+     payment_id, from_partner_id, partner_id, kind, amount, assigned_on, entry_on, recorded_at, event_id)
+   SELECT a.payment_id, b.partner_id, a.partner_id, 'part', a.amount, a.applied_on, a.entry_on, ${RECORDED}
+   FROM applied a JOIN payment_balances b USING (payment_id)
+   WHERE a.partner_id IS DISTINCT FROM b.partner_id
+   ORDER BY a.payment_application_id`,
 );
 const insertSmallDifferences = inserting<NewApplication>(
   `INSERT INTO small_differences (
@@ -173,18 +190,29 @@ export async function insertReversals(
   return new Map(inserted.map((row) => [row.identity, row.payment_reversal_id]));
 }
 
-/** Undoes applications, on a day that is not before they were made. */
+/**
+ * Undoes applications, on a day that is not before they were made. A part that paid another partner's document goes back
+ * to the payer.
+ */
 export const insertUnapplications = inserting<{
   payment_application_id: number;
   payment_reversal_id?: number;
   unapplied_on: string;
 }>(
-  `INSERT INTO payment_unapplications (
+  `WITH undone AS (
+   INSERT INTO payment_unapplications (
      payment_application_id, payment_reversal_id, unapplied_on, entry_on, recorded_at, event_id)
    SELECT r.payment_application_id, r.payment_reversal_id, greatest(r.unapplied_on, a.applied_on),
           greatest(r.unapplied_on, a.entry_on, :earliest::date), ${RECORDED}
    FROM json_populate_recordset(NULL::payment_unapplications, :rows::json) AS r
-   JOIN payment_applications a USING (payment_application_id)`,
+   JOIN payment_applications a USING (payment_application_id)
+   RETURNING *)
+   INSERT INTO payment_assignments (
+     payment_id, from_partner_id, partner_id, kind, amount, assigned_on, entry_on, recorded_at, event_id)
+   SELECT a.payment_id, a.partner_id, b.partner_id, 'part', a.amount, u.unapplied_on, u.entry_on, ${RECORDED}
+   FROM undone u JOIN payment_applications a USING (payment_application_id) JOIN payment_balances b USING (payment_id)
+   WHERE a.partner_id IS DISTINCT FROM b.partner_id
+   ORDER BY a.payment_application_id`,
 );
 
 export async function insertReinstatement(

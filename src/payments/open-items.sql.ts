@@ -1,5 +1,6 @@
 /** SQL over what cash can be applied to, and over its payers. */
 import { query, type Transaction } from '../database/transaction.ts';
+import type { KnownPayer } from './open-items.ts';
 
 export interface PayableRow {
   readonly document_id: number;
@@ -48,18 +49,7 @@ export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Pr
   );
 }
 
-/** Accounts whose applied payments are all of one partner, with that partner. */
-export async function readPayerAccounts(tx: Transaction): Promise<Map<string, string>> {
-  const rows = await query<{ payer_account: string; partner_id: string }>(
-    tx,
-    `SELECT p.payer_account, min(a.partner_id) AS partner_id
-     FROM payments p JOIN live_payment_applications a USING (payment_id)
-     WHERE p.payer_account IS NOT NULL
-     GROUP BY p.payer_account HAVING count(DISTINCT a.partner_id) = 1`,
-  );
-  return new Map(rows.map((row) => [row.payer_account, row.partner_id]));
-}
-
-export function readPayers(tx: Transaction): Promise<{ partner_id: string; name: string }[]> {
-  return query(tx, `SELECT partner_id, name FROM partners ORDER BY partner_id`);
+/** All partners, with the partner that pays for each, if any. */
+export function readPayers(tx: Transaction): Promise<KnownPayer[]> {
+  return query(tx, `SELECT partner_id, name, parent FROM partners ORDER BY partner_id`);
 }

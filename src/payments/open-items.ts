@@ -35,6 +35,8 @@ export interface PlacedCredit {
 export interface KnownPayer {
   readonly partner_id: string;
   readonly name: string;
+  /** The partner that pays for this one. */
+  readonly parent?: string | null;
 }
 
 /** What a payment is matched against; kept current while the lines of a file are matched one after another. */
@@ -45,6 +47,7 @@ export class OpenItems {
   private readonly accounts: ReadonlyMap<string, string>;
   private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
+  private readonly childrenOf = new Map<string, string[]>();
   private readonly partnersByWord = new Map<string, Set<string>>();
 
   /** `accounts` maps an account that payments have come from to its partner; an account of two partners is left out. */
@@ -61,6 +64,8 @@ export class OpenItems {
     this.creditNotes = new Map(creditNotes.map((each) => [each.number, each]));
     for (const payable of payables) this.put(payable);
     for (const payer of payers) {
+      const { partner_id, parent = null } = payer;
+      if (parent !== null) this.childrenOf.set(parent, [...(this.childrenOf.get(parent) ?? []), partner_id]);
       for (const word of distinctiveWords(payer.name)) {
         this.partnersByWord.set(word, (this.partnersByWord.get(word) ?? new Set()).add(payer.partner_id));
       }
@@ -96,6 +101,41 @@ export class OpenItems {
       .sort(byDueDate);
   }
 
+  /** A payer's own open documents in a currency and those of the partners that it pays for, the earliest due first. */
+  openPaidBy(payerId: string, currency: string): Payable[] {
+    const children = this.childrenOf.get(payerId) ?? [];
+    if (children.length === 0) return this.openOf(payerId, currency);
+    return [...this.paidBy(payerId)].flatMap((each) => this.openOf(each, currency)).sort(byDueDate);
+  }
+
+  /** A partner and those that it pays for, directly or through others. */
+  private paidBy(payerId: string): Set<string> {
+    const found = new Set([payerId]);
+    for (const each of found) for (const child of this.childrenOf.get(each) ?? []) found.add(child);
+    return found;
+  }
+
+  /** A partner, its parent, the parent's parent, and so on. */
+  private payersOf(partnerId: string): string[] {
+    const found: string[] = [];
+    for (let at: string | null = partnerId; at !== null && !found.includes(at); ) {
+      found.push(at);
+      at = this.payers.get(at)?.parent ?? null;
+    }
+    return found;
+  }
+
+  /** Whether a partner pays for another: it is that partner, its parent, or a parent above. */
+  paysFor(payerId: string, partnerId: string): boolean {
+    return this.payersOf(partnerId).includes(payerId);
+  }
+
+  /** The partners that pay for all of these, the nearest first. */
+  payersOfAll(partnerIds: readonly string[]): string[] {
+    const [first = '', ...others] = partnerIds;
+    return this.payersOf(first).filter((payer) => others.every((each) => this.paysFor(payer, each)));
+  }
+
   /** All open documents with exactly this balance. */
   withBalance(amount: Amount): Payable[] {
     return [...this.payables.values()].filter(
@@ -106,6 +146,11 @@ export class OpenItems {
   /** Documents whose number begins so, without its dashes. */
   startingWith(beginning: string): Payable[] {
     return [...this.payables.values()].filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
+  }
+
+  /** Open documents with this sequence, such as `000012`, of any year. */
+  withSequence(sequence: string): Payable[] {
+    return [...this.payables.values()].filter((each) => each.status === 'open' && each.number.endsWith(`-${sequence}`));
   }
 
   partnerOfAccount(account: string | undefined): string | undefined {
@@ -120,6 +165,11 @@ export class OpenItems {
   partnersNamedIn(text: string): string[] {
     const found = new Set(words(text).flatMap((word) => [...(this.partnersByWord.get(word) ?? [])]));
     return [...found].filter((partnerId) => namePlausible(this.nameOf(partnerId), text)).sort();
+  }
+
+  /** The limit in money alone. */
+  largestSmallDifference(currency: string): Amount {
+    return Amount.of(this.smallDifferences[currency] ?? '0', currency);
   }
 
   /** Whether what a payment is short of what was owed may be written to bank charges. */

@@ -3,7 +3,7 @@ import { LOCKS } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
-import type { Evidence } from './match.ts';
+import type { Evidence } from './evidence.ts';
 import { TAKEN_BACK } from './payouts.sql.ts';
 
 export async function takePaymentsLock(tx: Transaction): Promise<void> {
@@ -30,6 +30,8 @@ export interface PaymentState {
   readonly payment_id: number;
   /** The payer as it was known at receipt; null where it was unknown. */
   readonly payer_at_receipt: string | null;
+  /** The payer was named or corrected after the receipt. */
+  readonly payer_named: boolean;
   readonly partner_id: string | null;
   readonly currency: string;
   readonly amount: string;
@@ -44,7 +46,10 @@ export interface PaymentState {
 export function readStates(tx: Transaction, paymentIds: readonly number[]): Promise<PaymentState[]> {
   return query(
     tx,
-    `SELECT p.payment_id, p.partner_id AS payer_at_receipt, b.partner_id, p.currency, p.amount, b.applied, b.reversed,
+    `SELECT p.payment_id, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
+            EXISTS (SELECT FROM payment_assignments g
+                    WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
+            p.amount, b.applied, b.reversed,
             b.unapplied, b.status, p.received_on, p.method
      FROM payments p JOIN payment_balances b USING (payment_id)
      WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
@@ -122,6 +127,7 @@ export interface PaymentRow {
   readonly recorded_by: string;
   readonly applications: readonly {
     readonly number: string;
+    readonly partner_id: string;
     readonly amount: string;
     readonly small_difference: string | null;
     readonly applied_on: string;
@@ -178,8 +184,8 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             p.reference, p.payer_name, p.payer_account, p.source, b.status, b.applied, b.reversed, b.unapplied,
             p.recorded_at, ${WHO} AS recorded_by,
             coalesce((
-              SELECT json_agg(json_build_object('number', d.number, 'amount', a.amount::text,
-                       'small_difference', s.amount::text, 'applied_on', a.applied_on, 'unapplied_on', u.unapplied_on,
+              SELECT json_agg(json_build_object('number', d.number, 'partner_id', a.partner_id,
+                       'amount', a.amount::text, 'small_difference', s.amount::text, 'applied_on', a.applied_on, 'unapplied_on', u.unapplied_on,
                        'confidence', a.confidence::text, 'evidence', a.evidence,
                        'confirmed_by', (SELECT ${WHO} FROM audit_events e WHERE e.event_id = a.event_id))
                      ORDER BY a.payment_application_id)

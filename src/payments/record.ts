@@ -14,9 +14,9 @@ import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
 import type { Method } from './enums.ts';
+import { CONFIDENCE } from './evidence.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
-import { CONFIDENCE } from './match.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './queries.ts';
 
@@ -208,7 +208,7 @@ async function recordDuplicate(
   const state = await readState(context.tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
   await insertAssignments(context, [
-    { payment_id, from_partner_id: null, partner_id: partnerId, amount: state.unapplied },
+    { payment_id, from_partner_id: null, partner_id: partnerId, kind: 'named', amount: state.unapplied },
   ]);
 }
 

@@ -1,7 +1,8 @@
 /**
  * Finding document numbers in remittance texts. A complete number is certain, however it is written: with spaces, without
  * dashes, in small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a
- * missing series) is found with its guess, for finance to confirm. Pure.
+ * missing series) is found with its guess, for finance to confirm. A sequence alone, such as 000012, may be of any year.
+ * Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
@@ -32,9 +33,16 @@ export interface FoundCreditNote {
   readonly found: string;
 }
 
+/** A sequence without series and year: `000012`. */
+export interface ShortReference {
+  readonly sequence: string;
+  readonly field: string;
+}
+
 export interface FoundReferences {
   readonly references: readonly FoundReference[];
   readonly partial: readonly PartialReference[];
+  readonly short: readonly ShortReference[];
 }
 
 /** `INV` and what follows it: digits, each after at most three characters that are neither digit nor letter. */
@@ -48,6 +56,11 @@ const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
 /** `CN` or `CM`, year and sequence. */
 const CREDIT_NOTE = /(?<![A-Z0-9])C[NM][^A-Z0-9]{0,3}(20\d\d)[^A-Z0-9]{0,3}(\d{6,})(?!\d)/g;
 
+/** A sequence padded with zeros, by itself: `000012, 000020`. */
+const SHORT = /(?<![A-Z0-9])0\d{5}(?![A-Z0-9])/g;
+
+/** The guess of a number with letters in it. */
+export const MISSPELLED = 'letters were read as digits';
 /** The least number of digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
@@ -55,6 +68,7 @@ const YEAR_DIGITS = 4;
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
   const references = new Map<string, FoundReference>();
   const partial: PartialReference[] = [];
+  const short = new Map<string, ShortReference>();
   const keep = (found: FoundReference): void => {
     const known = references.get(found.number);
     // A certain number replaces a guessed one.
@@ -65,6 +79,10 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
     const upper = text.toUpperCase();
     // Beside an invoice, the digits of a credit note are no invoice's.
     const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
+    const others = written.replace(WRITTEN, (_, digits: string) => ` | ${afterNumber(digits)} | `);
+    for (const [sequence] of others.replace(MISREAD, ' | ').replace(BARE, ' | ').matchAll(SHORT)) {
+      short.set(sequence, { sequence, field });
+    }
     for (const match of written.matchAll(WRITTEN)) {
       const digits = match[1] as string;
       for (const { number, guess } of readings(digits)) keep({ number, field, found: match[0].trim(), guess });
@@ -78,7 +96,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       if (!/[A-Z]/.test(tail) && match[0].startsWith('INV')) continue;
       const digits = tail.replace(/[A-Z]/g, (letter) => AS_DIGIT[letter] as string);
       for (const { number } of readings(digits)) {
-        keep({ number, field, found: match[0].trim(), guess: 'letters were read as digits' });
+        keep({ number, field, found: match[0].trim(), guess: MISSPELLED });
       }
     }
     for (const match of written.matchAll(BARE)) {
@@ -86,7 +104,13 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       keep({ number, field, found: match[0].trim(), guess: 'the letters before the number are missing' });
     }
   }
-  return { references: [...references.values()], partial };
+  return { references: [...references.values()], partial, short: [...short.values()] };
+}
+
+/** What follows the first complete number in a run of digits and separators. */
+function afterNumber(run: string): string {
+  const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);
+  return complete === null ? '' : run.slice(complete[0].length);
 }
 
 /** The credit notes named in full, each once. */

@@ -243,7 +243,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
   // One by one, because each reduces what is left for the next. There are few: the invoices of one payment.
   for (const { number, amount } of undone) {
     const document = await readPayable(tx, number);
-    if (document === undefined || document.status !== 'open' || document.partner_id !== state.partner_id) continue;
+    if (document === undefined || document.status !== 'open') continue;
     const part = smaller(smaller(left, money(amount, state)), money(document.balance, state));
     if (!part.isPositive()) continue;
     left = left.minus(part);

@@ -115,8 +115,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('payment_sources', 'identity payment_id source reference bank_line_id recorded_at event_id'),
   sealed(
     'payment_assignments',
-    'payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at event_id',
+    'payment_assignment_id payment_id from_partner_id partner_id kind amount assigned_on entry_on recorded_at event_id',
   ),
+  sealed('forgotten_payer_accounts', 'forgotten_payer_account_id payer_account recorded_at event_id'),
   sealed(
     'payment_applications',
     `payment_application_id payment_id document_id partner_id currency amount applied_on entry_on confidence evidence

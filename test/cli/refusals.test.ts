@@ -377,6 +377,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: () =>
       inWorld(['partner', 'import', written('p.json', JSON.stringify([partner({ time_zone: 'Mars/Utopia' })]))]),
   },
+  partner_parent_invalid: {
+    when: 'a partner names a parent that is not known',
+    exit: 2,
+    says: /p-1 cannot have this parent: its parent p-nobody is not known/,
+    run: () => inWorld(['partner', 'import', written('p.json', JSON.stringify([partner({ parent: 'p-nobody' })]))]),
+  },
   arrangement_change: {
     when: 'an invoicing partner becomes a connected account over months with rows',
     exit: 3,
@@ -863,14 +869,28 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     run: () => inCorrected('invoice', 'pdf', 'CN-2026-000001', '--void-copy'),
   },
   payment_not_applicable: {
-    when: "one partner's payment is to pay another's invoice",
+    when: 'the invoice is in another currency than the payment',
     exit: 3,
-    says: /INV-2026-000001: it belongs to p-1, and the payment to p-payer/,
+    says: /INV-2026-000001: it is in USD, and the payment in EUR/,
     run: async () => {
       await world.partners([partner({ partner_id: 'p-payer' })]);
-      expect((await recorded('FT-other', '--partner', 'p-payer')).status).toBe(0);
+      const euros = ['--amount', '5', '--currency', 'EUR', '--method', 'wire', '--received-on', '2026-09-01'];
+      const paid = await inWorld(['payment', 'record', ...euros, '--reference', 'FT-other', '--partner', 'p-payer']);
+      expect(paid.status).toBe(0);
       return inWorld(['payment', 'apply', '1', '--invoice', 'INV-2026-000001']);
     },
+  },
+  payment_not_assignable: {
+    when: 'the payer is that partner already',
+    exit: 3,
+    says: /payment 1 cannot be set: its payer is p-payer already/,
+    run: () => inWorld(['payment', 'assign', '1', '--partner', 'p-payer']),
+  },
+  payer_account_unknown: {
+    when: 'an account is to be forgotten that nobody has paid from',
+    exit: 3,
+    says: /'DE00' .*reckoner payment accounts/,
+    run: () => inWorld(['payment', 'forget-account', 'DE00']),
   },
   payment_nothing_applied: {
     when: 'what is to be undone was never applied',

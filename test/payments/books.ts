@@ -6,6 +6,7 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
+import { assignPayment } from '../../src/payments/assign.ts';
 import { type BankImport, importBankFile } from '../../src/payments/bank-import/import.ts';
 import type { Caller } from '../../src/payments/context.ts';
 import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
@@ -68,10 +69,11 @@ export interface Books extends World {
   readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
   readonly apply: (
     paymentId: number,
-    number: string,
+    number: string | readonly string[],
     amount?: string,
     creditNotes?: readonly string[],
   ) => Promise<void>;
+  readonly assign: (paymentId: number, partnerId: string) => Promise<string | null>;
   readonly unapply: (paymentId: number, number?: string) => Promise<void>;
   readonly reverse: (
     request: Partial<ReverseRequest> & { paymentId: number },
@@ -150,7 +152,8 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
         }),
       ),
     apply: (paymentId, number, amount, creditNotes) =>
-      transaction((tx) => applyPayment(tx, acting, { paymentId, number, amount, creditNotes })),
+      transaction((tx) => applyPayment(tx, acting, { paymentId, numbers: [number].flat(), amount, creditNotes })),
+    assign: (paymentId, partnerId) => transaction((tx) => assignPayment(tx, acting, { paymentId, partnerId })),
     unapply: (paymentId, number) => transaction((tx) => unapplyPayment(tx, acting, { paymentId, number })),
     reverse: (request) =>
       transaction((tx) => reversePayment(tx, acting, { kind: 'returned', reason: 'the bank says so', ...request })),

@@ -1,7 +1,8 @@
 /** Document numbers, payer names, matching rules, payouts: the arithmetic of cash application, without a database. */
 import { describe, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
-import { match, onlySum } from '../../src/payments/match.ts';
+import { coveringSet } from '../../src/payments/covering-sets.ts';
+import { match } from '../../src/payments/match.ts';
 import { OpenItems, type Payable } from '../../src/payments/open-items.ts';
 import { namePlausible } from '../../src/payments/payer-names.ts';
 import { feesPlausible, settle } from '../../src/payments/payout.ts';
@@ -173,13 +174,134 @@ describe('matching', () => {
     const paid = bookOf([payable(1, 'p-1', '0', { status: 'paid' })]);
     expect(match(pay('100', 'HARBOUR LIGHTS INV-2026-000001'), paid)).toMatchObject({ applied: [], partner_id: 'p-1' });
   });
+});
 
-  test('documents are suggested together if only one choice adds up', () => {
-    const open = [payable(1, 'p-1', '10'), payable(2, 'p-1', '20'), payable(3, 'p-1', '40')];
-    expect(onlySum(usd('60'), open)?.map((each) => each.document_id)).toEqual([2, 3]);
-    expect(onlySum(usd('30'), [...open, payable(4, 'p-1', '20')])).toBeUndefined();
+describe('one receipt for several documents', () => {
+  const none = usd('0');
+  const choice = (amount: string, open: readonly Payable[], fee = none) => {
+    const set = coveringSet(usd(amount), open, fee);
+    return set && [set.documents.map((each) => each.document_id), set.fee.toString()];
+  };
+  const of = (...balances: string[]) => balances.map((balance, index) => payable(index + 1, 'p-1', balance));
+
+  test('the smallest set that adds up is chosen, and of equal sizes the oldest', () => {
+    expect(choice('60', of('10', '20', '40'))).toEqual([[2, 3], '0.00']);
+    expect(choice('60', of('10', '20', '30', '60'))).toEqual([[4], '0.00']);
+    expect(choice('30', of('10', '20', '20'))).toEqual([[1, 2], '0.00']);
+    expect(choice('15', of('1', '2', '3', '4', '5'))).toEqual([[1, 2, 3, 4, 5], '0.00']);
+    expect(choice('21', of('1', '2', '3', '4', '5', '6'))).toBeUndefined();
+    expect(choice('0.30', of('0.10', '0.20'))).toEqual([[1, 2], '0.00']);
+  });
+
+  test('less a bank fee: only where no sum is exact, and never above the limit', () => {
+    expect(choice('58', of('10', '20', '40'), usd('2'))).toEqual([[2, 3], '2.00']);
+    expect(choice('58', of('10', '20', '40'), usd('1.99'))).toBeUndefined();
+    expect(choice('58', of('20', '40', '28', '30'), usd('2'))).toEqual([[3, 4], '0.00']);
+    expect(choice('39', of('10', '20', '40'), usd('2'))).toEqual([[3], '1.00']);
+  });
+
+  test('sums of the largest amounts are exact', () => {
+    const large = of('9000000000000.01', '9000000000000.02', '5.00');
+    expect(choice('18000000000000.03', large)).toEqual([[1, 2], '0.00']);
+    expect(choice('18000000000000.02', large)).toBeUndefined();
+    expect(choice('999999999999999.99', of('999999999999999.98', '0.01'))).toBeUndefined();
+  });
+
+  test('the worst case ends soon: forty documents, and no five of them add up', () => {
+    // Even amounts near a fifth of an odd total, and a fee that is missed by a cent: nothing is ruled out early.
+    const open = Array.from({ length: 60 }, (_, index) =>
+      payable(index + 1, 'p-1', `${200 + ((index * 37) % 41) * 2}.00`),
+    );
+    const started = performance.now();
+    expect(choice('1200.99', open, usd('0.99'))).toBeUndefined();
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test('they are suggested to a payer that looks like theirs, to be accepted together', () => {
+    const open = [payable(1, 'p-1', '10'), payable(2, 'p-1', '20'), payable(3, 'p-1', '40'), payable(4, 'p-2', '60')];
     const result = match(pay('60', 'HARBOUR LIGHTS'), bookOf(open));
     expect(suggested(result)).toEqual(['2:20.00', '3:40.00']);
+    expect(result.suggested.map((each) => each.evidence.set)).toEqual(
+      Array(2).fill(['INV-2026-000002', 'INV-2026-000003']),
+    );
+    const lessFee = match(pay('58.50', 'HARBOUR LIGHTS'), bookOf(open, {}, { USD: '2' }));
+    expect(suggested(lessFee)).toEqual(['2:20.00', '3:38.50']);
+    expect(lessFee.suggested[0]?.evidence.why).toContain('USD 1.50 more, which may be a bank fee');
+  });
+});
+
+describe('short numbers', () => {
+  const short = (text: string) => findReferences([{ field: 'text', text }]).short.map((each) => each.sequence);
+
+  test('are sequences padded with zeros that stand alone', () => {
+    expect(short('000012, 000020')).toEqual(['000012', '000020']);
+    expect(short('INV-2026-000012, 000020/000021')).toEqual(['000020', '000021']);
+    expect(short('INV-2026-000012 2026-10-01')).toEqual([]);
+    expect(short('INV 2026 000 012')).toEqual([]);
+    expect(short('2026-000012 TRACE 091000019 REF A000012')).toEqual([]);
+  });
+
+  test("of the payer's open invoices are suggested, and together if the amount is exact", () => {
+    const open = () => bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '20'), payable(21, 'p-2', '30')]);
+    const both = match(pay('30', 'HARBOUR LIGHTS 000012, 000020'), open());
+    expect(suggested(both)).toEqual(['12:10.00', '20:20.00', '21:30.00'].slice(0, 2));
+    expect(both.suggested[0]?.evidence.set).toEqual(['INV-2026-000012', 'INV-2026-000020']);
+    expect(suggested(match(pay('30', '000012, 000020'), open()))).toEqual(['12:10.00', '20:20.00']);
+    expect(suggested(match(pay('29', '000012, 000020'), open()))).toEqual([]);
+  });
+
+  test('after a whole number are what the rest may be for', () => {
+    const open = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '20')]);
+    const result = match(pay('30', 'HARBOUR LIGHTS INV-2026-000012, 000020'), open);
+    expect([applied(result), suggested(result)]).toEqual([['12:10.00'], ['20:20.00']]);
+  });
+});
+
+test('a misspelt number with a payer that fits is suggested and named as such', () => {
+  const book = bookOf([payable(10, 'p-1', '100')]);
+  const result = match(pay('100', 'INV-2026-OOOO1O', { name: 'Harbour Lights Ticketing' }), book);
+  expect([suggested(result), result.suggested[0]?.confidence]).toEqual([['10:100.00'], '0.60']);
+  expect(result.why).toBe(
+    'invoice number misspelled (INV-2026-OOOO1O); payer looks like p-1 (Harbour Lights Ticketing); INV-2026-000010 is suggested',
+  );
+});
+
+describe('a parent that pays for its children', () => {
+  const FAMILY = [
+    { partner_id: 'hq', name: 'Grand Venues Holding' },
+    { partner_id: 'p-1', name: 'Harbour Lights Ticketing', parent: 'hq' },
+    { partner_id: 'p-2', name: 'Northern Stage Company', parent: 'p-1' },
+    { partner_id: 'p-3', name: 'Somebody Elses Stage' },
+  ];
+  const family = (payables: readonly Payable[], accounts: Record<string, string> = {}) =>
+    new OpenItems(payables, FAMILY, new Map(Object.entries(accounts)), {});
+  const open = () => [
+    payable(1, 'p-1', '100'),
+    payable(2, 'p-2', '50'),
+    payable(3, 'hq', '25'),
+    payable(4, 'p-3', '70'),
+  ];
+
+  test('certain numbers of several children are paid by the parent that the name or the account shows', () => {
+    const text = 'INV-2026-000001 INV-2026-000002';
+    const byName = match(pay('150', text, { name: 'GRAND VENUES HOLDING' }), family(open()));
+    expect([applied(byName), byName.partner_id]).toEqual([['1:100.00', '2:50.00'], 'hq']);
+    expect(byName.applied[1]?.evidence.why).toContain('hq pays for p-2');
+    const byAccount = match(pay('150', text, { account: 'A' }), family(open(), { A: 'p-1' }));
+    expect([applied(byAccount), byAccount.partner_id]).toEqual([['1:100.00', '2:50.00'], 'p-1']);
+  });
+
+  test('a child does not pay for its parent, nor anybody for a stranger', () => {
+    const up = match(pay('25', 'INV-2026-000003', { account: 'A' }), family(open(), { A: 'p-1' }));
+    expect([applied(up), up.suggested[0]?.confidence]).toEqual([[], '0.40']);
+    const strange = match(pay('170', 'GRAND VENUES INV-2026-000001 INV-2026-000004'), family(open()));
+    expect([applied(strange), suggested(strange)]).toEqual([[], ['1:100.00', '4:70.00']]);
+    expect(strange.why).toContain('documents of p-1 and p-3 are named, and no partner pays for all of them');
+  });
+
+  test('an exact amount or a covering set is looked for among the invoices of all its children', () => {
+    expect(applied(match(pay('50', '', { account: 'A' }), family(open(), { A: 'hq' })))).toEqual(['2:50.00']);
+    expect(suggested(match(pay('75', 'GRAND VENUES'), family(open())))).toEqual(['2:50.00', '3:25.00']);
   });
 });
 

@@ -85,7 +85,7 @@ const acts: Readonly<Record<string, () => Promise<Act | undefined>>> = {
   apply: async () => {
     const paymentId = await somePayment();
     const number = await invoiceOpen();
-    return paymentId && number ? (tx) => applyPayment(tx, world, { paymentId, number }) : undefined;
+    return paymentId && number ? (tx) => applyPayment(tx, world, { paymentId, numbers: [number] }) : undefined;
   },
   unapply: async () => {
     const paymentId = await somePayment();

@@ -3,7 +3,10 @@ import { inMonth } from './query.ts';
 
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
-/** A payment is applied and reversed for at most its amount, to documents of its payer and currency. */
+/**
+ * A payment is applied and reversed for at most its amount, to documents in its currency. What it paid of another partner's
+ * document was assigned to that partner: the rest is the payer's, and of no other partner.
+ */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
          coalesce((SELECT sum(a.amount) FROM live_payment_applications a WHERE a.payment_id = p.payment_id), 0)
@@ -12,13 +15,15 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
            AS reversed,
          (SELECT count(*) FROM live_payment_applications a JOIN documents d USING (document_id)
           WHERE a.payment_id = p.payment_id
-            AND (d.currency, d.partner_id, a.currency, a.partner_id)
-                IS DISTINCT FROM (p.currency, b.partner_id, p.currency, b.partner_id)) AS mismatches
+            AND (d.currency, d.partner_id, a.currency) IS DISTINCT FROM (p.currency, a.partner_id, p.currency))
+         + (SELECT count(*) FROM payment_cash c
+            WHERE c.payment_id = p.payment_id AND c.amount <> 0 AND c.partner_id IS DISTINCT FROM b.partner_id)
+           AS mismatches
   FROM payments p JOIN payment_balances b USING (payment_id)
   WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('of %s %s, %s is applied and %s reversed; applications to another partner or currency: %s',
+         format('of %s %s, %s is applied and %s reversed; cash of another partner or applications to another currency: %s',
                 amount, currency, applied, reversed, mismatches) AS detail
   FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR mismatches > 0
 )`;

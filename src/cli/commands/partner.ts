@@ -213,6 +213,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
     ['time zone', partner.time_zone],
     ['terms', partner.payment_terms_days === null ? "the issuer's" : `${partner.payment_terms_days} days`],
     ['arrangement', partner.arrangement],
+    ...(partner.parent === null ? [] : [['parent', `${partner.parent}, which pays for it`] as [string, string]]),
     ['active', partner.active ? 'yes' : 'no'],
   ];
   for (const each of account) {

@@ -15,8 +15,9 @@ import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
 import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
-import { readCreditNotes, readPayables, readPayerAccounts, readPayers } from '../open-items.sql.ts';
+import { readCreditNotes, readPayables, readPayers } from '../open-items.sql.ts';
 import { OpenItems, type Payable } from '../open-items.ts';
+import { partnersOfAccounts } from '../payer-accounts.ts';
 import { readCandidates } from '../queries.ts';
 import { findCreditNotes, findReferences } from '../reference.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
@@ -191,5 +192,5 @@ async function readOpenItems(tx: Transaction, caller: Caller, credits: readonly 
     balance: Amount.of(balance, row.currency),
   }));
   const { small_difference } = caller.settings;
-  return new OpenItems(payables, await readPayers(tx), await readPayerAccounts(tx), small_difference, creditNotes);
+  return new OpenItems(payables, await readPayers(tx), await partnersOfAccounts(tx), small_difference, creditNotes);
 }

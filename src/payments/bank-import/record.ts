@@ -2,6 +2,7 @@
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
+import { CONFIDENCE } from '../evidence.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
 import {
   insertApplications,
@@ -12,7 +13,7 @@ import {
   type NewPaymentSource,
   type NewSuggestion,
 } from '../insert.sql.ts';
-import { CONFIDENCE, type Match } from '../match.ts';
+import type { Match } from '../match.ts';
 import { settle } from '../payout.ts';
 import {
   type AccountPayout,

@@ -1,6 +1,7 @@
 /** What an import reports, line by line. */
 import { Amount } from '../../money.ts';
-import type { Match, Suggested } from '../match.ts';
+import type { Suggested } from '../evidence.ts';
+import type { Match } from '../match.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
 

@@ -4,14 +4,20 @@ import { idArgument, numbersArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
 import { show } from './describe.ts';
 
+const HELP = `
+Repeat --invoice to pay several invoices with one payment, all of them or none.
+They may be of several partners: what pays another partner's invoice is assigned
+to that partner, and the payer stays.`;
+
 export const define: Definition = (payment, act) => {
   payment
     .command('apply')
     .argument('<id>', 'the payment', idArgument('payment'))
-    .description('Apply a payment to an invoice; also accepts a suggestion')
-    .requiredOption('--invoice <number>', 'the invoice')
-    .option('--amount <amount>', 'how much (default: as much as possible)')
+    .description('Apply a payment to one or more invoices; also accepts a suggestion')
+    .requiredOption('--invoice <number>', 'the invoice; may be repeated', numbersArgument)
+    .option('--amount <amount>', 'how much, for one invoice (default: as much as possible)')
     .option('--credit <number>', 'a credit note that pays the rest of the invoice; may be repeated', numbersArgument)
+    .addHelpText('after', HELP)
     .action(act(acting(paymentApply)));
   payment
     .command('unapply')
@@ -24,11 +30,11 @@ export const define: Definition = (payment, act) => {
 async function paymentApply(
   context: CommandContext,
   paymentId: number,
-  { invoice: number, amount, credit: creditNotes }: { invoice: string; amount?: string; credit?: string[] },
+  { invoice: numbers, amount, credit: creditNotes }: { invoice: string[]; amount?: string; credit?: string[] },
 ): Promise<void> {
-  await context.database.transaction((tx) => applyPayment(tx, context, { paymentId, number, amount, creditNotes }));
+  await context.database.transaction((tx) => applyPayment(tx, context, { paymentId, numbers, amount, creditNotes }));
   const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
-  return show(context, paymentId, `Payment ${paymentId} is applied to ${number}${less}.`);
+  return show(context, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);
 }
 
 async function paymentUnapply(

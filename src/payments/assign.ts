@@ -1,0 +1,54 @@
+/**
+ * Setting and correcting the payer of a payment: what is unapplied of it becomes that partner's cash. What it has paid
+ * stays paid. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
+ */
+import { todayOf } from '../config/today.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { readPartners } from '../partners/queries.ts';
+import { paymentState } from './apply.ts';
+import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { insertAssignments } from './insert.sql.ts';
+import type { PaymentState } from './queries.ts';
+
+export interface AssignRequest {
+  readonly paymentId: number;
+  readonly partnerId: string;
+}
+
+/** Gives the payer before; null where it was unknown. */
+export async function assignPayment(
+  tx: Transaction,
+  caller: Caller,
+  { paymentId, partnerId }: AssignRequest,
+): Promise<string | null> {
+  await lockPayments(tx);
+  const state = await paymentState(tx, paymentId);
+  if ((await readPartners(tx, partnerId)).length === 0) throw refuse('partner_unknown', { partner_id: partnerId });
+  const reason = whyNotAssignable(state, partnerId);
+  if (reason !== undefined) throw refuse('payment_not_assignable', { payment_id: paymentId, reason });
+  const { partner_id: before, unapplied } = state;
+  const context = await openPaymentContext(tx, caller, {
+    action: 'payment.assign',
+    subject: String(paymentId),
+    details: { from: before, to: partnerId, unapplied },
+  });
+  // A payer that was unknown is set from the receipt on; a correction is dated the day it is made.
+  const assigned_on = before === null ? undefined : todayOf(caller);
+  await insertAssignments(context, [
+    {
+      ...{ payment_id: paymentId, from_partner_id: before, partner_id: partnerId },
+      ...{ kind: 'named', amount: unapplied, assigned_on },
+    },
+  ]);
+  failpoint('payments.assigned');
+  return before;
+}
+
+/** Why the payer of a payment cannot be set to a partner; undefined if it can. */
+function whyNotAssignable(state: PaymentState, partnerId: string): string | undefined {
+  if (state.status === 'reversed') return 'it is reversed, and nothing of it is left';
+  if (state.partner_id === partnerId) return `its payer is ${partnerId} already`;
+  return undefined;
+}

@@ -1,0 +1,78 @@
+/** What a payment is matched by: what arrived, and the evidence of each match with its confidence. Pure. */
+import type { Amount } from '../money.ts';
+import type { ReferenceField } from './bank/statement.ts';
+import type { Payable } from './open-items.ts';
+import type { FoundReference } from './reference.ts';
+
+/** What arrived. */
+export interface Receipt {
+  readonly amount: Amount;
+  readonly references: readonly ReferenceField[];
+  readonly payer_name: string | undefined;
+  readonly payer_account: string | undefined;
+  /** Everything that the bank wrote: it may contain the payer's name. */
+  readonly text: string;
+}
+
+/** Why: what was found where, who paid and how that is known, how the amounts compare. */
+export interface Evidence {
+  readonly rule: 'reference_and_payer' | 'amount_and_account' | 'by_hand' | 'processor' | 'suggestion' | 'reapplied';
+  readonly reference?: {
+    readonly number: string;
+    readonly field: string;
+    readonly found: string;
+    readonly guess?: string;
+  };
+  readonly payer?: { readonly partner_id: string; readonly by: 'account' | 'name'; readonly found: string };
+  readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
+  /** Credit notes that the remittance deducts. */
+  readonly less?: readonly string[];
+  /** The documents that are suggested together: accepted by one command. */
+  readonly set?: readonly string[];
+  /** One sentence for finance. */
+  readonly why: string;
+}
+
+export interface Suggested {
+  readonly document: Payable;
+  readonly amount: Amount;
+  readonly confidence: string;
+  readonly evidence: Evidence;
+}
+
+export interface Applied extends Suggested {
+  /** What stays of the document and is small enough to be written off to bank charges. */
+  readonly small_difference: Amount | undefined;
+}
+
+/** How sure each kind of match is, from 0 to 1. Only the first three are applied; finance confirms the others. */
+export const CONFIDENCE = {
+  reference_and_account: '0.99',
+  reference_and_name: '0.95',
+  amount_and_account: '0.90',
+  reference_alone: '0.80',
+  short_references: '0.70',
+  guessed_reference: '0.60',
+  partial_number: '0.60',
+  amounts_add_up: '0.60',
+  amounts_less_a_fee: '0.55',
+  amount_and_payer: '0.60',
+  possible_duplicate: '0.50',
+  reference_of_another: '0.40',
+  amount_alone: '0.20',
+} as const;
+
+/** A document that the remittance names, certainly or by a guess. */
+export interface NamedDocument {
+  readonly reference: FoundReference;
+  readonly document: Payable;
+}
+
+export type Payer = NonNullable<Evidence['payer']>;
+
+/** How an amount compares with the balance of one of the documents that it may pay. */
+export function comparison(amount: Amount, balance: Amount, documents: number): NonNullable<Evidence['amount']> {
+  if (documents > 1) return 'one of several';
+  if (amount.equals(balance)) return 'exact';
+  return amount.minus(balance).isNegative() ? 'under' : 'over';
+}

@@ -1,0 +1,254 @@
+/**
+ * Suggestions: what a payment may be for, where that is not certain. Each rule gives proposals with their evidence, and
+ * finance confirms one. Pure.
+ */
+import { Amount } from '../money.ts';
+import { coveringSet } from './covering-sets.ts';
+import {
+  CONFIDENCE,
+  comparison,
+  type Evidence,
+  type NamedDocument,
+  type Payer,
+  type Receipt,
+  type Suggested,
+} from './evidence.ts';
+import { byDueDate, type OpenItems, type Payable } from './open-items.ts';
+import type { PartialReference, ShortReference } from './reference.ts';
+import { lessCredit, namedCredit } from './remittance-credit.ts';
+
+interface Question {
+  readonly receipt: Receipt;
+  readonly named: readonly NamedDocument[];
+  readonly partial: readonly PartialReference[];
+  readonly short: readonly ShortReference[];
+  readonly items: OpenItems;
+  /** The partner of the account that paid. */
+  readonly known: string | undefined;
+  /** That partner, or else those whose names the receipt mentions. */
+  readonly payers: readonly string[];
+}
+
+interface Proposal {
+  readonly document: Payable | undefined;
+  readonly confidence: string;
+  readonly evidence: Omit<Evidence, 'rule'>;
+  /** Left out: as much of the receipt as the document's balance takes. */
+  readonly amount?: Amount;
+}
+
+type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggested>) => readonly Proposal[];
+
+const SUGGESTED_AT_MOST = 5;
+/** More open documents than this of one amount say nothing about which was paid. */
+const EQUAL_AT_MOST = 5;
+/** Payers whose names a text mentions, of whom sums are tried. */
+const PAYERS_AT_MOST = 5;
+
+/** Strongest first: of two rules with the same confidence the earlier one's evidence is kept. */
+const SUGGESTION_RULES: readonly SuggestionRule[] = [
+  ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
+];
+
+/** The partner of the account that paid, or else those whose names the receipt mentions. */
+export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
+  const known = items.partnerOfAccount(receipt.payer_account);
+  if (known !== undefined) return [known];
+  return items.partnersNamedIn(`${receipt.payer_name ?? ''} ${receipt.text}`).slice(0, PAYERS_AT_MOST);
+}
+
+export function suggest(
+  receipt: Receipt,
+  found: Pick<Question, 'named' | 'partial' | 'short'>,
+  items: OpenItems,
+): Suggested[] {
+  const known = items.partnerOfAccount(receipt.payer_account);
+  return suggestBy(SUGGESTION_RULES, { ...found, receipt, items, known, payers: likelyPayers(receipt, items) });
+}
+
+/** What the rest of a receipt may be for, after the numbers that are certain were paid: the short ones. */
+export function suggestRest(
+  receipt: Receipt,
+  { short, payer, paid }: { short: readonly ShortReference[]; payer: Payer; paid: ReadonlySet<string> },
+  items: OpenItems,
+): Suggested[] {
+  if (!receipt.amount.isPositive()) return [];
+  const question = { receipt, named: [], partial: [], short, items, known: undefined, payers: [payer.partner_id] };
+  return suggestBy([byShortReferences], question).filter(({ document }) => !paid.has(document.number));
+}
+
+function suggestBy(rules: readonly SuggestionRule[], question: Question): Suggested[] {
+  const { amount } = question.receipt;
+  const found = new Map<number, Suggested>();
+  for (const rule of rules) {
+    for (const { document, confidence, evidence, amount: part } of rule(question, found)) {
+      if (document === undefined || document.status !== 'open' || document.currency !== amount.currency) continue;
+      const earlier = found.get(document.document_id);
+      if (earlier !== undefined && earlier.confidence >= confidence) continue;
+      const most = amount.minus(document.balance).isNegative() ? amount : document.balance;
+      found.set(document.document_id, {
+        document,
+        amount: part ?? most,
+        confidence,
+        evidence: { rule: 'suggestion', ...evidence },
+      });
+    }
+  }
+  return [...found.values()]
+    .sort((a, b) =>
+      a.confidence === b.confidence ? byDueDate(a.document, b.document) : a.confidence > b.confidence ? -1 : 1,
+    )
+    .slice(0, SUGGESTED_AT_MOST);
+}
+
+/** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
+function byReference({ receipt, named, items, known, payers }: Question): Proposal[] {
+  const { amount } = receipt;
+  return named.map(({ reference: { guess, field, number, found }, document }) => {
+    const current = items.current(document);
+    const where = `${found} stands in ${field}`;
+    const replaced = current === document ? '' : `; ${number} was replaced by ${current?.number}`;
+    const proposal = (confidence: string, why: string): Proposal => ({
+      document: current,
+      confidence,
+      evidence: {
+        reference: { number, field, found, ...(guess === undefined ? {} : { guess }) },
+        ...(current === undefined ? {} : { amount: comparison(amount, current.balance, 1) }),
+        why,
+      },
+    });
+    if (guess !== undefined) {
+      const agreed = current?.balance.equals(amount) || payers.some((each) => items.paysFor(each, document.partner_id));
+      const confidence = agreed ? CONFIDENCE.guessed_reference : CONFIDENCE.reference_of_another;
+      return proposal(confidence, `${where}: ${guess}${replaced}`);
+    }
+    if (known !== undefined && !items.paysFor(known, document.partner_id)) {
+      return proposal(CONFIDENCE.reference_of_another, `${where}, but the account belongs to ${known}${replaced}`);
+    }
+    const partner = { partnerId: document.partner_id, currency: amount.currency };
+    const credits = current === undefined ? [] : namedCredit(receipt.references, partner, items);
+    const less = credits.length === 0 ? '' : `, as ${lessCredit([document], credits)}`;
+    return proposal(CONFIDENCE.reference_alone, `${where}${less}${replaced || ', but the payer is not certain'}`);
+  });
+}
+
+/** The only open document of that amount whose number begins with what stands truncated at the end of a field. */
+function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
+  return partial.flatMap(({ beginning, field, found }): Proposal[] => {
+    const possible = items
+      .startingWith(beginning)
+      .filter((each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount));
+    const [document] = possible;
+    if (document === undefined || possible.length > 1) return [];
+    return [
+      {
+        document,
+        confidence: CONFIDENCE.partial_number,
+        evidence: {
+          reference: { number: document.number, field, found, guess: 'the number is cut off' },
+          amount: 'exact',
+          why: `${found} at the end of ${field} may be the beginning of its number, and the amount is exact`,
+        },
+      },
+    ];
+  });
+}
+
+/** Open documents of the likely payers with exactly that amount. */
+function byPayerAmount(question: Question): Proposal[] {
+  const { receipt, items, payers } = question;
+  return payers.flatMap((partnerId) =>
+    items
+      .openPaidBy(partnerId, receipt.amount.currency)
+      .filter((document) => document.balance.equals(receipt.amount))
+      .map((document) => ({
+        document,
+        confidence: CONFIDENCE.amount_and_payer,
+        evidence: {
+          payer: payerEvidence(question, partnerId),
+          amount: 'exact',
+          why: `its exact amount, and the payer looks like ${partnerId}`,
+        },
+      })),
+  );
+}
+
+/** The smallest and oldest set of a likely payer's open documents that is exactly what arrived, or that and a bank fee. */
+function byCoveringSet(question: Question): Proposal[] {
+  const { receipt, items, payers } = question;
+  const { amount } = receipt;
+  return payers.flatMap((partnerId) => {
+    const open = items.openPaidBy(partnerId, amount.currency);
+    const set = coveringSet(amount, open, items.largestSmallDifference(amount.currency));
+    if (set === undefined) return [];
+    if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
+    const numbers = set.documents.map(({ number }) => number);
+    // One document of exactly that amount is found by its amount.
+    if (numbers.length === 1 && set.fee.isZero()) return [];
+    const sum = numbers.length === 1 ? `${numbers[0]} is` : `${numbers.join(' and ')} add up to`;
+    const why = set.fee.isZero()
+      ? `${sum} exactly what arrived`
+      : `${sum} what arrived and ${set.fee.forPeople()} more, which may be a bank fee`;
+    return set.documents.map((document, index): Proposal => {
+      const bearsFee = index === set.documents.length - 1;
+      return {
+        document,
+        confidence: set.fee.isZero() ? CONFIDENCE.amounts_add_up : CONFIDENCE.amounts_less_a_fee,
+        evidence: {
+          payer: payerEvidence(question, partnerId),
+          amount: numbers.length === 1 ? 'under' : 'one of several',
+          ...(numbers.length === 1 ? {} : { set: numbers }),
+          why,
+        },
+        amount: bearsFee ? document.balance.minus(set.fee) : document.balance,
+      };
+    });
+  });
+}
+
+/**
+ * Documents whose sequences stand there alone, such as "000012, 000020". They must be a likely payer's; where none is
+ * known, they must all be found and add up to what arrived.
+ */
+function byShortReferences({ receipt: { amount }, short, items, payers }: Question): Proposal[] {
+  const found = short.flatMap(({ sequence, field }) => {
+    const open = items.withSequence(sequence).filter(({ currency }) => currency === amount.currency);
+    const own = open.filter(({ partner_id }) => payers.some((each) => items.paysFor(each, partner_id)));
+    const possible = payers.length > 0 ? own : open;
+    const [document] = possible;
+    return document === undefined || possible.length > 1 ? [] : [{ sequence, field, document }];
+  });
+  const total = found.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
+  const exact = found.length === short.length && total.equals(amount);
+  if (payers.length === 0 && !exact) return [];
+  const set = found.map(({ document }) => document.number);
+  const rest = exact ? ', and the amount is exact' : '';
+  return found.map(({ sequence, field, document }) => ({
+    document,
+    confidence: exact ? CONFIDENCE.short_references : CONFIDENCE.guessed_reference,
+    evidence: {
+      reference: { number: document.number, field, found: sequence, guess: 'series and year are missing' },
+      amount: comparison(amount, document.balance, found.length),
+      ...(exact && set.length > 1 ? { set } : {}),
+      why: `${sequence} stands in ${field}: series and year are missing${rest}`,
+    },
+  }));
+}
+
+/** Where nothing else is suggested: the few open documents of exactly that amount. */
+function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
+  if (found.size > 0) return [];
+  const equal = items.withBalance(receipt.amount);
+  if (equal.length > EQUAL_AT_MOST) return [];
+  return equal.map((document) => ({
+    document,
+    confidence: CONFIDENCE.amount_alone,
+    evidence: { amount: 'exact', why: 'only its amount speaks for it' },
+  }));
+}
+
+function payerEvidence({ receipt, known }: Question, partnerId: string): Payer {
+  const by = known === undefined ? 'name' : 'account';
+  const found = (by === 'account' ? receipt.payer_account : receipt.payer_name) ?? receipt.text.slice(0, 140);
+  return { partner_id: partnerId, by, found };
+}
