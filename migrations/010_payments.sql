@@ -718,25 +718,22 @@ CALL grant_to_app('SELECT', 'possible_duplicates');
 
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.
 CREATE VIEW payment_exceptions AS
-SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id, p.currency,
-       b.unapplied AS amount, p.received_on AS since, format('by %s, reference %s', p.method, p.reference) AS reason
-FROM payment_balances b JOIN payments p USING (payment_id)
-WHERE b.partner_id IS NULL AND b.unapplied > 0
-  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
-UNION ALL
-SELECT 'possible_duplicate', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on,
-       'perhaps the same as ' || d.of
-FROM possible_duplicates d JOIN payment_balances b USING (payment_id) JOIN payments p USING (payment_id)
-UNION ALL
-SELECT 'suggestion', 'payment-' || b.payment_id, b.partner_id, p.currency, b.unapplied, p.received_on, s.why
+SELECT CASE WHEN e.of IS NOT NULL THEN 'possible_duplicate' WHEN s.why IS NOT NULL THEN 'suggestion'
+            WHEN b.partner_id IS NULL THEN 'unknown_payer' ELSE 'unapplied_cash' END AS kind,
+       'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount, p.received_on AS since,
+       coalesce('perhaps the same as ' || e.of, s.why, l.reason, format('by %s, reference %s', p.method, p.reference))
+         AS reason
 FROM payment_balances b JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
   SELECT (array_agg(format('perhaps %s: %s', d.number, s.evidence->>'why')
                     ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
   FROM payment_suggestions s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE s.payment_id = b.payment_id AND o.status = 'open') AS s
-WHERE b.partner_id IS NOT NULL AND b.unapplied > 0 AND s.why IS NOT NULL
-  AND NOT EXISTS (SELECT FROM possible_duplicates d WHERE d.payment_id = b.payment_id)
+LEFT JOIN possible_duplicates e ON e.payment_id = b.payment_id
+LEFT JOIN LATERAL (
+  SELECT o.reason FROM bank_line_outcomes o WHERE o.payment_id = b.payment_id AND b.applied = 0
+  ORDER BY o.bank_line_id LIMIT 1) AS l ON true
+WHERE b.unapplied > 0
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
        'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')

@@ -1,5 +1,5 @@
 /** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import type { Act, Definition } from './define.ts';
@@ -89,7 +89,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .option('--json', 'print one JSON document on stdout; logs go to stderr')
     .option('--by <name>', 'who runs this command; recorded with its events')
     .configureOutput({ writeOut: (text) => written.push(text), outputError: () => {} })
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, optionDescription: describedOption })
     .exitOverride();
   const act: Act =
     (work) =>
@@ -122,6 +122,10 @@ function reportUsage({ code, message }: CommanderError, wantsJson: boolean): num
   // For a group without a command, commander has written the group's help to stderr.
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }
+
+/** An option that a command requires says so. */
+const describedOption = (option: Option): string =>
+  `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
 /** `apply <id>`: commander's own term adds "[options]", which leaves too little room for the description. */
 const termOf = (command: Command): string =>

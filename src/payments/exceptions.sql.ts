@@ -6,6 +6,8 @@ export type ExceptionKind =
   | 'unknown_payer'
   | 'possible_duplicate'
   | 'suggestion'
+  /** Of a known payer, without a suggestion. */
+  | 'unapplied_cash'
   | 'payout'
   | 'bank_line'
   | 'bank_statement'
@@ -30,6 +32,62 @@ export function readExceptions(tx: Transaction): Promise<PaymentException[]> {
     tx,
     `SELECT kind, exception, partner_id, currency, amount::text AS amount, since, reason
      FROM payment_exceptions ORDER BY since, kind, exception`,
+  );
+}
+
+export interface ExceptionSuggestion {
+  /** The invoice that it may pay; null: it may be the payment `same_as`. */
+  readonly number: string | null;
+  readonly same_as: number | null;
+  readonly partner_id: string | null;
+  readonly amount: string;
+  /** Open on the invoice. */
+  readonly balance: string | null;
+  readonly confidence: string;
+  readonly evidence: { readonly why: string; readonly set?: readonly string[] };
+  /** Of a duplicate: whether reversing the payment as such is possible. */
+  readonly reversible: boolean;
+}
+
+export interface ExceptionalPayment {
+  readonly payment_id: number;
+  readonly currency: string;
+  readonly unapplied: string;
+  readonly reference: string;
+  readonly payer_name: string | null;
+  readonly payer_account: string | null;
+  readonly partner_name: string | null;
+  /** What the bank wrote. */
+  readonly text: string | null;
+  readonly suggestions: readonly ExceptionSuggestion[];
+}
+
+/** What there is to see of payments with unapplied cash, with the suggestions that can be accepted now. */
+export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPayment[]> {
+  return query(
+    tx,
+    `SELECT p.payment_id, p.currency, b.unapplied::text AS unapplied, p.reference, p.payer_name, p.payer_account,
+            n.name AS partner_name,
+            (SELECT string_agg(DISTINCT l.text, ' / ') FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
+             WHERE s.payment_id = p.payment_id AND l.text <> '') AS text,
+            coalesce((
+              SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'partner_id', d.partner_id,
+                       'amount', s.amount::text, 'balance', o.balance::text, 'confidence', s.confidence::text,
+                       'evidence', s.evidence,
+                       'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
+                          AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
+                          AND NOT EXISTS (SELECT FROM live_payment_reversals r
+                                          WHERE r.payment_id = s.same_as AND r.kind = 'duplicate'), false))
+                     ORDER BY s.confidence DESC, s.payment_suggestion_id)
+              FROM payment_suggestions s LEFT JOIN documents d USING (document_id)
+              LEFT JOIN document_balances o USING (document_id)
+              LEFT JOIN payments y ON y.payment_id = s.same_as
+              LEFT JOIN payment_balances same ON same.payment_id = s.same_as
+              WHERE s.payment_id = p.payment_id
+                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END), '[]')
+              AS suggestions
+     FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
+     WHERE b.unapplied > 0`,
   );
 }
 

@@ -5,22 +5,124 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { Amount } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
-import { type ExceptionKind, insertClosing, type PaymentException, readExceptions } from './exceptions.sql.ts';
+import {
+  type ExceptionalPayment,
+  type ExceptionKind,
+  type ExceptionSuggestion,
+  insertClosing,
+  type PaymentException,
+  readExceptionalPayments,
+  readExceptions,
+} from './exceptions.sql.ts';
 
 /** What resolves each kind. */
 export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
-  possible_duplicate:
-    "'reckoner payment reverse ID --as duplicate --duplicate-of OTHER --reason R' if it is the same payment, or " +
-    "'reckoner payment apply ID --invoice NUMBER' if it is another",
+  possible_duplicate: "'reckoner payment reverse --as duplicate', or 'reckoner payment apply' if it is another payment",
   suggestion: "'reckoner payment apply'",
+  unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded' once it is paid back",
   payout: "'reckoner payment settle'",
   bank_line: "'reckoner payment close-exception'",
   bank_statement: "the missing file, or 'reckoner payment close-exception'",
   event: "'reckoner payment close-exception'",
   waiting_event: 'the event that it waits for',
 };
+
+/** A suggestion, with the command that accepts it; null if it cannot be accepted as it is. */
+export interface Acceptable {
+  readonly number: string | null;
+  readonly same_as: number | null;
+  readonly partner_id: string | null;
+  readonly amount: string;
+  readonly confidence: string;
+  readonly why: string;
+  readonly command: string | null;
+}
+
+export interface ListedException extends PaymentException {
+  readonly payment_id: number | null;
+  readonly partner_name: string | null;
+  /** As the bank or finance wrote it. */
+  readonly payer: { readonly name: string | null; readonly account: string | null } | null;
+  readonly reference: string | null;
+  readonly text: string | null;
+  /** Commands that accept several suggestions together. */
+  readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly command: string }[];
+  readonly suggestions: readonly Acceptable[];
+  /** What resolves it: a command for each suggestion, or what to do where there is none. */
+  readonly commands: readonly string[];
+}
+
+/** Open exceptions with everything that finance needs to decide, and the commands that resolve them. */
+export async function listExceptions(tx: Transaction): Promise<ListedException[]> {
+  const payments = new Map((await readExceptionalPayments(tx)).map((each) => [`payment-${each.payment_id}`, each]));
+  return (await readExceptions(tx)).map((each) => {
+    const payment = payments.get(each.exception);
+    return payment === undefined ? otherException(each) : paymentException(each, payment);
+  });
+}
+
+const otherException = (exception: PaymentException): ListedException => ({
+  ...exception,
+  ...{ payment_id: null, partner_name: null, payer: null, reference: null, text: null, sets: [], suggestions: [] },
+  commands: [],
+});
+
+function paymentException(exception: PaymentException, payment: ExceptionalPayment): ListedException {
+  const { payment_id, partner_name, payer_name, payer_account, reference, text } = payment;
+  const sets = setsOf(payment);
+  const suggestions = payment.suggestions.map((each) => acceptable(payment, each));
+  const suggested = [...sets, ...suggestions].flatMap(({ command }) => command ?? []);
+  return {
+    ...exception,
+    ...{ payment_id, partner_name, payer: { name: payer_name, account: payer_account }, reference, text },
+    ...{
+      sets,
+      suggestions,
+      commands: [
+        ...suggested,
+        ...(suggested.length === 0 || exception.kind === 'possible_duplicate'
+          ? commandsWithoutSuggestion(exception, payment)
+          : []),
+      ],
+    },
+  };
+}
+
+const apply = (paymentId: number, numbers: readonly string[]): string =>
+  ['reckoner payment apply', paymentId, ...numbers.map((number) => `--invoice ${number}`)].join(' ');
+
+/** Sets of invoices that are all open still, as they were when they were suggested. */
+function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
+  const sets = new Map<string, ListedException['sets'][number]>();
+  for (const { evidence } of suggestions) {
+    const { set = [], why } = evidence;
+    const parts = suggestions.filter((each) => each.number !== null && set.includes(each.number));
+    const amount = (value: string | null) => Amount.of(value ?? '0', currency);
+    const open = parts.every((each) => !amount(each.balance).isLessThan(amount(each.amount)));
+    const total = parts.reduce((sum, each) => sum.plus(amount(each.amount)), amount('0'));
+    if (set.length < 2 || parts.length < set.length || !open || amount(unapplied).isLessThan(total)) continue;
+    sets.set(set.join(' '), { numbers: set, why, command: apply(payment_id, set) });
+  }
+  return [...sets.values()];
+}
+
+function acceptable({ payment_id }: ExceptionalPayment, suggestion: ExceptionSuggestion): Acceptable {
+  const { number, same_as, partner_id, amount, confidence, evidence, reversible } = suggestion;
+  const duplicate = `reckoner payment reverse ${payment_id} --as duplicate --duplicate-of ${same_as} --reason 'recorded twice'`;
+  const command = number !== null ? apply(payment_id, [number]) : reversible ? duplicate : null;
+  return { number, same_as, partner_id, amount, confidence, why: evidence.why, command };
+}
+
+function commandsWithoutSuggestion({ kind }: PaymentException, { payment_id }: ExceptionalPayment): string[] {
+  const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
+  if (kind === 'possible_duplicate') return [`${applied} (if it is another payment)`];
+  return kind === 'unknown_payer'
+    ? [applied, `reckoner payment assign ${payment_id} --partner PARTNER`]
+    : [applied, `reckoner payment reverse ${payment_id} --as refunded --reason REASON (once it is paid back)`];
+}
 
 /** Closes the exception of a bank line, bank statement or event, with the reason why it needs no action. */
 export async function closeException(

@@ -73,11 +73,17 @@ export interface AccountStatementRequest {
   readonly today: string;
 }
 
-/** What a label is chosen by: the fact, and for a reversed payment why it was reversed. */
-export type ActivityName = Exclude<Activity, 'payment_reversed'> | `payment_${ReversalKind}`;
+/** What a label is chosen by: the fact, for a reversed payment why, and for an assigned one in which direction. */
+export type ActivityName =
+  | Exclude<Activity, 'payment_reversed'>
+  | `payment_${ReversalKind}`
+  /** Unapplied cash that became another partner's: it pays that partner's invoice, or the payer was corrected. */
+  | 'payment_given_away';
 
-export const activityName = ({ fact, kind }: Pick<ActivityLine, 'fact' | 'kind'>): ActivityName =>
-  fact === 'payment_reversed' ? `payment_${kind ?? 'returned'}` : fact;
+export function activityName({ fact, kind, amount }: Pick<ActivityLine, 'fact' | 'kind' | 'amount'>): ActivityName {
+  if (fact === 'payment_reversed') return `payment_${kind ?? 'returned'}`;
+  return fact === 'payment_assigned' && !amount.startsWith('-') ? 'payment_given_away' : fact;
+}
 
 interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;

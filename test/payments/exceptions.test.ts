@@ -1,7 +1,7 @@
 /** Payment exceptions: each is listed with what resolves it, `status` counts it, and only that resolves it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
-import { closeException } from '../../src/payments/exceptions.ts';
+import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
@@ -72,6 +72,83 @@ test('a dispute of an unknown payment waits for the payment', async () => {
   expect(await refusalOf(close((await exceptions())[0]?.exception ?? ''))).toBe('exception_needs_action');
   await books.events([linked.ordered(), linked.completed()]);
   expect(await kinds()).toEqual([]);
+});
+
+/** Runs the command that an exception names, as the program parses it. */
+async function accept(command: string): Promise<void> {
+  const [, , act, id, ...options] = command.split(' ');
+  const values = (name: string) => options.flatMap((each, index) => (each === name ? [options[index + 1] ?? ''] : []));
+  const paymentId = Number(id);
+  if (act === 'apply') return books.apply(paymentId, values('--invoice'));
+  const duplicateOf = Number(values('--duplicate-of')[0]);
+  await books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
+}
+const listed = () => books.database.reading(listExceptions);
+
+test('a suggestion shows payer, bank text, amount, date and why, and its command accepts it', async () => {
+  const other = `${HEAD}2026-10-14,980.50,USD,1,B-20,INV-2O26-OOOOO5 thanks,HARBOUR LIGHTS,ACC-20\n`;
+  await books.bankText('misspelled.csv', other);
+  const [exception] = await listed();
+  expect(exception).toMatchObject({
+    kind: 'suggestion',
+    partner_id: null,
+    payer: { name: 'HARBOUR LIGHTS', account: 'ACC-20' },
+    text: expect.stringContaining('INV-2O26-OOOOO5'),
+    amount: '980.50',
+    since: '2026-10-14',
+    suggestions: [
+      { number: inv(5), partner_id: 'p-1', command: expect.stringMatching(/^reckoner payment apply \d+ --invoice/) },
+    ],
+  });
+  await accept(exception?.commands[0] ?? '');
+  expect([(await books.balance(inv(5))).status, await listed()]).toEqual(['paid', []]);
+});
+
+test("the invoice of another partner than the account's is suggested, and the command that is named accepts it", async () => {
+  const strange = `${HEAD}2026-10-14,120.10,USD,1,B-21,INV-2026-000007,HARBOUR LIGHTS,ACC-20\n`;
+  await books.bankText('parent.csv', strange);
+  const [exception] = await listed();
+  expect(exception).toMatchObject({
+    kind: 'suggestion',
+    partner_id: 'p-1',
+    suggestions: [{ number: inv(7), partner_id: 'p-3' }],
+  });
+  for (const command of exception?.commands.slice(0, 1) ?? []) await accept(command);
+  expect([(await books.balance(inv(7))).status, await listed()]).toEqual(['paid', []]);
+});
+
+test('invoices that add up are accepted together by one command, and then nothing is left', async () => {
+  await books.bankText('sum.csv', `${HEAD}2026-10-14,2340.00,USD,1,B-22,thanks,SOCIETE THEATRALE DU NORD,\n`);
+  const [exception] = await listed();
+  expect(exception?.sets).toMatchObject([{ numbers: [inv(6), inv(10)] }]);
+  await accept(exception?.sets[0]?.command ?? '');
+  expect([(await books.balance(inv(6))).status, (await books.balance(inv(10))).status, await listed()]).toEqual([
+    'paid',
+    'paid',
+    [],
+  ]);
+  await books.verified();
+});
+
+test('unapplied cash of a known payer is on the list and in status, until it is used', async () => {
+  const { paymentId } = await books.record({ amount: '521.25', partnerId: 'p-3', reference: 'FT-30' });
+  expect(await listed()).toMatchObject([
+    {
+      kind: 'unapplied_cash',
+      partner_id: 'p-3',
+      partner_name: 'Blue Ridge Arena LLC',
+      amount: '521.25',
+      suggestions: [],
+    },
+  ]);
+  expect(await attention()).toEqual([
+    "Payment exceptions: 1 payment with unapplied cash. 'reckoner payment exceptions' lists them.",
+  ]);
+  expect(await refusalOf(close(`payment-${paymentId}`))).toBe('exception_needs_action');
+  await books.apply(paymentId, inv(3));
+  expect(await listed()).toMatchObject([{ kind: 'unapplied_cash', amount: '187.92' }]);
+  await books.reverse({ paymentId, kind: 'refunded', amount: '187.92' });
+  expect(await listed()).toEqual([]);
 });
 
 test('a payout of unknown payments cannot be closed with a reason', async () => {

@@ -3,6 +3,8 @@
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
 import { Refusal } from '../../src/errors/refusals.ts';
+import { readPayerAccounts } from '../../src/payments/payer-accounts.sql.ts';
+import { forgetAccount } from '../../src/payments/payer-accounts.ts';
 import type { PaymentJson } from '../../src/payments/payment.ts';
 import type { Books } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
@@ -141,6 +143,31 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     );
     const invoice = pick(await invoices(books), random);
     return payment && invoice ? unlessRefused(books.apply(payment.payment_id, invoice.number)) : false;
+  },
+  async 'apply over partners'(books, random) {
+    const payment = pick(
+      (await books.payments()).filter((each) => Number(each.unapplied) > 0),
+      random,
+    );
+    const open = (await invoices(books)).filter(
+      (each) => each.status === 'open' && each.currency === payment?.currency && each.partner_id !== payment.partner_id,
+    );
+    const numbers = [pick(open, random), pick(open, random)].flatMap((each) => each?.number ?? []);
+    if (payment === undefined || numbers.length === 0) return false;
+    const once = [...new Set(numbers)];
+    return unlessRefused(books.apply(payment.payment_id, chance(random, 0.5) ? once : once.slice(0, 1)));
+  },
+  async 'assign to a partner'(books, random) {
+    const payment = pick(await books.payments(), random);
+    const invoice = pick(await invoices(books), random);
+    return payment && invoice ? unlessRefused(books.assign(payment.payment_id, invoice.partner_id)) : false;
+  },
+  async 'forget an account'(books, random) {
+    const account = pick(await books.database.reading(readPayerAccounts), random);
+    if (account === undefined) return false;
+    const { payer_account } = account;
+    await books.database.transaction((tx) => forgetAccount(tx, books.acting, payer_account));
+    return true;
   },
   async unapply(books, random) {
     const payment = pick(

@@ -24,7 +24,8 @@ export function described(payment: PaymentJson): string {
   for (const each of payment.applications.filter(({ unapplied_on }) => unapplied_on === null)) {
     const charges =
       each.small_difference === null ? '' : `, and ${amountOf(payment, each.small_difference)} to bank charges`;
-    lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${charges}`]);
+    const of = each.partner_id === payment.partner_id ? '' : ` of ${each.partner_id}`;
+    lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${of}${charges}`]);
   }
   for (const each of payment.reversals) {
     const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;

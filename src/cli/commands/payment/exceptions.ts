@@ -1,9 +1,9 @@
 /** `reckoner payment exceptions` and `reckoner payment close-exception`. */
 import { EXIT } from '../../../errors/refusals.ts';
-import { type PaymentException, readExceptions } from '../../../payments/exceptions.sql.ts';
-import { closeException, ENDS } from '../../../payments/exceptions.ts';
+import { closeException, ENDS, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
-import { money, printable, wrapped } from '../../output.ts';
+import { money, printable } from '../../output.ts';
+import { labelled } from './describe.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -19,27 +19,34 @@ export const define: Definition = (payment, act) => {
 
 /** What needs manual review; exit 4 if there is anything. */
 async function paymentExceptions({ database, output }: CommandContext): Promise<number> {
-  const exceptions = await database.reading((tx) => readExceptions(tx));
+  const exceptions = await database.reading((tx) => listExceptions(tx));
   output.print(exceptions, () =>
-    exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n'),
+    exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n\n'),
   );
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-function described({ kind, exception, partner_id, currency, amount, since, reason }: PaymentException): string {
+function described(exception: ListedException): string {
+  const { kind, partner_id, currency, amount, since, reason, payer, text } = exception;
   const sum = amount === null || currency === null ? '' : `  ${money(amount, currency)}`;
+  const from = [exception.partner_name, payer?.name, payer?.account].filter((each) => each != null && each !== '');
+  const head = `${exception.exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`;
+  const why = [...exception.sets.map((each) => each.why), ...exception.suggestions.map(suggested)];
   return [
-    `${exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`,
-    ...wrapped(printable(reason), 78).map((line) => `  ${line}`),
-    ...wrapped(`resolve with ${remedy({ kind, exception, reason })}`, 78).map((line) => `  ${line}`),
+    head,
+    ...(payer === null ? [] : labelled('payer', from.length === 0 ? 'unknown' : [...new Set(from)].join(', '))),
+    ...(exception.reference === null ? [] : labelled('reference', exception.reference)),
+    ...(text === null ? [] : labelled('bank text', text)),
+    ...(why.length === 0 ? labelled('why', reason) : why.flatMap((each) => labelled('perhaps', each))),
+    // A command stays on one line, to be copied.
+    ...(exception.commands.length === 0 ? labelled('resolve with', ENDS[kind]) : []),
+    ...exception.commands.map((command, index) => `  ${(index === 0 ? 'resolve with' : 'or').padEnd(12)} ${command}`),
   ].join('\n');
 }
 
-/** What resolves it, with the ids of the payment and of the one that it may duplicate. */
-function remedy({ kind, exception, reason }: Pick<PaymentException, 'kind' | 'exception' | 'reason'>): string {
-  if (kind !== 'possible_duplicate') return ENDS[kind];
-  const other = /payment (\d+)/.exec(reason)?.[1] ?? 'OTHER';
-  return ENDS[kind].replaceAll(' ID ', ` ${exception.replace('payment-', '')} `).replace('OTHER', other);
+function suggested({ number, same_as, partner_id, why }: ListedException['suggestions'][number]): string {
+  const of = number === null ? `the same as payment ${same_as}` : `${number} of ${partner_id}`;
+  return `${of}: ${why}`;
 }
 
 async function paymentCloseException(

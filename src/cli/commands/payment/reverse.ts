@@ -5,6 +5,10 @@ import { choiceArgument, dateArgument, idArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { onePayment, show } from './describe.ts';
 
+const HELP = `
+--as and --reason are required, also for a duplicate:
+  reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'`;
+
 export const define: Definition = (payment, act) => {
   payment
     .command('reverse')
@@ -16,6 +20,7 @@ export const define: Definition = (payment, act) => {
     .option('--amount <amount>', 'how much (default: all that remains)')
     .option('--on <date>', 'the date of the reversal (default: today)', dateArgument('--on'))
     .option('--duplicate-of <id>', 'the payment that this one duplicates', idArgument('--duplicate-of'))
+    .addHelpText('after', HELP)
     .action(act(acting(paymentReverse)));
 };
 
