@@ -178,7 +178,10 @@ const paymentRows = (from: Month, to: Month) => `
         FROM payments p JOIN payment_balances b USING (payment_id)) AS payment
   WHERE ${inMonths(from, to)} ORDER BY payment_id`;
 
-/** Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. */
+/**
+ * Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. An assigned amount
+ * changes hands between partners.
+ */
 const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
   ['payment_id', 'payment_id'],
   ['move', 'move'],
@@ -217,6 +220,10 @@ const paymentMoveRows = (from: Month, to: Month) => `
     SELECT r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
            concat_ws(': ', r.code, r.reason), r.recorded_at
     FROM payment_reversals r
+    UNION ALL
+    SELECT g.payment_id, 'assigned', NULL, p.currency, g.amount, g.assigned_on, g.entry_on,
+           format('from %s to %s', coalesce(g.from_partner_id, 'an unknown payer'), g.partner_id), g.recorded_at
+    FROM payment_assignments g JOIN payments p USING (payment_id)
   ) AS moved
   WHERE ${inMonths(from, to)} ORDER BY recorded_at, payment_id, move, document`;
 

@@ -42,7 +42,7 @@ export async function assignPayment(
       ...{ kind: 'named', amount: unapplied, assigned_on },
     },
   ]);
-  failpoint('payments.assigned');
+  failpoint('assignment.recorded');
   return before;
 }
 

@@ -45,6 +45,8 @@ export interface ExceptionSuggestion {
   readonly balance: string | null;
   readonly confidence: string;
   readonly evidence: { readonly why: string; readonly set?: readonly string[] };
+  /** The open credit notes that the remittance deducts. */
+  readonly less: readonly { readonly number: string; readonly balance: string }[];
   /** Of a duplicate: whether reversing the payment as such is possible. */
   readonly reversible: boolean;
 }
@@ -74,6 +76,11 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
               SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'partner_id', d.partner_id,
                        'amount', s.amount::text, 'balance', o.balance::text, 'confidence', s.confidence::text,
                        'evidence', s.evidence,
+                       'less', coalesce((
+                         SELECT json_agg(json_build_object('number', c.number, 'balance', c.balance::text)
+                                         ORDER BY c.document_id)
+                         FROM open_credit c
+                         WHERE jsonb_exists(s.evidence->'less', c.number) AND c.partner_id = d.partner_id), '[]'),
                        'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
                           AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
                           AND NOT EXISTS (SELECT FROM live_payment_reversals r

@@ -91,8 +91,12 @@ function paymentException(exception: PaymentException, payment: ExceptionalPayme
   };
 }
 
-const apply = (paymentId: number, numbers: readonly string[]): string =>
-  ['reckoner payment apply', paymentId, ...numbers.map((number) => `--invoice ${number}`)].join(' ');
+const apply = (paymentId: number, numbers: readonly string[], creditNotes: readonly string[] = []): string =>
+  [
+    `reckoner payment apply ${paymentId}`,
+    ...numbers.map((number) => `--invoice ${number}`),
+    ...creditNotes.map((number) => `--credit ${number}`),
+  ].join(' ');
 
 /** Sets of invoices that are all open still, as they were when they were suggested. */
 function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
@@ -109,11 +113,30 @@ function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPay
   return [...sets.values()];
 }
 
-function acceptable({ payment_id }: ExceptionalPayment, suggestion: ExceptionSuggestion): Acceptable {
+function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion): Acceptable {
+  const { payment_id } = payment;
   const { number, same_as, partner_id, amount, confidence, evidence, reversible } = suggestion;
   const duplicate = `reckoner payment reverse ${payment_id} --as duplicate --duplicate-of ${same_as} --reason 'recorded twice'`;
-  const command = number !== null ? apply(payment_id, [number]) : reversible ? duplicate : null;
-  return { number, same_as, partner_id, amount, confidence, why: evidence.why, command };
+  const applied = number === null ? undefined : apply(payment_id, [number], creditBeside(payment, suggestion));
+  return {
+    number,
+    same_as,
+    partner_id,
+    amount,
+    confidence,
+    why: evidence.why,
+    command: applied ?? (reversible ? duplicate : null),
+  };
+}
+
+/** The credit notes of a remittance that still have something to pay beside the payment. */
+function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion): string[] {
+  let open = Amount.of(balance ?? '0', currency).minus(Amount.of(unapplied, currency));
+  return less.flatMap((credit) => {
+    if (!open.isPositive()) return [];
+    open = open.minus(Amount.of(credit.balance, currency));
+    return [credit.number];
+  });
 }
 
 function commandsWithoutSuggestion({ kind }: PaymentException, { payment_id }: ExceptionalPayment): string[] {

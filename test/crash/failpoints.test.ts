@@ -18,6 +18,7 @@ const COMMANDS = {
   release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   books: () => ['books', 'close', '2026-07'],
+  assignment: () => ['payment', 'assign', '1', '--partner', 'p-2'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
   deliver: () => ['deliver'],
 } as const;
@@ -27,12 +28,13 @@ const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename
 /** The delivery after a payment switches off the link of the paid invoice. */
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
-const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT];
+const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
+const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER];
 
-/** Not repeated after their commits: a credit, a void and a release are refused, and credit would be placed twice. */
+/** Not repeated after their commits: a credit, a void, a release and an assignment are refused, and credit would be placed twice. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['credit.committed', 'void.committed'] as const),
-  ...(['placement.committed', 'release.committed'] as const),
+  ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
 ]);
 
 /** Acceptances and connected accounts have tests of their own: acceptances.test.ts, splits.test.ts. */

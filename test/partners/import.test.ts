@@ -91,6 +91,34 @@ describe('a partner is updated', () => {
   });
 });
 
+describe('a parent', () => {
+  const refusal = (partners: readonly object[]) =>
+    world.partners(partners).then(
+      () => 'none',
+      (error: Error) => error.message,
+    );
+
+  test('is another partner, known or of the same file, and may be taken away again', async () => {
+    const child = partner({ partner_id: 'child', parent: 'hq' });
+    expect(await refusal([child])).toContain('its parent hq is not known');
+    expect(await world.partners([child, partner({ partner_id: 'hq' })])).toMatchObject({ created: 2 });
+    expect((await stored('child'))?.parent).toBe('hq');
+    expect(await world.partners([partner({ partner_id: 'child' })])).toMatchObject({ updated: 1 });
+    expect((await stored('child'))?.parent).toBeNull();
+  });
+
+  test('never leads back to the partner, in one file or over two', async () => {
+    const of = (partner_id: string, parent?: string) => partner({ partner_id, parent });
+    expect(await refusal([of('ring-1', 'ring-1')])).toContain('it would be its own parent (ring-1 < ring-1)');
+    const ring = [of('ring-1', 'ring-2'), of('ring-2', 'ring-3'), of('ring-3', 'ring-1')];
+    expect(await refusal(ring)).toContain('it would be its own parent (ring-1 < ring-2 < ring-3 < ring-1)');
+    await world.partners([...ring.slice(0, 2), of('ring-3')]);
+    expect(await refusal([of('ring-3', 'ring-1')])).toContain('(ring-3 < ring-1 < ring-2 < ring-3)');
+    const forced = world.sql(`UPDATE partners SET parent = 'ring-1' WHERE partner_id = 'ring-3'`);
+    await expect(forced).rejects.toThrow(/ring-3 would be a parent of itself/);
+  });
+});
+
 describe('the import stores the content of the file', () => {
   test('with rates and prices to the last decimal', async () => {
     const exact = policy({

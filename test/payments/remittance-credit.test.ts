@@ -182,9 +182,7 @@ describe('importing', () => {
     expect(await refusalOf(books.apply(payment_id as number, inv(9), undefined, ['CN-2026-000099']))).toBe(
       'document_unknown',
     );
-    expect(await refusalOf(books.apply(payment_id as number, inv(2), undefined, [note]))).toBe(
-      'payment_not_applicable',
-    );
+    expect(await refusalOf(books.apply(payment_id as number, inv(2), undefined, [note]))).toBe('credit_not_applicable');
     await books.apply(payment_id as number, inv(9), undefined, [note]);
     expect(await books.balance(inv(9))).toMatchObject({ balance: '0.00', amount_paid: '70.00', credited: '7.77' });
     expect(await creditInUse(books)).toContain(`7.77 of ${note} for ${inv(9)}`);

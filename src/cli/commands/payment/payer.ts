@@ -1,4 +1,5 @@
 /** `reckoner payment assign`, `reckoner payment accounts` and `reckoner payment forget-account`. */
+import { failpoint } from '../../../failpoint.ts';
 import { assignPayment } from '../../../payments/assign.ts';
 import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.sql.ts';
 import { forgetAccount } from '../../../payments/payer-accounts.ts';
@@ -31,6 +32,7 @@ async function paymentAssign(
   { partner: partnerId }: { partner: string },
 ): Promise<void> {
   const before = await context.database.transaction((tx) => assignPayment(tx, context, { paymentId, partnerId }));
+  failpoint('assignment.committed');
   const instead = before === null ? '' : `, not ${before}`;
   return show(context, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
 }
