@@ -59,6 +59,8 @@ export interface ExceptionalPayment {
   readonly payer_name: string | null;
   readonly payer_account: string | null;
   readonly partner_name: string | null;
+  /** The partner that the account is known by now. */
+  readonly account_partner: string | null;
   /** What the bank wrote. */
   readonly text: string | null;
   readonly suggestions: readonly ExceptionSuggestion[];
@@ -70,6 +72,8 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
     tx,
     `SELECT p.payment_id, p.currency, b.unapplied::text AS unapplied, p.reference, p.payer_name, p.payer_account,
             n.name AS partner_name,
+            (SELECT a.partners[1] FROM payer_accounts a
+             WHERE a.payer_account = p.payer_account AND cardinality(a.partners) = 1) AS account_partner,
             (SELECT string_agg(DISTINCT l.text, ' / ') FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
              WHERE s.payment_id = p.payment_id AND l.text <> '') AS text,
             coalesce((

@@ -139,12 +139,16 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
   });
 }
 
-function commandsWithoutSuggestion({ kind }: PaymentException, { payment_id }: ExceptionalPayment): string[] {
+function commandsWithoutSuggestion(
+  { kind }: PaymentException,
+  { payment_id, account_partner }: ExceptionalPayment,
+): string[] {
   const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
+  const assign = `reckoner payment assign ${payment_id} --partner`;
   if (kind === 'possible_duplicate') return [`${applied} (if it is another payment)`];
-  return kind === 'unknown_payer'
-    ? [applied, `reckoner payment assign ${payment_id} --partner PARTNER`]
-    : [applied, `reckoner payment reverse ${payment_id} --as refunded --reason REASON (once it is paid back)`];
+  if (kind === 'unknown_payer')
+    return account_partner === null ? [applied, `${assign} PARTNER`] : [`${assign} ${account_partner}`, applied];
+  return [applied, `reckoner payment reverse ${payment_id} --as refunded --reason REASON (once it is paid back)`];
 }
 
 /** Closes the exception of a bank line, bank statement or event, with the reason why it needs no action. */

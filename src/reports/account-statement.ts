@@ -77,7 +77,7 @@ export interface AccountStatementRequest {
 export type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
   | `payment_${ReversalKind}`
-  /** Unapplied cash that became another partner's: it pays that partner's invoice, or the payer was corrected. */
+  /** Cash that became another partner's: it pays that partner's invoice, goes back to its payer, or the payer was corrected. */
   | 'payment_given_away';
 
 export function activityName({ fact, kind, amount }: Pick<ActivityLine, 'fact' | 'kind' | 'amount'>): ActivityName {

@@ -229,6 +229,7 @@ describe('partners.json is read', () => {
       time_zone: 'UTC',
       payment_terms_days: null,
       active: true,
+      parent: null,
       tax_id: '',
       purchase_order: '',
       legal_note: '',

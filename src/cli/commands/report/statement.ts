@@ -46,7 +46,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   written_off: 'written off:',
   payment_received: 'payment',
   payment_assigned: 'payment',
-  payment_given_away: 'payment for another partner:',
+  payment_given_away: 'payment moved to another partner:',
   small_difference: 'bank charges:',
   small_difference_undone: 'bank charges reversed:',
   payment_returned: 'payment returned',
