@@ -546,8 +546,8 @@ FROM (
 GROUP BY payment_id, partner_id;
 CALL grant_to_app('SELECT', 'payment_cash');
 
--- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment that
--- is applied, or whose payer was named, after the account was last forgotten.
+-- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment
+-- that is applied, or whose payer was named, after the account was last forgotten.
 CREATE VIEW payer_accounts AS
 SELECT p.payer_account, array_agg(DISTINCT b.partner_id ORDER BY b.partner_id) AS partners,
        count(*) AS payments, max(p.received_on) AS last_received_on

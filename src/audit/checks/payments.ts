@@ -23,7 +23,7 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
-         format('of %s %s, %s is applied and %s reversed; cash of another partner or applications to another currency: %s',
+         format('of %s %s, %s is applied and %s reversed; cash of another partner or applied in another currency: %s',
                 amount, currency, applied, reversed, mismatches) AS detail
   FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR mismatches > 0
 )`;
