@@ -49,8 +49,7 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
     `SELECT p.payment_id, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
             EXISTS (SELECT FROM payment_assignments g
                     WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
-            p.amount, b.applied, b.reversed,
-            b.unapplied, b.status, p.received_on, p.method
+            p.amount, b.applied, b.reversed, b.unapplied, b.status, p.received_on, p.method
      FROM payments p JOIN payment_balances b USING (payment_id)
      WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
     { paymentIds },
@@ -185,7 +184,8 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             p.recorded_at, ${WHO} AS recorded_by,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'partner_id', a.partner_id,
-                       'amount', a.amount::text, 'small_difference', s.amount::text, 'applied_on', a.applied_on, 'unapplied_on', u.unapplied_on,
+                       'amount', a.amount::text, 'small_difference', s.amount::text,
+                       'applied_on', a.applied_on, 'unapplied_on', u.unapplied_on,
                        'confidence', a.confidence::text, 'evidence', a.evidence,
                        'confirmed_by', (SELECT ${WHO} FROM audit_events e WHERE e.event_id = a.event_id))
                      ORDER BY a.payment_application_id)
