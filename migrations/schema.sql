@@ -145,15 +145,40 @@ CREATE TABLE partners (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  parent text COLLATE "C",
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
   CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
   CONSTRAINT partner_has_name CHECK (name <> ''),
   CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
-  CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365)
+  CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
+  CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
+  CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
+CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
+CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
 GRANT INSERT, SELECT, UPDATE ON partners TO reckoner_app;
+
+CREATE FUNCTION refuse_cyclic_parent()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (
+    WITH RECURSIVE above AS (
+      SELECT NEW.parent AS partner_id
+      UNION
+      SELECT p.parent FROM above JOIN partners p USING (partner_id) WHERE p.parent IS NOT NULL
+    )
+    SELECT FROM above WHERE partner_id = NEW.partner_id
+  ) THEN
+    RAISE EXCEPTION 'partner % would be a parent of itself', NEW.partner_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'partner_parent_not_cyclic';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL,
@@ -1515,6 +1540,7 @@ CREATE TABLE payment_assignments (
   payment_id bigint NOT NULL,
   from_partner_id text COLLATE "C",
   partner_id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -1522,8 +1548,9 @@ CREATE TABLE payment_assignments (
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT payment_assignments_pkey PRIMARY KEY (payment_assignment_id),
-  CONSTRAINT assignment_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT assignment_kind_known CHECK (kind = ANY (ARRAY['named', 'assumed', 'part'])),
   CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
+  CONSTRAINT assignment_amount_positive CHECK (amount > 0::numeric OR amount = 0::numeric AND kind = 'named'),
   CONSTRAINT payment_assignments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_assignments_from_partner_id_fkey FOREIGN KEY (from_partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_assignments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
@@ -1535,7 +1562,25 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments F
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
+
+CREATE TABLE forgotten_payer_accounts (
+  forgotten_payer_account_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  payer_account text COLLATE "C" NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT forgotten_payer_accounts_pkey PRIMARY KEY (forgotten_payer_account_id),
+  CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
+  CONSTRAINT forgotten_payer_accounts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts USING btree (payer_account);
+CREATE UNIQUE INDEX forgotten_payer_accounts_fact ON forgotten_payer_accounts USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON forgotten_payer_accounts TO reckoner_app;
 
 CREATE TABLE payment_applications (
   payment_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1568,6 +1613,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EAC
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
 
@@ -1703,6 +1749,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_unapplication
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 GRANT INSERT, SELECT ON payment_unapplications TO reckoner_app;
 
 CREATE TABLE payouts (
@@ -2035,7 +2082,7 @@ CREATE VIEW payment_balances AS
    FROM ( SELECT p.payment_id, p.currency, p.amount,
             COALESCE(( SELECT a.partner_id
                    FROM payment_assignments a
-                  WHERE a.payment_id = p.payment_id
+                  WHERE a.payment_id = p.payment_id AND a.kind <> 'part'
                   ORDER BY a.payment_assignment_id DESC
                  LIMIT 1), p.partner_id) AS partner_id,
             ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
@@ -2046,6 +2093,45 @@ CREATE VIEW payment_balances AS
                   WHERE r.payment_id = p.payment_id) AS reversed
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
+
+CREATE VIEW payment_cash AS
+ SELECT payment_id, partner_id, sum(amount) AS amount
+   FROM ( SELECT payments.payment_id, payments.partner_id, payments.amount
+           FROM payments
+        UNION ALL
+         SELECT payment_assignments.payment_id, payment_assignments.from_partner_id, - payment_assignments.amount
+           FROM payment_assignments
+        UNION ALL
+         SELECT payment_assignments.payment_id, payment_assignments.partner_id, payment_assignments.amount
+           FROM payment_assignments
+        UNION ALL
+         SELECT live_payment_applications.payment_id, live_payment_applications.partner_id,
+            - live_payment_applications.amount
+           FROM live_payment_applications
+        UNION ALL
+         SELECT payment_reversals.payment_id, payment_reversals.partner_id, - payment_reversals.amount
+           FROM payment_reversals
+        UNION ALL
+         SELECT r.payment_id, i.partner_id, r.amount
+           FROM payment_reinstatements i
+             JOIN payment_reversals r USING (payment_reversal_id)) moved
+  GROUP BY payment_id, partner_id;
+GRANT SELECT ON payment_cash TO reckoner_app;
+
+CREATE VIEW payer_accounts AS
+ SELECT p.payer_account, array_agg(DISTINCT b.partner_id ORDER BY b.partner_id) AS partners, count(*) AS payments,
+    max(p.received_on) AS last_received_on
+   FROM payments p
+     JOIN payment_balances b USING (payment_id)
+  WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND COALESCE(GREATEST(( SELECT max(a.event_id) AS max
+           FROM live_payment_applications a
+          WHERE a.payment_id = p.payment_id), ( SELECT max(g.event_id) AS max
+           FROM payment_assignments g
+          WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0::bigint) > COALESCE(( SELECT max(f.event_id) AS max
+           FROM forgotten_payer_accounts f
+          WHERE f.payer_account = p.payer_account), 0::bigint)
+  GROUP BY p.payer_account;
+GRANT SELECT ON payer_accounts TO reckoner_app;
 
 CREATE VIEW document_balances AS
  SELECT document_id, amount_due, credited, amount_paid,
@@ -2165,7 +2251,7 @@ AS $function$
      WHERE a.payment_id = payment),
     (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
      WHERE r.payment_id = payment),
-    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment))
+    (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $function$;
 
 CREATE VIEW bank_statement_breaks AS
@@ -2233,23 +2319,16 @@ CREATE VIEW possible_duplicates AS
 GRANT SELECT ON possible_duplicates TO reckoner_app;
 
 CREATE VIEW payment_exceptions AS
- SELECT 'unknown_payer' AS kind, 'payment-' || b.payment_id AS exception, NULL::text AS partner_id,
-    p.currency, b.unapplied AS amount, p.received_on AS since,
-    format('by %s, reference %s', p.method, p.reference) AS reason
-   FROM payment_balances b
-     JOIN payments p USING (payment_id)
-  WHERE b.partner_id IS NULL AND b.unapplied > 0::numeric AND NOT (EXISTS ( SELECT
-           FROM possible_duplicates d
-          WHERE d.payment_id = b.payment_id))
-UNION ALL
- SELECT 'possible_duplicate' AS kind, 'payment-' || b.payment_id AS exception, b.partner_id, p.currency,
-    b.unapplied AS amount, p.received_on AS since, 'perhaps the same as ' || d.of AS reason
-   FROM possible_duplicates d
-     JOIN payment_balances b USING (payment_id)
-     JOIN payments p USING (payment_id)
-UNION ALL
- SELECT 'suggestion' AS kind, 'payment-' || b.payment_id AS exception, b.partner_id, p.currency,
-    b.unapplied AS amount, p.received_on AS since, s.why AS reason
+ SELECT
+        CASE
+            WHEN e.of IS NOT NULL THEN 'possible_duplicate'
+            WHEN s.why IS NOT NULL THEN 'suggestion'
+            WHEN b.partner_id IS NULL THEN 'unknown_payer'
+            ELSE 'unapplied_cash'
+        END AS kind,
+    'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount,
+    p.received_on AS since,
+    COALESCE('perhaps the same as ' || e.of, s.why, l.reason, format('by %s, reference %s', p.method, p.reference)) AS reason
    FROM payment_balances b
      JOIN payments p USING (payment_id)
      CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', d.number, s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
@@ -2257,9 +2336,13 @@ UNION ALL
              JOIN documents d USING (document_id)
              JOIN document_balances o USING (document_id)
           WHERE s_1.payment_id = b.payment_id AND o.status = 'open') s
-  WHERE b.partner_id IS NOT NULL AND b.unapplied > 0::numeric AND s.why IS NOT NULL AND NOT (EXISTS ( SELECT
-           FROM possible_duplicates d
-          WHERE d.payment_id = b.payment_id))
+     LEFT JOIN possible_duplicates e ON e.payment_id = b.payment_id
+     LEFT JOIN LATERAL ( SELECT o.reason
+           FROM bank_line_outcomes o
+          WHERE o.payment_id = b.payment_id AND b.applied = 0::numeric
+          ORDER BY o.bank_line_id
+         LIMIT 1) l ON true
+  WHERE b.unapplied > 0::numeric
 UNION ALL
  SELECT 'payout' AS kind, 'payout-' || o.payout_id AS exception, NULL::text AS partner_id, o.currency,
     o.amount, o.received_on AS since,
@@ -2323,12 +2406,30 @@ BEGIN
     RAISE EXCEPTION 'payment % of % has % applied and % taken back', NEW.payment_id, found.amount, found.applied, found.reversed
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_within_amount';
   END IF;
-  IF TG_TABLE_NAME = 'payment_applications' THEN
-    IF found.partner_id IS DISTINCT FROM NEW.partner_id AND NOT EXISTS (
-         SELECT FROM payment_unapplications u WHERE u.payment_application_id = NEW.payment_application_id) THEN
-      RAISE EXCEPTION 'payment % of % pays a document of %', NEW.payment_id, coalesce(found.partner_id, 'nobody'), NEW.partner_id
-        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_application_of_its_payer';
-    END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION refuse_cash_of_another_partner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  payment bigint := CASE TG_TABLE_NAME
+    WHEN 'payment_unapplications' THEN (
+      SELECT a.payment_id FROM payment_applications a
+      WHERE a.payment_application_id = (to_jsonb(NEW)->>'payment_application_id')::bigint)
+    ELSE (to_jsonb(NEW)->>'payment_id')::bigint END;
+  strange record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  SELECT c.partner_id, c.amount, b.partner_id AS payer INTO strange
+  FROM payment_cash c JOIN payment_balances b USING (payment_id)
+  WHERE c.payment_id = payment AND c.amount <> 0 AND c.partner_id IS DISTINCT FROM b.partner_id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'payment % of % has % of %', payment, coalesce(strange.payer, 'an unknown payer'), strange.amount,
+      coalesce(strange.partner_id, 'an unknown payer')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_cash_of_its_payer';
   END IF;
   RETURN NULL;
 END
@@ -2865,6 +2966,7 @@ UNION ALL
     g.amount, NULL::text AS document, p.reference
    FROM payment_assignments g
      JOIN payments p USING (payment_id)
+  WHERE g.amount > 0::numeric
 UNION ALL
  SELECT 'payment_applied' AS fact, a.payment_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
     'liabilities:unapplied' AS debit, a.partner_id AS debit_detail, a.partner_id AS debit_partner,
