@@ -4,11 +4,17 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../src/package.ts';
 
+/** The fields of the environment that are read from its variables STRIPE_…. */
+const FIELDS = 'stripe(Key|Base|WebhookSecrets)\\b';
+
 /** By file, the lines that may name it. */
 const MAY: Readonly<Record<string, RegExp>> = {
   'src/processors/processors.ts': /^(import|export)\b/,
   'src/processors/links/providers.ts': /^import|^const PROVIDERS = /,
-  'src/config/environment.ts': /STRIPE_|key of Stripe/,
+  'src/processors/processor.ts': new RegExp(FIELDS),
+  'src/processors/links/provider.ts': new RegExp(`${FIELDS}|STRIPE_`),
+  'src/config/environment.ts': new RegExp(`${FIELDS}|STRIPE_|key of Stripe`),
+  'src/splits/poll.ts': new RegExp(FIELDS),
 };
 
 test('only its own folder names Stripe', () => {

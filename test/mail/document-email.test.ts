@@ -98,9 +98,9 @@ describe('an e-mail with an invoice', () => {
     expect(text).toContain('Sales: USD 27,773.50\nLess your share: USD 7,865.65\n');
     const credited = email(snapshot({ credit_applied: '907.85' }));
     expect(credited.text).toContain(
-      'Invoice total: USD 19,907.85\nCredit applied: USD -907.85\nAmount due: USD 19,000.00\n',
+      'Invoice total: USD 19,907.85\nCredit applied: -USD 907.85\nAmount due: USD 19,000.00\n',
     );
-    expect(words(credited.html)).toContain('Credit applied USD -907.85 Amount due USD 19,000.00');
+    expect(words(credited.html)).toContain('Credit applied -USD 907.85 Amount due USD 19,000.00');
   });
 
   it('says nothing of a sandbox or of changed bank details', () => {

@@ -224,7 +224,7 @@ describe('one receipt for several documents', () => {
     expect(result.suggested.map((each) => each.evidence.set)).toEqual(
       Array(2).fill(['INV-2026-000002', 'INV-2026-000003']),
     );
-    const lessFee = match(pay('58.50', 'HARBOUR LIGHTS'), bookOf(open, {}, { USD: '2' }));
+    const lessFee = match(pay('58.50', 'HARBOUR LIGHTS'), bookOf(open, {}, { USD: '2', percent: '3' }));
     expect(suggested(lessFee)).toEqual(['2:20.00', '3:38.50']);
     expect(lessFee.suggested[0]?.evidence.why).toContain('USD 1.50 more, which may be a bank fee');
   });
