@@ -95,7 +95,7 @@ export function runMonthClose(): Promise<number> {
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
     });
     const unsent = await anyUnsent(job);
-    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    const status = await database.reading((tx) => readStatus(tx, environment.now(), job.settings));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
     if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
@@ -116,7 +116,7 @@ export function runDeliver(): Promise<number> {
 export function runWatch(): Promise<number> {
   return runJob('watch', async (job) => {
     const { environment, database, log } = job;
-    const status = await database.reading((tx) => readStatus(tx, environment.now()));
+    const status = await database.reading((tx) => readStatus(tx, environment.now(), job.settings));
     for (const sentence of status.attention) log.warn(sentence);
     if (status.attention.length === 0) return EXIT.done;
     await database.transaction((tx) => queueStatusEmail(tx, job));

@@ -1,7 +1,9 @@
 /** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what needs attention (`attention.ts`). */
 import type { DateTime } from 'luxon';
-import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
+import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
+import type { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
+import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
@@ -23,6 +25,8 @@ export interface Status {
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
+  /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
+  readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -64,7 +68,11 @@ export interface Status {
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
-export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<Status> {
+export async function readStatus(
+  tx: Transaction,
+  now: DateTime<true>,
+  settings: Pick<Settings, 'allow_empty'> = { allow_empty: false },
+): Promise<Status> {
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
     tx,
     `SELECT environment, current_user = 'reckoner_app' AS app_role, (SELECT count(*) FROM partners) AS partners
@@ -74,6 +82,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
   const zones = await readPartnerZones(tx);
   const next = nextToClose(state, undefined);
   const due = next === undefined ? [] : dueMonths(next, zones, now);
+  const feeds = await readNextFeeds(tx, settings, now);
   const overdue = due
     .map((month) => ({ month, endedAt: endOfMonthEverywhere(month, zones).at }))
     .filter(({ endedAt }) => now.diff(endedAt).as('hours') > OVERDUE_HOURS)
@@ -123,6 +132,7 @@ export async function readStatus(tx: Transaction, now: DateTime<true>): Promise<
     append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
     partners: installation.partners,
     months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
+    feeds,
     open_entries,
     deliveries,
     emails,

@@ -163,10 +163,23 @@ async function splittingWorld(): Promise<World> {
 
 interface Case {
   readonly when: string;
-  readonly exit: 1 | 2 | 3;
+  readonly exit: 1 | 2 | 3 | 4;
   /** What the sentence must name, so that a person knows what to do. */
   readonly says: RegExp;
   readonly run: () => Promise<Ran>;
+}
+
+/** Closes September of the corrected world, where p-2 had rows in July and August, under settings that expect feeds. */
+async function closesSeptember(allowEmpty: false | readonly string[], ...args: string[]): Promise<Ran> {
+  corrected ??= await correctedWorld();
+  const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+  return command(['--json', 'close', '2026-09', ...args], {
+    env: {
+      RECKONER_HOME: homeWith(JSON.stringify({ ...settings, allow_empty: allowEmpty })),
+      DATABASE_URL: corrected.databaseUrl,
+      RECKONER_NOW: '2026-10-03T10:00:00Z',
+    },
+  });
 }
 
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
@@ -627,6 +640,24 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     exit: 3,
     says: /America\/New_York it ends at 2026-09-01T00:00:00\.000-04:00/,
     run: () => inWorld(['close', '2026-08']),
+  },
+  feeds_missing: {
+    when: 'a partner that had rows in the last closed months has none',
+    exit: 4,
+    says: /2026-09 was not closed.*p-2 .*reckoner close 2026-09 --without p-2/s,
+    run: () => closesSeptember(false),
+  },
+  month_empty: {
+    when: 'no partner has rows in a month after the first',
+    exit: 4,
+    says: /reckoner close 2026-09 --allow-empty/,
+    run: () => closesSeptember(['p-2']),
+  },
+  feed_not_missing: {
+    when: 'a month is to close without a partner that nobody expects',
+    exit: 3,
+    says: /Omit --without p-1\./,
+    run: () => closesSeptember(false, '--without', 'p-1'),
   },
   earlier_month_open: {
     when: 'July is to close before June, which has rows',

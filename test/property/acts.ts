@@ -5,6 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { verify } from '../../src/audit/verify.ts';
+import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
@@ -15,7 +16,7 @@ import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
-import type { RefusalCode } from '../../src/errors/refusals.ts';
+import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
 import type { Month } from '../../src/month.ts';
@@ -164,7 +165,25 @@ export const ACTS: readonly Act[] = [
     async run(history) {
       const { now, world } = history;
       turnClock(history, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 12)));
-      return (await world.close()).length > 0;
+      // As the hourly job does, and then as the operator who was told which feeds are missing.
+      const settings = { ...world.settings, allow_empty: false as const };
+      let closed = 0;
+      for (let decided = true; decided; ) {
+        decided = false;
+        const count = () => {
+          closed += 1;
+        };
+        await closeMonths(world.database, { ...world, settings }, {}, count).catch(async (refusal: unknown) => {
+          if (!(refusal instanceof Refusal && ['feeds_missing', 'month_empty'].includes(refusal.code))) throw refusal;
+          const month = refusal.facts['month'] as Month;
+          const partners = (refusal.facts['partners'] ?? []) as { partner_id: string }[];
+          const without = partners.map(({ partner_id }) => partner_id);
+          const decision = { month, without, allowEmpty: without.length === 0 };
+          closed += (await closeMonths(world.database, { ...world, settings }, decision)).length;
+          decided = true;
+        });
+      }
+      return closed > 0;
     },
   },
   {

@@ -10,7 +10,7 @@ export const define: Definition = (command, act) => {
 };
 
 export async function status({ environment, settings, database, output }: CommandContext): Promise<number> {
-  const found = await database.reading((tx) => readStatus(tx, environment.now()));
+  const found = await database.reading((tx) => readStatus(tx, environment.now(), settings));
   const advice = adviceOn(settings);
   output.print({ ...found, advice }, () => describeStatus(found, advice));
   return found.attention.length > 0 ? EXIT.attention : EXIT.done;

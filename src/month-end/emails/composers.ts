@@ -2,7 +2,14 @@
 import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { closeReportEmail } from './close-report.ts';
+import { missingFeedsEmail } from './missing-feeds.ts';
 import { sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
-export const COMPOSERS: readonly EmailComposer[] = [sealEmail, closeReportEmail, reminderEmail, statusEmail];
+export const COMPOSERS: readonly EmailComposer[] = [
+  sealEmail,
+  closeReportEmail,
+  missingFeedsEmail,
+  reminderEmail,
+  statusEmail,
+];

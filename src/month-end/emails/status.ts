@@ -11,7 +11,7 @@ export const statusEmail: EmailComposer = {
   kind: 'status',
   async compose(tx, _, { environment, settings }, templates) {
     if (settings.operations_email === '') return { held: 'settings.json has no operations_email' };
-    const status = await readStatus(tx, environment.now());
+    const status = await readStatus(tx, environment.now(), settings);
     const { attention } = status;
     if (attention.length === 0) return { withdrawn: 'nothing needs attention by now' };
     return {
