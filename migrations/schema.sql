@@ -900,6 +900,65 @@ CREATE VIEW current_holds AS
           WHERE r.hold_id = h.hold_id));
 GRANT SELECT ON current_holds TO reckoner_app;
 
+CREATE TABLE invoice_disputes (
+  invoice_dispute_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  follows bigint,
+  amount numeric NOT NULL,
+  reason text NOT NULL,
+  owner text NOT NULL,
+  promised_on date,
+  disputed_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT invoice_disputes_pkey PRIMARY KEY (invoice_dispute_id),
+  CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
+  CONSTRAINT invoice_dispute_positive CHECK (amount > 0::numeric),
+  CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
+  CONSTRAINT invoice_disputes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT invoice_disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id) REFERENCES invoice_dispute_closings(invoice_dispute_id, document_id) DEFERRABLE
+);
+CREATE UNIQUE INDEX invoice_disputes_fact ON invoice_disputes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
+
+CREATE TABLE invoice_dispute_closings (
+  invoice_dispute_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  reason text NOT NULL,
+  closed_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT invoice_dispute_closings_pkey PRIMARY KEY (invoice_dispute_id),
+  CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT invoice_dispute_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id) REFERENCES invoice_disputes(invoice_dispute_id, document_id)
+);
+CREATE UNIQUE INDEX invoice_dispute_closings_fact ON invoice_dispute_closings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON invoice_dispute_closings TO reckoner_app;
+
+CREATE VIEW open_invoice_disputes AS
+ SELECT invoice_dispute_id, document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at,
+    event_id, fact_id
+   FROM invoice_disputes t
+  WHERE NOT (EXISTS ( SELECT
+           FROM invoice_dispute_closings c
+          WHERE c.invoice_dispute_id = t.invoice_dispute_id)) AND NOT (EXISTS ( SELECT
+           FROM voids v
+          WHERE v.document_id = t.document_id));
+GRANT SELECT ON open_invoice_disputes TO reckoner_app;
+
 CREATE TABLE instruction_versions (
   instruction_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   currency text COLLATE "C" NOT NULL,

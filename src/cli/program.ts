@@ -43,6 +43,7 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => r
     ],
   ],
   credit: ['Refund open credit', () => [import('./commands/credit.ts')]],
+  dispute: ['Open, close and list disputes of invoices', () => [import('./commands/dispute.ts')]],
   email: ['List, resend and dismiss e-mails of every kind', () => [import('./commands/email.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   report: [

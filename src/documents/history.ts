@@ -41,6 +41,9 @@ const SENTENCES = {
   attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
   held: (f: Facts) => `put on hold${given(': ', f['reason'])}`,
   released: () => 'hold released',
+  disputed: (f: Facts) =>
+    `${f['amount']} disputed: ${f['reason']}${given('; owner ', f['owner'])}${given('; promised for ', f['promised_on'])}`,
+  dispute_closed: (f: Facts) => `dispute closed: ${f['reason']}`,
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,
   paid: (f: Facts) => `${f['amount']} paid, reference ${f['reference']}: ${f['why']}`,
   unpaid: (f: Facts) => `payment of ${f['amount']}, reference ${f['reference']}, unapplied`,

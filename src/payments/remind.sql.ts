@@ -7,7 +7,7 @@ export async function lockReminders(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.reminders})`);
 }
 
-export type SkipReason = 'on_hold' | 'disputed' | 'payment_to_confirm' | 'not_sent';
+export type SkipReason = 'on_hold' | 'disputed' | 'card_dispute' | 'payment_to_confirm' | 'not_sent';
 
 export interface OwedRow {
   readonly document_id: number;
@@ -17,6 +17,8 @@ export interface OwedRow {
   readonly currency: string;
   readonly due_on: string;
   readonly balance: string;
+  /** What of the balance the partner disputes: it is not dunned. */
+  readonly disputed: string;
   readonly payment_link: string | null;
   /** The latest level reached, in days after the due date; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
@@ -35,16 +37,18 @@ export function readOwed(
   return query(
     tx,
     `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
+            coalesce(least(t.amount, b.balance), 0) AS disputed,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
                    WHERE r.document_id = d.document_id AND r.dunning_level >= reached.dunning_level)
                  THEN reached.dunning_level END AS dunning_level,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
+                 WHEN t.amount >= b.balance THEN 'disputed'
                  WHEN EXISTS (
-                   SELECT FROM payment_applications a JOIN disputes t ON t.payment_id = a.payment_id
+                   SELECT FROM payment_applications a JOIN disputes c ON c.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id
-                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = t.dispute_id)) THEN 'disputed'
+                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = c.dispute_id)) THEN 'card_dispute'
                  WHEN EXISTS (
                    SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
                    WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
@@ -52,6 +56,7 @@ export function readOwed(
                    SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
+     LEFT JOIN open_invoice_disputes t USING (document_id)
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached

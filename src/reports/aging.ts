@@ -13,7 +13,8 @@ import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } f
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
-type Columns<Value> = Readonly<Record<Bucket | 'open' | 'credit' | 'unapplied', Value>>;
+/** `disputed` is part of `open`. */
+type Columns<Value> = Readonly<Record<Bucket | 'open' | 'disputed' | 'credit' | 'unapplied', Value>>;
 
 export interface AgingRow extends Columns<string> {
   /** Null: unapplied cash of a payer that is not known yet. */
@@ -115,6 +116,7 @@ function agingOf(
     else {
       sums.add(bucketOf(item.due_on as string, asOf), item.balance);
       sums.add('open', item.balance);
+      sums.add('disputed', item.disputed);
     }
   }
   for (const { partner_id, currency, amount } of cash) sumsOf(partner_id, currency).add('unapplied', amount);
@@ -142,6 +144,7 @@ function agingOf(
       ...item,
       partner_name: nameOf(item.partner_id) ?? '',
       balance: Amount.of(item.balance, item.currency).toString(),
+      disputed: Amount.of(item.disputed, item.currency).toString(),
       bucket: item.due_on === null ? null : bucketOf(item.due_on, asOf),
       days_due: item.due_on === null ? null : daysBetween(item.due_on, asOf),
     })),
@@ -151,7 +154,7 @@ function agingOf(
   };
 }
 
-const COLUMNS = [...BUCKETS, 'open', 'credit', 'unapplied'] as const;
+const COLUMNS = [...BUCKETS, 'open', 'disputed', 'credit', 'unapplied'] as const;
 type Column = (typeof COLUMNS)[number];
 
 class Sums {

@@ -26,6 +26,11 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...attentionToFeeds(found.feeds),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
+  ...found.late_disputes.map(
+    ({ number, owner, promised_on }) =>
+      `The answer to the dispute of ${number} was promised for ${promised_on}${owner === '' ? '' : ` (owner ${owner})`}. ` +
+      `'reckoner dispute close ${number} --reason REASON' ends it.`,
+  ),
   ...attentionToJobs(found.jobs),
   ...attentionToLinks(found.links),
   ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),

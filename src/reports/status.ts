@@ -27,6 +27,8 @@ export interface Status {
   };
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
+  /** Open disputes of invoices whose promised date has passed. */
+  readonly late_disputes: readonly { readonly number: string; readonly owner: string; readonly promised_on: string }[];
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -120,6 +122,12 @@ export async function readStatus(
      WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
      ORDER BY d.series, d.sequence`,
   );
+  const late_disputes = await query<Status['late_disputes'][number]>(
+    tx,
+    `SELECT d.number, t.owner, t.promised_on FROM open_invoice_disputes t JOIN documents d USING (document_id)
+     WHERE t.promised_on < :day::date ORDER BY t.promised_on, d.series, d.sequence`,
+    { day: now.toISODate() },
+  );
   const links = await readLinkTroubles(tx);
   const exceptions = await countExceptions(tx);
   const connected = await readAccountHealth(tx, now);
@@ -133,6 +141,7 @@ export async function readStatus(
     partners: installation.partners,
     months: { first: state.first_month, last_closed: state.last_closed, due, overdue },
     feeds,
+    late_disputes,
     open_entries,
     deliveries,
     emails,

@@ -733,6 +733,29 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inCorrected('invoice', 'hold', 'INV-2026-000002');
     },
   },
+  invoice_disputed: {
+    when: 'an invoice in dispute is disputed again',
+    exit: 3,
+    says: /USD 7\.00 of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
+    run: async () => {
+      await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
+      const ran = await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
+      await inCorrected('dispute', 'close', 'INV-2026-000001', '--reason', 'explained');
+      return ran;
+    },
+  },
+  invoice_not_disputed: {
+    when: 'a dispute is closed that nobody opened',
+    exit: 3,
+    says: /INV-2026-000001 has no open dispute.*reckoner dispute list/,
+    run: () => inCorrected('dispute', 'close', 'INV-2026-000001', '--reason', 'explained'),
+  },
+  dispute_exceeds_balance: {
+    when: 'more is disputed than is open',
+    exit: 3,
+    says: /USD 7\.01 exceeds what is open on INV-2026-000001: USD 7\.00/,
+    run: () => inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '7.01'),
+  },
   document_not_on_hold: {
     when: 'a document is released that nobody holds',
     exit: 3,

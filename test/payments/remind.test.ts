@@ -197,7 +197,7 @@ test('an undecided dispute or unconfirmed payment stops reminders until it is re
   );
   expect(await remind('2026-09-07')).toEqual([]);
   expect((await plan()).skipped.map(({ number, reason }) => `${number} ${reason}`)).toEqual([
-    `${INV_1} disputed`,
+    `${INV_1} card_dispute`,
     'INV-2026-000002 payment_to_confirm',
   ]);
   await world.sql(

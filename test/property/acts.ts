@@ -11,6 +11,7 @@ import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
+import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
@@ -279,6 +280,34 @@ export const ACTS: readonly Act[] = [
       const number = one(history, paidOut)?.number;
       if (number === undefined) return false;
       await history.world.database.transaction((tx) => returnRefund(tx, history.world, { number, reason }));
+      return true;
+    },
+  },
+  {
+    name: 'an invoice is disputed',
+    weight: 2,
+    refusals: ['document_void', 'invoice_disputed', 'dispute_exceeds_balance'],
+    run: upon(
+      (tx, history, { number, balance }) =>
+        openDispute(tx, history.world, {
+          ...{ number, reason, owner: one(history, ['', 'Ada']) ?? '' },
+          amount: one(history, [balance, undefined, inMajorUnits(1, 0)]),
+          promisedOn: one(history, [undefined, history.now.toISOString().slice(0, 10)]),
+        }),
+      (document) => anInvoice(document) && Number(document.balance) > 0,
+    ),
+  },
+  {
+    name: 'a dispute is closed',
+    weight: 2,
+    refusals: ['document_void', 'invoice_not_disputed'],
+    async run(history) {
+      const disputed = await history.world.sql<{ number: string }>(
+        'SELECT d.number FROM open_invoice_disputes JOIN documents d USING (document_id) ORDER BY document_id',
+      );
+      const number = one(history, disputed)?.number ?? (await aDocument(history))?.number;
+      if (number === undefined) return false;
+      await history.world.database.transaction((tx) => closeDispute(tx, history.world, { number, reason }));
       return true;
     },
   },

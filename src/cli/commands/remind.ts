@@ -41,7 +41,8 @@ export async function remind(context: CommandContext, { dryRun = false }: { dryR
 
 const SKIPPED = {
   on_hold: 'on hold',
-  disputed: 'a dispute about its payment is undecided',
+  disputed: 'the partner disputes it',
+  card_dispute: 'a dispute about its payment is undecided',
   payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
   not_sent: 'it has not been e-mailed',
 } as const;
