@@ -16,6 +16,8 @@ export interface OwedRow {
   readonly month: string;
   readonly currency: string;
   readonly due_on: string;
+  /** As issued, after the credit that it was issued with. */
+  readonly amount_due: string;
   readonly balance: string;
   /** What of the balance the partner disputes: it is not dunned. */
   readonly disputed: string;
@@ -36,8 +38,8 @@ export function readOwed(
 ): Promise<OwedRow[]> {
   return query(
     tx,
-    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
-            coalesce(least(t.amount, b.balance), 0) AS disputed,
+    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, d.due_on, b.amount_due, b.balance,
+            least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
@@ -48,7 +50,8 @@ export function readOwed(
                  WHEN EXISTS (
                    SELECT FROM payment_applications a JOIN disputes c ON c.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id
-                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = c.dispute_id)) THEN 'card_dispute'
+                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = c.dispute_id))
+                 THEN 'card_dispute'
                  WHEN EXISTS (
                    SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
                    WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
@@ -94,19 +97,32 @@ export async function insertReminders(
   );
 }
 
-/** The documents that an e-mail was recorded for. */
-export async function readReminded(tx: Transaction, emailId: number): Promise<Set<number>> {
-  const rows = await query<{ document_id: number }>(
+/** The documents that an e-mail was recorded for, each with its dunning level. */
+export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
+  const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
     // A resent reminder is for the documents of the first.
-    `SELECT r.document_id FROM emails e
+    `SELECT r.document_id, r.dunning_level FROM emails e
      JOIN emails first ON (first.partner_id, first.day) = (e.partner_id, e.day)
                       AND first.kind = 'reminder' AND first.asked_for IS NULL
      JOIN reminders r ON r.email_id = first.email_id
      WHERE e.email_id = :emailId`,
     { emailId },
   );
-  return new Set(rows.map((row) => row.document_id));
+  return new Map(rows.map((row) => [row.document_id, row.dunning_level]));
+}
+
+/** The PDFs of these documents as they were issued, in number order. */
+export function readPdfsToAttach(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; pdf: Buffer }[]> {
+  return query(
+    tx,
+    `SELECT d.number, w.pdf FROM document_pdfs w JOIN documents d USING (document_id)
+     WHERE w.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
+    { documentIds },
+  );
 }
 
 export interface OpenCredit {

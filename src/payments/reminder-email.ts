@@ -1,13 +1,39 @@
-/** The e-mail of a reminder: everything that the partner owes when it is sent. It is withdrawn if nothing is left of it. */
+/**
+ * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone follows the
+ * dunning level that it was recorded for. It is withdrawn if nothing is left of it.
+ */
 import { todayOf } from '../config/today.ts';
-import { localeOf } from '../documents/locale.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type Locale, localeOf } from '../documents/locale.ts';
 import type { EmailComposer } from '../mail/email.ts';
 import { issuerView } from '../mail/issuer-view.ts';
+import type { Attachment } from '../mail/message.ts';
 import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
 import { daysApart, monthName } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
-import { type OpenCredit, type OwedRow, readOpenCredits, readOwed, readReminded } from './remind.sql.ts';
+import {
+  type OpenCredit,
+  type OwedRow,
+  readOpenCredits,
+  readOwed,
+  readPdfsToAttach,
+  readReminded,
+} from './remind.sql.ts';
+
+/** More PDFs than this are not attached: the payment pages have them. Overdue documents come first. */
+const MOST_ATTACHED = 10;
+
+/** `notice`: nothing is overdue. The others escalate from the first level after the due date to the last. */
+export type Tone = 'notice' | 'first' | 'firm' | 'final';
+
+/** The tone of a dunning level among those of the settings. A single level after the due date is never the final one. */
+export function toneOf(level: number, levels: readonly number[]): Tone {
+  if (level <= 0) return 'notice';
+  const after = [...new Set(levels.filter((each) => each > 0))].sort((a, b) => a - b);
+  if (level <= (after[0] ?? level)) return 'first';
+  return level >= (after.at(-1) ?? level) ? 'final' : 'firm';
+}
 
 export const reminderEmail: EmailComposer = {
   kind: 'reminder',
@@ -17,7 +43,8 @@ export const reminderEmail: EmailComposer = {
     const day = todayOf(context);
     const owed = (await readOwed(tx, { day, levels: [], partnerId })).filter((row) => row.skip_reason === null);
     const reminded = await readReminded(tx, email.email_id);
-    if (!owed.some((row) => reminded.has(row.document_id))) {
+    const levels = owed.flatMap((row) => reminded.get(row.document_id) ?? []);
+    if (levels.length === 0) {
       return { withdrawn: 'its documents are paid, void, on hold or disputed by now' };
     }
     const [partner] = await readPartners(tx, partnerId);
@@ -25,6 +52,8 @@ export const reminderEmail: EmailComposer = {
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const credits = await readOpenCredits(tx, partnerId);
+    const attachments = await readAttachments(tx, owed, day);
+    const tone = toneOf(Math.max(...levels), settings.reminders);
     return {
       to: { name, address },
       cc,
@@ -34,26 +63,42 @@ export const reminderEmail: EmailComposer = {
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         // For the closing, which it shares with the e-mails of documents.
-        ...{ attachments: [], rowsOmitted: false, paymentLink: '' },
+        ...{ rowsOmitted: false, paymentLink: '' },
+        attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
+        ...{ firm: tone === 'firm', final: tone === 'final' },
         ...viewOf(owed, credits, day, localeOf(partner.address.country)),
       }),
-      attachments: [],
+      attachments,
     };
   },
 };
 
-type Locale = ReturnType<typeof localeOf>;
+async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string): Promise<Attachment[]> {
+  const overdueFirst = [...owed.filter((row) => row.due_on < day), ...owed.filter((row) => row.due_on >= day)];
+  const ids = overdueFirst.slice(0, MOST_ATTACHED).map((row) => row.document_id);
+  const pdfs = await readPdfsToAttach(tx, ids);
+  return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
+}
+
+/** What the partner is asked for: the balance without what it disputes. */
+const dunned = (row: OwedRow): Amount =>
+  Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
 
 function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: string, locale: Locale) {
   const overdue = owed.filter((row) => row.due_on < day);
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
   const total = (rows: readonly OwedRow[], currency: string) =>
-    rows
-      .filter((row) => row.currency === currency)
-      .reduce((sum, row) => sum.plus(Amount.of(row.balance, currency)), Amount.zero(currency));
+    rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
+  const named = (rows: readonly OwedRow[]) =>
+    currencies
+      .map((currency) => total(rows, currency))
+      .filter((each) => each.isPositive())
+      .map((each) => locale.amount(each))
+      .join(' and ');
   return {
     overdue: overdue.length > 0,
-    total: currencies.map((currency) => locale.amount(total(owed, currency))).join(' and '),
+    total: named(owed),
+    overdueTotal: named(overdue),
     asOf: locale.date(day),
     currencies: currencies.map((currency) => ({
       currency,
@@ -72,6 +117,9 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
 
 function documentView(row: OwedRow, day: string, locale: Locale) {
   const days = daysApart(row.due_on, day);
+  const amount = (text: string) => Amount.of(text, row.currency);
+  const settled = amount(row.amount_due).minus(amount(row.balance));
+  const disputed = amount(row.disputed);
   return {
     number: row.number,
     month: monthName(row.month),
@@ -80,7 +128,10 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     dueToday: days === 0,
     days: String(days),
     oneDay: days === 1,
-    amount: locale.amount(Amount.of(row.balance, row.currency)),
+    amount: locale.amount(dunned(row)),
+    original: settled.isZero() && disputed.isZero() ? '' : locale.amount(amount(row.amount_due)),
+    settled: settled.isZero() ? '' : locale.amount(settled),
+    disputed: disputed.isZero() ? '' : locale.amount(disputed),
     paymentLink: oneLine(row.payment_link ?? ''),
   };
 }

@@ -51,7 +51,7 @@ function describePlan({ reminders, skipped }: ReminderPlan): string {
   const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
-      ['partner', 'level', 'document', 'due', '>open', ''],
+      ['partner', 'level', 'document', 'due', '>open', '>disputed', ''],
       reminders.flatMap(({ partner_id, dunning_level, documents }) =>
         documents.map((each, index) => [
           index === 0 ? short(partner_id, 20) : '',
@@ -59,15 +59,14 @@ function describePlan({ reminders, skipped }: ReminderPlan): string {
           each.number,
           each.due_on,
           groupThousands(each.balance),
+          Number(each.disputed) === 0 ? '' : groupThousands(each.disputed),
           each.currency,
         ]),
       ),
     );
   }
   if (skipped.length > 0) {
-    parts.push(
-      ['Overdue, but not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'),
-    );
+    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'));
   }
   return parts.join('\n\n');
 }
