@@ -47,7 +47,8 @@ export async function readFeeds(
      WHERE p.inactive_since IS NULL AND p.partner_id <> ALL (:allowed::text[])
        AND (SELECT count(*) > 0 AND bool_and((
               SELECT true FROM ledger_rows r
-              WHERE r.partner_id = p.partner_id AND r.posted_month >= c.month AND r.month = c.month LIMIT 1) IS NOT NULL)
+              WHERE r.partner_id = p.partner_id AND r.posted_month >= c.month AND r.month = c.month
+              LIMIT 1) IS NOT NULL)
             FROM compared c)
      ORDER BY p.partner_id`,
     { month, monthsCompared: MONTHS_COMPARED, allowed: allowed === false ? [] : allowed },
@@ -57,7 +58,8 @@ export async function readFeeds(
     `SELECT EXISTS (SELECT FROM closed_months WHERE month < :month)
             AND EXISTS (SELECT FROM partners WHERE inactive_since IS NULL)
             AND NOT coalesce(bool_or((
-              SELECT true FROM ledger_rows r WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1)), false)
+              SELECT true FROM ledger_rows r
+              WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1)), false)
             AS empty
      FROM partners p`,
     { month },

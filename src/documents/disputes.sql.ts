@@ -31,6 +31,22 @@ export function readOpenDisputes(tx: Transaction, { number }: { number?: string 
   );
 }
 
+export interface LateDispute {
+  readonly number: string;
+  readonly owner: string;
+  readonly promised_on: string;
+}
+
+/** The open disputes whose promised date is before this day. */
+export function readLateDisputes(tx: Transaction, day: string): Promise<LateDispute[]> {
+  return query(
+    tx,
+    `SELECT d.number, t.owner, t.promised_on FROM open_invoice_disputes t JOIN documents d USING (document_id)
+     WHERE t.promised_on < :day::date ORDER BY t.promised_on, d.series, d.sequence`,
+    { day },
+  );
+}
+
 export async function insertDispute(
   tx: Transaction,
   dispute: {
@@ -46,7 +62,8 @@ export async function insertDispute(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO invoice_disputes (document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
+    `INSERT INTO invoice_disputes (
+       document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
      SELECT :documentId, (SELECT max(invoice_dispute_id) FROM invoice_disputes WHERE document_id = :documentId),
             :amount::numeric, :reason, :owner, :promisedOn::date, :today::date, :now::timestamptz, :eventId::bigint`,
     dispute,

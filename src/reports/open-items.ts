@@ -58,7 +58,8 @@ export function readOpenItems(tx: Transaction, asOf: string, partnerId: string |
      LEFT JOIN LATERAL (
        SELECT t.amount FROM invoice_disputes t
        LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
-       WHERE t.document_id = d.document_id AND t.disputed_on <= :asOf::date AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
+       WHERE t.document_id = d.document_id AND t.disputed_on <= :asOf::date
+         AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
        ORDER BY t.invoice_dispute_id DESC LIMIT 1) AS t ON true
      WHERE d.entry_on <= :asOf::date AND v.document_id IS NULL AND d.document <> 'statement'
        AND d.invoice_amount <> coalesce(s.amount, 0)

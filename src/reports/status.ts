@@ -6,6 +6,7 @@ import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import { type LateDispute, readLateDisputes } from '../documents/disputes.sql.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
@@ -28,7 +29,7 @@ export interface Status {
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Open disputes of invoices whose promised date has passed. */
-  readonly late_disputes: readonly { readonly number: string; readonly owner: string; readonly promised_on: string }[];
+  readonly late_disputes: readonly LateDispute[];
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -122,12 +123,7 @@ export async function readStatus(
      WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
      ORDER BY d.series, d.sequence`,
   );
-  const late_disputes = await query<Status['late_disputes'][number]>(
-    tx,
-    `SELECT d.number, t.owner, t.promised_on FROM open_invoice_disputes t JOIN documents d USING (document_id)
-     WHERE t.promised_on < :day::date ORDER BY t.promised_on, d.series, d.sequence`,
-    { day: now.toISODate() },
-  );
+  const late_disputes = await readLateDisputes(tx, now.toISODate());
   const links = await readLinkTroubles(tx);
   const exceptions = await countExceptions(tx);
   const connected = await readAccountHealth(tx, now);
