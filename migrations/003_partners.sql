@@ -19,6 +19,9 @@ CREATE TABLE partners (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  -- Whether the partner gets its account statement by e-mail after each month.
+  account_statement text NOT NULL DEFAULT 'none'
+    CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
   -- NULL: active. Quotes accepted from this instant on are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL

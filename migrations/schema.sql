@@ -145,13 +145,15 @@ CREATE TABLE partners (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  account_statement text NOT NULL DEFAULT 'none',
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
   CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
   CONSTRAINT partner_has_name CHECK (name <> ''),
   CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
-  CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365)
+  CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
+  CONSTRAINT partner_account_statement_known CHECK (account_statement = ANY (ARRAY['none', 'monthly']))
 );
 GRANT INSERT, SELECT, UPDATE ON partners TO reckoner_app;
 
@@ -1025,7 +1027,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'missing_feeds', 'seal', 'status'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'status'])),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
   CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL)),
@@ -1034,7 +1036,7 @@ CASE
     WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
-  CONSTRAINT email_partner_and_day_named CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'missing_feeds'])) = (day IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
@@ -1050,6 +1052,7 @@ END),
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
+CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day) WHERE kind = 'account_statement' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;

@@ -123,6 +123,7 @@ export function nameOf(
   const { kind, partner_id, month, day } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
+    account_statement: `account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
     missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
     seal: `seal of ${month}`,

@@ -44,7 +44,8 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
      CROSS JOIN LATERAL (
        SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'close_report' THEN :finance::text
                           WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
-                          WHEN 'reminder' THEN p.contact_email END AS address) AS a
+                          WHEN 'reminder' THEN p.contact_email
+                          WHEN 'account_statement' THEN p.contact_email END AS address) AS a
      WHERE e.status IN ('failed', 'uncertain') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
        AND a.address <> '' AND a.address <> ALL (e.recipients)
      ORDER BY e.email_id`,

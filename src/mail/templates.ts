@@ -15,7 +15,7 @@ type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
 const KINDS: readonly EmailKind[] = [
-  ...(['invoice', 'credit_note', 'statement', 'reminder'] as const),
+  ...(['invoice', 'credit_note', 'statement', 'reminder', 'account_statement'] as const),
   ...(['close_report', 'missing_feeds', 'seal', 'status'] as const),
 ];
 

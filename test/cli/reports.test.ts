@@ -70,7 +70,7 @@ test('the close report has the documents issued, the change from last month, par
   expect(text).toContain('August 2026, closed on 2026-09-01');
   expect(text).toContain('1 invoice, 0 credit notes, 0 statements');
   expect(text).toMatch(/Harbour Lights Ticketing +INV-2026-000003 +4\.20 +-2\.80/);
-  expect(text).toMatch(/JPY +document +this month +against 2026-07\n.*\n.* +0 +-2,800,000/);
+  expect(text).toMatch(/JPY +document +this month +against 2026-07\nHarbour Lights Ticketing +0 +-2,800,000/);
   expect(text).toMatch(/No activity \(2\)\n {2}Harbour Lights Ticketing, /);
   expect(text).toMatch(/Harbour Lights Ticketing +2026-07 +1 +-2\.80 +USD/);
   expect(widest(text)).toBeLessThanOrEqual(80);
@@ -116,7 +116,7 @@ test('aging shows names, says that it ties, and goes to a spreadsheet by partner
   expect(detail.stdout).toMatch(/Harbour Lights Ticketing +INV-2026-000002 +2026-08-31 +5 +7\.00/);
   const documents = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail', '--format', 'csv');
   expect(documents.stdout).toContain(
-    'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00\r\n',
+    'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00,0.00\r\n',
   );
   const workbook = join(world.home, 'aging.xlsx');
   expect((await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'xlsx', '-o', workbook)).status).toBe(0);
