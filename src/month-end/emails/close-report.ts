@@ -61,6 +61,12 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Email
   await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
 }
 
+/** `+1,234.50`, `-2.80`; of zero "no change". */
+function signed(change: string): string {
+  if (Number(change) === 0) return 'no change';
+  return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;
+}
+
 function viewOf(report: CloseReport) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const unsent = pending + held + failed + uncertain;
@@ -89,8 +95,7 @@ function viewOf(report: CloseReport) {
           partner: oneLine(row.name),
           documents: row.documents.join(', '),
           amount: groupThousands(row.invoice_amount),
-          change:
-            report.previous === null ? '' : `${row.change.startsWith('-') ? '' : '+'}${groupThousands(row.change)}`,
+          change: report.previous === null ? '' : signed(row.change),
         })),
         more: rest === 0 ? '' : String(rest),
       };
