@@ -42,7 +42,9 @@ test('after a close each partner that wants a statement gets one, and none where
   const [file] = readdirSync(outbox).filter((name) => name.startsWith('account-statement'));
   const mail = await simpleParser(readFileSync(join(outbox, file as string)));
   expect(mail.subject).toBe('[SANDBOX] Account statement for August 2026 from Sandbox Protection Services, Inc.');
-  expect(mail.text).toContain('- INV-2026-000001: USD 7.00, due August 31, 2026\nTotal due: USD 7.00\nCurrent: USD 7.00');
+  expect(mail.text).toContain(
+    '- INV-2026-000001: USD 7.00, due August 31, 2026\nTotal due: USD 7.00\nCurrent: USD 7.00',
+  );
   expect(mail.attachments.map(({ filename }) => filename)).toEqual(['account-statement-2026-08.pdf']);
   expect(mail.attachments[0]?.content.subarray(0, 5).toString()).toBe('%PDF-');
 });

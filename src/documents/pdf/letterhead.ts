@@ -55,7 +55,10 @@ export function drawNames(
 ): void {
   const { left, right, rightX } = halves(layout);
   const { issuer } = snapshot;
-  right.text(title, layout.style('title'), { tag: 'H1' });
+  // In one line: "Account statement" is wider than its half of the page.
+  const style = layout.style('title');
+  const wide = widthOf([{ text: title, style }], layout.measure);
+  right.text(title, wide > right.width ? scaled(style, right.width / wide) : style, { tag: 'H1' });
   right.text(number, layout.style('number'));
   const name = printable(issuer.legal_name);
   if (issuer.logo !== null) addLogo(layout, left, issuer.logo, name);
