@@ -115,7 +115,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
-            coalesce(c.bank_charges, 0) AS bank_charges
+            coalesce(y.bank_charges, 0) AS bank_charges
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id
@@ -143,7 +143,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
      LEFT JOIN LATERAL (
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
        WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
-     LEFT JOIN document_bank_charges c ON c.document_id = d.document_id
+     LEFT JOIN document_bank_charges y ON y.document_id = d.document_id
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN current_holds h ON h.document_id = d.document_id
      LEFT JOIN documents replaced ON replaced.document_id = d.replaces
