@@ -66,7 +66,7 @@ async function anotherWorld(): Promise<World> {
 }
 
 /** What COPY must escape, and the very line that ends a table in a backup. */
-const AWKWARD = 'tab\tno, but "quotes", \\N, \\ and\n\\.\n株式会社 & Söhne';
+const AWKWARD = 'tab\tno, but "quotes", \\N, \\ and\n\\.\nΕλλάς Ω & Söhne';
 
 /** May's sale, undone in June: a credit note, used in July. PDFs, e-mails, a statement, late rows and requotes. */
 async function tradeForThreeMonths(world: World): Promise<void> {

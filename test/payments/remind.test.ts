@@ -139,7 +139,7 @@ test('one e-mail lists everything the partner owes, by currency, with its credit
     'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
     `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  https://`,
     '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
-    'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: USD -2.00\nLeft to pay: USD 12.00',
+    'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);
@@ -171,7 +171,7 @@ test('what open credit and unapplied cash cover, from the earliest due date on, 
   expect(await remind('2026-10-01')).toEqual(['p-1 0 INV-2026-000002']);
   const [mail] = await mails();
   expect(mail?.text).toContain(
-    'Total open: USD 14.00\nCredit note CN-2026-000001: USD -4.00\nPayment received, not applied yet: USD -3.00\nLeft to pay: USD 7.00',
+    'Total open: USD 14.00\nCredit note CN-2026-000001: -USD 4.00\nPayment received, not applied yet: -USD 3.00\nLeft to pay: USD 7.00',
   );
   expect(mail?.subject).toContain('USD 7.00');
   await act.apply('CN-2026-000001', 'INV-2026-000002');
