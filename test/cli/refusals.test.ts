@@ -772,7 +772,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   invoice_disputed: {
     when: 'an invoice in dispute is disputed again',
     exit: 3,
-    says: /USD 7\.00 of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
+    says: /USD 6\.00 of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
     run: async () => {
       await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
       const ran = await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
@@ -789,7 +789,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   dispute_exceeds_balance: {
     when: 'more is disputed than is open',
     exit: 3,
-    says: /USD 7\.01 exceeds what is open on INV-2026-000001: USD 7\.00/,
+    says: /USD 7\.01 exceeds what is open on INV-2026-000001: USD 6\.00/,
     run: () => inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '7.01'),
   },
   document_not_on_hold: {
