@@ -22,6 +22,9 @@ CREATE TABLE partners (
   -- The partner that pays for this one. NULL: it pays for itself.
   parent text COLLATE "C" CONSTRAINT partner_parent_known REFERENCES partners
     CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
+  -- Whether the partner gets its account statement by e-mail after each month.
+  account_statement text NOT NULL DEFAULT 'none'
+    CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
   -- NULL: active. Quotes accepted from this instant on are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL

@@ -260,6 +260,47 @@ CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 CALL grant_to_app('SELECT', 'current_holds');
 
+-- What a partner disputes of an invoice, and how that ended. The next dispute of an invoice follows the end of the one
+-- before, so at most one is open. A card dispute is another thing: the processor reports it of a payment (010_payments.sql).
+CREATE TABLE invoice_disputes (
+  invoice_dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES documents,
+  follows bigint,
+  amount numeric NOT NULL CONSTRAINT invoice_dispute_positive CHECK (amount > 0),
+  reason text NOT NULL CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
+  -- Who works on it; empty where nobody is named.
+  owner text NOT NULL,
+  promised_on date,
+  disputed_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
+  CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows)
+);
+CREATE TABLE invoice_dispute_closings (
+  invoice_dispute_id bigint PRIMARY KEY,
+  document_id bigint NOT NULL,
+  reason text NOT NULL CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
+  closed_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id)
+    REFERENCES invoice_disputes (invoice_dispute_id, document_id)
+);
+ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id)
+  REFERENCES invoice_dispute_closings (invoice_dispute_id, document_id) DEFERRABLE;
+CALL make_fact('invoice_disputes');
+CALL make_fact('invoice_dispute_closings');
+
+-- The disputes that are open: at most one of a live document.
+CREATE VIEW open_invoice_disputes AS
+SELECT * FROM invoice_disputes t
+WHERE NOT EXISTS (SELECT FROM invoice_dispute_closings c WHERE c.invoice_dispute_id = t.invoice_dispute_id)
+  AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = t.document_id);
+CALL grant_to_app('SELECT', 'open_invoice_disputes');
+
 -- Payment instructions, stored once per currency and wording: a document keeps the version that it carried.
 CREATE TABLE instruction_versions (
   instruction_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -4,7 +4,8 @@
 CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
-    CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'seal', 'status')),
+    CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
+                    'seal', 'status')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -42,12 +43,13 @@ CREATE TABLE emails (
     CASE WHEN document_id IS NULL THEN asked_for IS NULL OR asked_for IN ('resend', 'new_address')
          ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
-    (kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
+    (kind IN ('reminder', 'account_statement')) = (partner_id IS NOT NULL)
+    AND (kind IN ('reminder', 'account_statement', 'missing_feeds')) = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal')) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
-    event_id IS NOT NULL OR kind IN ('seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
+    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
@@ -61,7 +63,12 @@ ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 -- What is sent once, by kind; and one more e-mail each time it is resent.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
+-- Its day is the last day of the month.
+CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day)
+  WHERE kind = 'account_statement' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
+-- Of an open month, so it has the month's first day instead of a closed month.
+CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 -- The status is read when its e-mail is sent: while one waits, another would say the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');

@@ -146,6 +146,7 @@ CREATE TABLE partners (
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
   parent text COLLATE "C",
+  account_statement text NOT NULL DEFAULT 'none',
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
@@ -154,6 +155,7 @@ CREATE TABLE partners (
   CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
   CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
+  CONSTRAINT partner_account_statement_known CHECK (account_statement = ANY (ARRAY['none', 'monthly'])),
   CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
 CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
@@ -978,6 +980,65 @@ CREATE VIEW current_holds AS
           WHERE r.hold_id = h.hold_id));
 GRANT SELECT ON current_holds TO reckoner_app;
 
+CREATE TABLE invoice_disputes (
+  invoice_dispute_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  follows bigint,
+  amount numeric NOT NULL,
+  reason text NOT NULL,
+  owner text NOT NULL,
+  promised_on date,
+  disputed_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT invoice_disputes_pkey PRIMARY KEY (invoice_dispute_id),
+  CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
+  CONSTRAINT invoice_dispute_positive CHECK (amount > 0::numeric),
+  CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
+  CONSTRAINT invoice_disputes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT invoice_disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id) REFERENCES invoice_dispute_closings(invoice_dispute_id, document_id) DEFERRABLE
+);
+CREATE UNIQUE INDEX invoice_disputes_fact ON invoice_disputes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
+
+CREATE TABLE invoice_dispute_closings (
+  invoice_dispute_id bigint NOT NULL,
+  document_id bigint NOT NULL,
+  reason text NOT NULL,
+  closed_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT invoice_dispute_closings_pkey PRIMARY KEY (invoice_dispute_id),
+  CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
+  CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT invoice_dispute_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id) REFERENCES invoice_disputes(invoice_dispute_id, document_id)
+);
+CREATE UNIQUE INDEX invoice_dispute_closings_fact ON invoice_dispute_closings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON invoice_dispute_closings TO reckoner_app;
+
+CREATE VIEW open_invoice_disputes AS
+ SELECT invoice_dispute_id, document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at,
+    event_id, fact_id
+   FROM invoice_disputes t
+  WHERE NOT (EXISTS ( SELECT
+           FROM invoice_dispute_closings c
+          WHERE c.invoice_dispute_id = t.invoice_dispute_id)) AND NOT (EXISTS ( SELECT
+           FROM voids v
+          WHERE v.document_id = t.document_id));
+GRANT SELECT ON open_invoice_disputes TO reckoner_app;
+
 CREATE TABLE instruction_versions (
   instruction_version_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   currency text COLLATE "C" NOT NULL,
@@ -1044,7 +1105,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'close_report', 'seal', 'status'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'status'])),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
   CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL)),
@@ -1053,10 +1114,10 @@ CASE
     WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
-  CONSTRAINT email_partner_and_day_named CHECK ((kind = 'reminder') = (partner_id IS NOT NULL) AND (kind = 'reminder') = (day IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
@@ -1069,7 +1130,9 @@ END),
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
+CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day) WHERE kind = 'account_statement' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
+CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;

@@ -100,6 +100,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'documents_add_up', run: fromQuery(documents.DOCUMENTS_ADD_UP) },
   { name: 'voids_and_replacements', run: fromQuery(documents.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', run: fromQuery(documents.BALANCES_WITHIN_DOCUMENTS) },
+  { name: 'disputes_within_invoices', run: fromQuery(documents.DISPUTES_WITHIN_INVOICES) },
   { name: 'journal_balances', run: ofJournal('journal_balances') },
   { name: 'accounts_tie', run: fromQuery(documents.ACCOUNTS_TIE) },
   { name: 'credit_ties', run: fromQuery(documents.CREDIT_TIES) },

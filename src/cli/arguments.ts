@@ -24,13 +24,17 @@ export function dateArgument(argument: string): (value: string) => string {
   };
 }
 
-/** A reason is stored permanently: one line, not empty. */
-export function reasonArgument(value: string): string {
-  const reason = value.trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
-  if (reason !== '' && reason.length <= 500 && !/[\u0000-\u001f\u007f]/.test(reason)) return reason;
-  throw refuse('argument_invalid', { argument: '--reason', value, reason: 'must be one line of 1 to 500 characters' });
+/** Text that is stored permanently: one line, not empty. */
+export function lineArgument(argument: string): (text: string) => string {
+  return (text) => {
+    const line = text.trim();
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
+    if (line !== '' && line.length <= 500 && !/[\u0000-\u001f\u007f]/.test(line)) return line;
+    throw refuse('argument_invalid', { argument, value: text, reason: 'must be one line of 1 to 500 characters' });
+  };
 }
+
+export const reasonArgument = lineArgument('--reason');
 
 /** An id that the database assigned. */
 export function idArgument(argument: string): (value: string) => number {

@@ -45,8 +45,10 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => r
     ],
   ],
   credit: ['Apply open credit to invoices, take it back, refund it', () => [import('./commands/credit.ts')]],
+  dispute: ['Open, close and list disputes of invoices', () => [import('./commands/dispute.ts')]],
   email: ['List, resend and dismiss e-mails of every kind', () => [import('./commands/email.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
+  statement: ['E-mail account statements to partners', () => [import('./commands/statement.ts')]],
   report: [
     'Aging, account statement, trial balance, close, coverage',
     () => [

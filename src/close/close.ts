@@ -2,7 +2,7 @@
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
  * same transaction, rolled back. `run.ts` runs it; `src/month-end/month-end.ts` does what follows.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
- * settings_incomplete.
+ * settings_incomplete, and those of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -17,6 +17,7 @@ import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
+import { type FeedDecision, type Feeds, isIncomplete, missingFeeds, readFeeds, refuseMissingFeeds } from './feeds.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -25,7 +26,7 @@ import {
   recordClosedMonth,
 } from './queries.ts';
 
-export interface CloseRequest {
+export interface CloseRequest extends FeedDecision {
   /** One month; if omitted, all that are due. */
   readonly month?: Month | undefined;
   /** The first month, fixed by the first close; if omitted, the month of the earliest row. */
@@ -43,6 +44,22 @@ export async function planClose(
   refuseIncompleteSettings({ environment, settings });
   const state = await readLedgerState(tx);
   checkFirstMonth(state, request);
+  const months = await monthsOfPlan(tx, { environment, settings }, request, state);
+  const [first] = months;
+  if (first !== undefined && !request.preview) {
+    // What the operator said is about the month that was named, not about an earlier one that closes with it.
+    const { without, allowEmpty } = first === request.month ? request : {};
+    refuseMissingFeeds(await readFeeds(tx, settings, first), { without, allowEmpty });
+  }
+  return months;
+}
+
+async function monthsOfPlan(
+  tx: Transaction,
+  { environment, settings }: Pick<IssueContext, 'environment' | 'settings'>,
+  request: CloseRequest,
+  state: LedgerState,
+): Promise<Month[]> {
   const next = nextToClose(state, request.firstMonth);
   const zones = await readPartnerZones(tx);
   const { month } = request;
@@ -71,8 +88,13 @@ export async function closeNext(
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
+  const feeds = await readFeeds(tx, { allow_empty: false }, month);
+  // Also where the settings allow it: which feeds were missing is part of what was closed.
+  const details = isIncomplete(feeds)
+    ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
+    : {};
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
-    recordEvent(tx, context.actor, { action: 'month.close', subject: month, details: {}, now }),
+    recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
   await draftMonth(tx, month, previous);
   await issueDocuments(tx, batch);
@@ -99,6 +121,18 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
   if (zones.length === 0) return due;
   for (let month = from; endOfMonthEverywhere(month, zones).at <= now; month = monthAfter(month)) due.push(month);
   return due;
+}
+
+/** The feeds of the month to be closed next, and whether that has ended everywhere; null before the first rows. */
+export async function readNextFeeds(
+  tx: Transaction,
+  settings: Pick<Settings, 'allow_empty'>,
+  now: DateTime,
+): Promise<(Feeds & { readonly due: boolean }) | null> {
+  const next = nextToClose(await readLedgerState(tx), undefined);
+  if (next === undefined) return null;
+  const due = dueMonths(next, await readPartnerZones(tx), now).length > 0;
+  return { ...(await readFeeds(tx, settings, next)), due };
 }
 
 /** The month that must be closed next; undefined while there is neither a row nor a first month. */

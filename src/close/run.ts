@@ -8,11 +8,14 @@ import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose } from './close.ts';
+import { type Feeds, readFeeds } from './feeds.ts';
 import { type MonthFacts, readMonthFacts } from './queries.ts';
 
 export interface PreviewedClose {
   readonly months: readonly MonthFacts[];
   readonly documents: readonly DocumentRow[];
+  /** Of each month. A close is refused while one of them is incomplete. */
+  readonly feeds: readonly Feeds[];
 }
 
 /** Closes the months that are due and returns those that this run closed. Calls `onClosed` after each. */
@@ -47,6 +50,8 @@ export function previewClose(
     const next = () => closeNext(tx, context, asked);
     const months: Month[] = [];
     for (let month = await next(); month !== undefined; month = await next()) months.push(month);
-    return { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }) };
+    const feeds: Feeds[] = [];
+    for (const month of months) feeds.push(await readFeeds(tx, context.settings, month));
+    return { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
   });
 }

@@ -93,6 +93,8 @@ export const settingsSchema = z.strictObject({
   small_difference: smallDifferenceSchema.default({}),
   /** Names in bank lines that mark payouts of the processor. */
   payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
+  /** Partners that a month may close without rows of; true: no feed is expected. */
+  allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
   /** Dunning levels: days after the due date, or before it if negative. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
   /**

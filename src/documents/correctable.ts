@@ -19,11 +19,11 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
   return document;
 }
 
-/** A live invoice, as `documentToCorrect`, whose balance may be lowered. */
+/** A live invoice, as `documentToCorrect`, whose balance may be lowered or disputed. */
 export async function invoiceToCorrect(
   tx: Transaction,
   number: string,
-  act: 'credited' | 'written off',
+  act: 'credited' | 'written off' | 'disputed',
 ): Promise<DocumentRow> {
   const invoice = await documentToCorrect(tx, number);
   const { document } = invoice;

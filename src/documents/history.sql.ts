@@ -36,6 +36,14 @@ const OWN_ACTS = `
        UNION ALL
        SELECT 8, released_at, 'released', '{}', event_id FROM hold_releases WHERE document_id = :documentId
        UNION ALL
+       SELECT 8, recorded_at, 'disputed',
+              jsonb_build_object('amount', amount::text, 'reason', reason, 'owner', owner, 'promised_on', promised_on),
+              event_id
+       FROM invoice_disputes WHERE document_id = :documentId
+       UNION ALL
+       SELECT 8, recorded_at, 'dispute_closed', jsonb_build_object('reason', reason), event_id
+       FROM invoice_dispute_closings WHERE document_id = :documentId
+       UNION ALL
        SELECT 8, recorded_at, 'written_off', jsonb_build_object('amount', amount::text, 'reason', reason), event_id
        FROM write_offs WHERE document_id = :documentId
        UNION ALL

@@ -43,6 +43,9 @@ const SENTENCES = {
   attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
   held: (f: Facts) => `put on hold${given(': ', f['reason'])}`,
   released: () => 'hold released',
+  disputed: (f: Facts) =>
+    `${f['amount']} disputed: ${f['reason']}${given('; owner ', f['owner'])}${given('; promised for ', f['promised_on'])}`,
+  dispute_closed: (f: Facts) => `dispute closed: ${f['reason']}`,
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,
   paid: (f: Facts) => `${f['amount']} paid, reference ${f['reference']}: ${f['why']}`,
   small_difference: (f: Facts) => `${f['amount']} written to bank charges`,

@@ -134,7 +134,6 @@ export function present(
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const credit = creditOf(snapshot, labels, clean);
   const leaves = leavesOf(snapshot, labels, values, locale);
-  const { facts } = labels;
   return {
     locale,
     situation,
@@ -158,23 +157,12 @@ export function present(
     sentence: [...sentencesOf(snapshot, situation, labels, isVoid).map((sentence) => fill(sentence, values)), leaves]
       .filter(Boolean)
       .join(' '),
-    facts: [
-      { label: facts.credits, value: values.credits },
-      { label: facts.replaces, value: values.replaces },
-      { label: facts.issued_on, value: issuedOn },
-      { label: facts.due_on, value: dueOn },
-      {
-        label: facts.terms,
-        value: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '',
-      },
-      { label: facts.month, value: values.month },
-      {
-        label: facts.enrollments,
-        value: situation === 'adjustment' ? '' : locale.number(String(snapshot.enrollments)),
-      },
-      { label: facts.partner_id, value: clean(partner.partner_id) },
-      { label: facts.purchase_order, value: purchaseOrder },
-    ],
+    facts: factsOf(labels, {
+      ...{ credits: values.credits, replaces: values.replaces, month: values.month, issuedOn, dueOn, purchaseOrder },
+      ...{ terms: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '' },
+      ...{ enrollments: situation === 'adjustment' ? '' : locale.number(String(snapshot.enrollments)) },
+      partnerId: clean(partner.partner_id),
+    }),
     replaces: values.replaces,
     credits: values.credits,
     reason: clean(snapshot.reason ?? ''),
@@ -186,6 +174,30 @@ export function present(
     wire: isDue && instructions?.wire ? wireFacts(instructions.wire, labels, clean) : null,
   };
 }
+
+type FactName =
+  | 'credits'
+  | 'replaces'
+  | 'issuedOn'
+  | 'dueOn'
+  | 'terms'
+  | 'month'
+  | 'enrollments'
+  | 'partnerId'
+  | 'purchaseOrder';
+
+/** What stands beside the addressee, in its order. */
+const factsOf = ({ facts }: Labels, values: Readonly<Record<FactName, string>>): Fact[] => [
+  { label: facts.credits, value: values.credits },
+  { label: facts.replaces, value: values.replaces },
+  { label: facts.issued_on, value: values.issuedOn },
+  { label: facts.due_on, value: values.dueOn },
+  { label: facts.terms, value: values.terms },
+  { label: facts.month, value: values.month },
+  { label: facts.enrollments, value: values.enrollments },
+  { label: facts.partner_id, value: values.partnerId },
+  { label: facts.purchase_order, value: values.purchaseOrder },
+];
 
 function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situation {
   const isZero = (text: string) => Amount.of(text, snapshot.currency).isZero();

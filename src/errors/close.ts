@@ -1,6 +1,6 @@
 /** Refusals about ledger rows, the month close and verification. */
 import { plural } from '../text.ts';
-import { badInput, refused } from './definition.ts';
+import { badInput, refused, undecided } from './definition.ts';
 
 export const CLOSE = {
   import_overtaken: refused<Record<string, never>>(
@@ -48,6 +48,24 @@ export const CLOSE = {
     (f) =>
       `No bank file has reported account ${f.account}. ` +
       (f.known.length > 0 ? `Reported accounts: ${f.known.join(', ')}.` : 'No bank file was imported yet.'),
+  ),
+  feeds_missing: undecided<{ month: string; partners: readonly { partner_id: string; name: string }[] }>(
+    (f) =>
+      `${f.month} was not closed: ${plural(f.partners.length, 'active partner')} that had rows in each of the last closed ` +
+      `months ${f.partners.length === 1 ? 'has' : 'have'} none in it: ` +
+      `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows. If they had ` +
+      `no sales, close with 'reckoner close ${f.month} ` +
+      `${f.partners.map(({ partner_id }) => `--without ${partner_id}`).join(' ')}'.`,
+  ),
+  month_empty: undecided<{ month: string }>(
+    (f) =>
+      `${f.month} was not closed: no partner has rows in it. Import the rows. If there were no sales, close with ` +
+      `'reckoner close ${f.month} --allow-empty'.`,
+  ),
+  feed_not_missing: refused<{ month: string; partner_id: string }>(
+    (f) =>
+      `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
+      `expected. Omit --without ${f.partner_id}. 'reckoner close ${f.month} --dry-run' lists the missing feeds.`,
   ),
   month_not_closed: refused<{ month: string }>(
     (f) =>

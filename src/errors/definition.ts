@@ -24,6 +24,8 @@ const define = <Facts>(
 export const badInput = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
   define(EXIT.badInput, sentence, http);
 export const refused = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.refused, sentence);
+/** Not done, and an operator must decide: exit 4, so that an unattended run raises no alarm about a fault. */
+export const undecided = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.failed, sentence);
 
 /** A refusal that only the HTTP side answers with. */

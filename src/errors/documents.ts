@@ -106,6 +106,17 @@ export const DOCUMENTS = {
       `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
       `Release it with 'reckoner invoice release ${f.number}'.`,
   ),
+  invoice_disputed: refused<{ number: string; since: string; amount: string }>(
+    (f) =>
+      `${f.amount} of ${f.number} has been in dispute since ${f.since}. Close that dispute first: ` +
+      `'reckoner dispute close ${f.number} --reason REASON'.`,
+  ),
+  invoice_not_disputed: refused<{ number: string }>(
+    (f) => `${f.number} has no open dispute. 'reckoner dispute list' shows all open disputes.`,
+  ),
+  dispute_exceeds_balance: refused<{ number: string; amount: string; balance: string }>(
+    (f) => `${f.amount} exceeds what is open on ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
+  ),
   document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
   email_unknown: badInput<{ email: number }>(
     (f) => `There is no e-mail ${f.email}. 'reckoner email list' shows the e-mails with their numbers.`,

@@ -8,7 +8,7 @@ import type { Attachment, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
 /** The kinds of e-mail that carry no document. */
-export type OtherEmailKind = 'reminder' | 'close_report' | 'seal' | 'status';
+export type OtherEmailKind = 'reminder' | 'account_statement' | 'close_report' | 'missing_feeds' | 'seal' | 'status';
 
 export type EmailKind = DocumentKind | OtherEmailKind;
 

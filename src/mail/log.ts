@@ -117,13 +117,15 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
 
 /** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
-  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month'> & { document?: string | null },
+  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month' | 'day'> & { document?: string | null },
 ): string {
   if (email.document != null) return email.document;
-  const { kind, partner_id, month } = email;
+  const { kind, partner_id, month, day } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
+    account_statement: `account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
+    missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
     seal: `seal of ${month}`,
   };
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;

@@ -65,7 +65,9 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
           recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
         };
         for (let next = waiting.shift(); next !== undefined && lost === undefined; next = waiting.shift()) {
-          options.onEmail?.({ email: next, ...(await sendOne(options, sender, next, compose)) });
+          // Before the optional call: that evaluates its arguments only if there is a listener.
+          const result = await sendOne(options, sender, next, compose);
+          options.onEmail?.({ email: next, ...result });
         }
       }),
     );

@@ -36,18 +36,20 @@ export async function resendEmail(
  * or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
  */
 export async function queueForNewAddresses(tx: Transaction, context: EmailContext): Promise<void> {
-  const { finance_email: finance, auditor_email: auditor } = context.settings;
+  const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
   const emails = await query<{ email_id: number; address: string }>(
     tx,
     `SELECT e.email_id, a.address
      FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
      CROSS JOIN LATERAL (
        SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'close_report' THEN :finance::text
-                          WHEN 'reminder' THEN p.contact_email END AS address) AS a
+                          WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                          WHEN 'reminder' THEN p.contact_email
+                          WHEN 'account_statement' THEN p.contact_email END AS address) AS a
      WHERE e.status IN ('failed', 'uncertain') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
        AND a.address <> '' AND a.address <> ALL (e.recipients)
      ORDER BY e.email_id`,
-    { finance, auditor },
+    { finance, auditor, operations },
   );
   for (const { email_id: emailId, address } of emails) {
     const eventId = await record(tx, context, await readEmail(tx, emailId), { to: address, because: 'new_address' });

@@ -2,6 +2,7 @@
  * The month's end: close what is due, deliver what was issued, then tell finance and the auditor. The command, the job and
  * the standing worker all do it by this module.
  */
+import type { CloseRequest } from '../close/close.ts';
 import { closeMonths } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
@@ -32,12 +33,12 @@ export interface Reporter {
 /** Closes what is asked for and due, delivers, and tells finance and the auditor. Gives the months that it closed. */
 export async function runMonthEnd(
   context: MonthEndContext,
-  request: { readonly month?: Month | undefined; readonly firstMonth?: Month | undefined },
+  request: Omit<CloseRequest, 'preview'>,
   reporter: Reporter,
 ): Promise<Month[]> {
   const closed: Month[] = [];
   try {
-    await closeMonths(context.database, context, { month: request.month, firstMonth: request.firstMonth }, (month) => {
+    await closeMonths(context.database, context, request, (month) => {
       closed.push(month);
       reporter.onClosed?.(month);
     });

@@ -57,6 +57,7 @@ const partnerSchema = z
       .max(2000)
       .regex(/^[\P{Cc}\n]*$/u, 'must be text without control characters')
       .default(''),
+    account_statement: z.enum(['none', 'monthly']).default('none'),
     arrangement: z.enum(['invoicing', 'connected_account']).default('invoicing'),
     arrangement_from: z
       .string()

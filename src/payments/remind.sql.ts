@@ -7,7 +7,13 @@ export async function lockReminders(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.reminders})`);
 }
 
-export type SkipReason = 'on_hold' | 'disputed' | 'payment_to_confirm' | 'not_sent' | 'covered_by_credit';
+export type SkipReason =
+  | 'on_hold'
+  | 'disputed'
+  | 'card_dispute'
+  | 'payment_to_confirm'
+  | 'not_sent'
+  | 'covered_by_credit';
 
 export interface OwedRow {
   readonly document_id: number;
@@ -16,7 +22,11 @@ export interface OwedRow {
   readonly month: string;
   readonly currency: string;
   readonly due_on: string;
+  /** As issued, after the credit that it was issued with. */
+  readonly amount_due: string;
   readonly balance: string;
+  /** What of the balance the partner disputes: it is not dunned. */
+  readonly disputed: string;
   readonly payment_link: string | null;
   /** The latest level reached, in days after the due date; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
@@ -37,17 +47,20 @@ export function readOwed(
   return query(
     tx,
     `WITH owed AS (
-     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on, b.balance,
+     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on, b.amount_due,
+            b.balance, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
                    WHERE r.document_id = d.document_id AND r.dunning_level >= reached.dunning_level)
                  THEN reached.dunning_level END AS dunning_level,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
+                 WHEN t.amount >= b.balance THEN 'disputed'
                  WHEN EXISTS (
-                   SELECT FROM payment_applications a JOIN disputes t ON t.payment_id = a.payment_id
+                   SELECT FROM payment_applications a JOIN disputes c ON c.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id
-                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = t.dispute_id)) THEN 'disputed'
+                     AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = c.dispute_id))
+                 THEN 'card_dispute'
                  WHEN EXISTS (
                    SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
                    WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
@@ -55,6 +68,7 @@ export function readOwed(
                    SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
+     LEFT JOIN open_invoice_disputes t USING (document_id)
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached
@@ -64,17 +78,21 @@ export function readOwed(
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT partner_id, currency, balance AS amount FROM open_credit
              UNION ALL
-             SELECT partner_id, currency, unapplied FROM payment_balances WHERE unapplied > 0) AS parts
+             SELECT partner_id, currency, greatest(sum(amount), 0)
+             FROM (SELECT partner_id, currency, unapplied AS amount FROM payment_balances WHERE unapplied > 0
+                   UNION ALL
+                   SELECT partner_id, currency, disputed - balance FROM owed
+                   WHERE skip_reason = 'payment_to_confirm') AS cash
+             GROUP BY partner_id, currency) AS parts
        GROUP BY partner_id, currency
      ), counted AS (
-       SELECT document_id, sum(balance) OVER (
-                PARTITION BY partner_id, currency
-                ORDER BY skip_reason IS DISTINCT FROM 'payment_to_confirm', due_on, series, sequence) AS owed_up_to
-       FROM owed WHERE skip_reason IS NULL OR skip_reason = 'payment_to_confirm'
+       SELECT document_id, sum(balance - disputed) OVER (
+                PARTITION BY partner_id, currency ORDER BY due_on, series, sequence) AS owed_up_to
+       FROM owed WHERE skip_reason IS NULL
      )
-     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.balance, o.payment_link,
-            o.dunning_level,
-            CASE WHEN o.skip_reason IS NULL AND n.owed_up_to <= c.amount THEN 'covered_by_credit'
+     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.amount_due, o.balance,
+            o.disputed, o.payment_link, o.dunning_level,
+            CASE WHEN n.owed_up_to <= c.amount THEN 'covered_by_credit'
                  ELSE o.skip_reason END AS skip_reason
      FROM owed o LEFT JOIN counted n USING (document_id)
      LEFT JOIN credit c ON c.partner_id = o.partner_id AND c.currency = o.currency
@@ -110,19 +128,32 @@ export async function insertReminders(
   );
 }
 
-/** The documents that an e-mail was recorded for. */
-export async function readReminded(tx: Transaction, emailId: number): Promise<Set<number>> {
-  const rows = await query<{ document_id: number }>(
+/** The documents that an e-mail was recorded for, each with its dunning level. */
+export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
+  const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
     // A resent reminder is for the documents of the first.
-    `SELECT r.document_id FROM emails e
+    `SELECT r.document_id, r.dunning_level FROM emails e
      JOIN emails first ON (first.partner_id, first.day) = (e.partner_id, e.day)
                       AND first.kind = 'reminder' AND first.asked_for IS NULL
      JOIN reminders r ON r.email_id = first.email_id
      WHERE e.email_id = :emailId`,
     { emailId },
   );
-  return new Set(rows.map((row) => row.document_id));
+  return new Map(rows.map((row) => [row.document_id, row.dunning_level]));
+}
+
+/** The PDFs of these documents as they were issued, in number order. */
+export function readPdfsToAttach(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; pdf: Buffer }[]> {
+  return query(
+    tx,
+    `SELECT d.number, w.pdf FROM document_pdfs w JOIN documents d USING (document_id)
+     WHERE w.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
+    { documentIds },
+  );
 }
 
 export interface OpenCredit {

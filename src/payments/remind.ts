@@ -3,8 +3,9 @@
  * everything it owes. Each document reaches each dunning level once. After days without a run, only the latest level
  * reached is sent.
  *
- * Skipped are documents on hold, reopened by an undecided dispute, possibly paid by a payment that is not confirmed yet,
- * never e-mailed, or covered by the partner's open credit and unapplied cash.
+ * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
+ * an undecided card dispute, possibly paid by a payment that is not confirmed yet, never e-mailed, or covered by the
+ * partner's open credit and unapplied cash.
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';
@@ -28,13 +29,16 @@ export interface DueReminder {
   /** The latest level that one of its documents has reached, in days after the due date. */
   readonly dunning_level: number;
   /** The documents that it reminds of; `dunning_level` is null for documents that have not reached a new one. */
-  readonly documents: readonly Pick<OwedRow, 'number' | 'due_on' | 'balance' | 'currency' | 'dunning_level'>[];
+  readonly documents: readonly Pick<
+    OwedRow,
+    'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
+  >[];
 }
 
 export interface ReminderPlan {
   readonly day: string;
   readonly reminders: readonly DueReminder[];
-  /** Overdue documents that the partner is not reminded of. */
+  /** Documents that are overdue, or have reached a level, and that the partner is not reminded of. */
   readonly skipped: readonly { readonly number: string; readonly partner_id: string; readonly reason: SkipReason }[];
 }
 
@@ -52,14 +56,14 @@ export async function planReminders(tx: Transaction, caller: Caller): Promise<Re
       return {
         partner_id,
         dunning_level: Math.max(...own.flatMap((row) => row.dunning_level ?? [])),
-        documents: own.map(({ number, due_on, balance, currency, dunning_level }) => {
-          const amount = Amount.of(balance, currency).toString();
-          return { number, due_on, balance: amount, currency, dunning_level };
+        documents: own.map(({ number, due_on, currency, dunning_level, ...row }) => {
+          const [balance, disputed] = [row.balance, row.disputed].map((each) => Amount.of(each, currency).toString());
+          return { number, due_on, balance: balance as string, disputed: disputed as string, currency, dunning_level };
         }),
       };
     }),
-    skipped: rows.flatMap(({ number, partner_id, due_on, skip_reason: reason }) =>
-      reason !== null && due_on < day ? [{ number, partner_id, reason }] : [],
+    skipped: rows.flatMap(({ number, partner_id, due_on, dunning_level, skip_reason: reason }) =>
+      reason !== null && (due_on < day || dunning_level !== null) ? [{ number, partner_id, reason }] : [],
     ),
   };
 }

@@ -1,13 +1,39 @@
-/** The e-mail of a reminder: everything that the partner owes when it is sent. It is withdrawn if nothing is left of it. */
+/**
+ * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone follows the
+ * dunning level that it was recorded for. It is withdrawn if nothing is left of it.
+ */
 import { todayOf } from '../config/today.ts';
-import { localeOf } from '../documents/locale.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type Locale, localeOf } from '../documents/locale.ts';
 import type { EmailComposer } from '../mail/email.ts';
 import { issuerView } from '../mail/issuer-view.ts';
+import type { Attachment } from '../mail/message.ts';
 import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
 import { daysApart, monthName } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
-import { type OpenCredit, type OwedRow, readOpenCredits, readOwed, readReminded } from './remind.sql.ts';
+import {
+  type OpenCredit,
+  type OwedRow,
+  readOpenCredits,
+  readOwed,
+  readPdfsToAttach,
+  readReminded,
+} from './remind.sql.ts';
+
+/** More PDFs than this are not attached: the payment pages have them. Overdue documents come first. */
+const MOST_ATTACHED = 10;
+
+/** `notice`: nothing is overdue. The others escalate from the first level after the due date to the last. */
+export type Tone = 'notice' | 'first' | 'firm' | 'final';
+
+/** The tone of a dunning level among those of the settings. A single level after the due date is never the final one. */
+export function toneOf(level: number, levels: readonly number[]): Tone {
+  if (level <= 0) return 'notice';
+  const after = [...new Set(levels.filter((each) => each > 0))].sort((a, b) => a - b);
+  if (level <= (after[0] ?? level)) return 'first';
+  return level >= (after.at(-1) ?? level) ? 'final' : 'firm';
+}
 
 export const reminderEmail: EmailComposer = {
   kind: 'reminder',
@@ -17,7 +43,8 @@ export const reminderEmail: EmailComposer = {
     const day = todayOf(context);
     const rows = await readOwed(tx, { day, levels: [], partnerId });
     const reminded = await readReminded(tx, email.email_id);
-    if (!rows.some((row) => row.skip_reason === null && reminded.has(row.document_id))) {
+    const levels = rows.flatMap((row) => (row.skip_reason === null ? (reminded.get(row.document_id) ?? []) : []));
+    if (levels.length === 0) {
       return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit by now' };
     }
     const [partner] = await readPartners(tx, partnerId);
@@ -28,6 +55,8 @@ export const reminderEmail: EmailComposer = {
     const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
     const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
+    const attachments = await readAttachments(tx, owed, day);
+    const tone = toneOf(Math.max(...levels), settings.reminders);
     return {
       to: { name, address },
       cc,
@@ -37,13 +66,26 @@ export const reminderEmail: EmailComposer = {
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         // For the closing, which it shares with the e-mails of documents.
-        ...{ attachments: [], rowsOmitted: false, paymentLink: '' },
+        ...{ rowsOmitted: false, paymentLink: '' },
+        attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
+        ...{ firm: tone === 'firm', final: tone === 'final' },
         ...viewOf(owed, credits, day, localeOf(partner.address.country)),
       }),
-      attachments: [],
+      attachments,
     };
   },
 };
+
+async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string): Promise<Attachment[]> {
+  const overdueFirst = [...owed.filter((row) => row.due_on < day), ...owed.filter((row) => row.due_on >= day)];
+  const ids = overdueFirst.slice(0, MOST_ATTACHED).map((row) => row.document_id);
+  const pdfs = await readPdfsToAttach(tx, ids);
+  return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
+}
+
+/** What is asked for of a document: the balance without what the partner disputes. */
+const dunned = (row: OwedRow): Amount =>
+  Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
 
 /** Cash that probably pays documents that are not listed is not listed either. */
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
@@ -51,26 +93,34 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
     if (each.number !== null) return [each];
     const left = toConfirm
       .filter((row) => row.currency === each.currency)
-      .reduce((cash, row) => cash.minus(Amount.of(row.balance, row.currency)), Amount.of(each.amount, each.currency));
+      .reduce((cash, row) => cash.minus(dunned(row)), Amount.of(each.amount, each.currency));
     return left.isPositive() ? [{ ...each, amount: left.toString() }] : [];
   });
 }
-
-type Locale = ReturnType<typeof localeOf>;
 
 function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: string, locale: Locale) {
   const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
   const total = (rows: readonly OwedRow[], currency: string) =>
-    rows
-      .filter((row) => row.currency === currency)
-      .reduce((sum, row) => sum.plus(Amount.of(row.balance, currency)), Amount.zero(currency));
+    rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
+  /** What is overdue, and never more than what is left to pay. */
+  const overdueOf = (currency: string) => {
+    const [late, net] = [total(overdue, currency), netOf(currency)];
+    return net.isLessThan(late) ? net : late;
+  };
+  const named = (amountOf: (currency: string) => Amount) =>
+    currencies
+      .map(amountOf)
+      .filter((each) => each.isPositive())
+      .map((each) => locale.amount(each))
+      .join(' and ');
   return {
     overdue: overdue.length > 0,
-    total: currencies.map((currency) => locale.amount(netOf(currency))).join(' and '),
+    total: named(netOf),
+    overdueTotal: named(overdueOf),
     asOf: locale.date(day),
     currencies: currencies.map((currency) => ({
       currency,
@@ -88,6 +138,9 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
 
 function documentView(row: OwedRow, day: string, locale: Locale) {
   const days = daysApart(row.due_on, day);
+  const amount = (text: string) => Amount.of(text, row.currency);
+  const settled = amount(row.amount_due).minus(amount(row.balance));
+  const disputed = amount(row.disputed);
   return {
     number: row.number,
     month: monthName(row.month),
@@ -96,7 +149,10 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     dueToday: days === 0,
     days: String(days),
     oneDay: days === 1,
-    amount: locale.amount(Amount.of(row.balance, row.currency)),
+    amount: locale.amount(dunned(row)),
+    original: settled.isZero() && disputed.isZero() ? '' : locale.amount(amount(row.amount_due)),
+    settled: settled.isZero() ? '' : locale.amount(settled),
+    disputed: disputed.isZero() ? '' : locale.amount(disputed),
     paymentLink: oneLine(row.payment_link ?? ''),
   };
 }

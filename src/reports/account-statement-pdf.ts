@@ -15,8 +15,9 @@ import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
 import { addressLines } from '../documents/present.ts';
 import { addressText, type NamedText } from '../documents/printable.ts';
-import { isZero } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
+import { BUCKETS } from './aging.ts';
 
 export interface StatementToRender {
   readonly statement: AccountStatement;
@@ -30,6 +31,7 @@ const ROW_PADDING = 3.4;
 const COLUMN_GAP = 12;
 const BEFORE_TABLE = 16;
 const AFTER_ADDRESS = 6;
+const BEFORE_TOTAL = 14;
 const STRONG_RULE = 0.9;
 
 interface TableColumn {
@@ -94,6 +96,12 @@ function draw({ statement, issuer, sandbox }: StatementToRender): PdfCanvas {
   column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, layout.style('small'), {
     before: AFTER_ADDRESS,
   });
+  const due = statement.accounts.filter(({ closing }) => Number(closing) > 0);
+  for (const [index, { currency, closing }] of due.entries()) {
+    const text = fill(labels.total_due, { amount: locale.amount(Amount.of(closing, currency)) });
+    column.text(text, layout.style('headline_strong'), { before: index === 0 ? BEFORE_TOTAL : 0 });
+  }
+  if (due.length > 0) column.text(labels.pay, layout.style('body'));
   column.text(statement.accounts.length === 0 ? labels.nothing : labels.favor, layout.style('small'));
   column.draw(layout.root, layout.left);
   for (const account of statement.accounts) drawAccount(layout, statement, account);
@@ -126,7 +134,9 @@ function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement
     days === null || days <= 0 ? '' : days === 1 ? labels.one_day : fill(labels.days, { days: String(days) });
   const rows: TableRow[] = account.open_items.map((item) => ({
     cells: [
-      item.number,
+      Number(item.disputed) === 0
+        ? item.number
+        : fill(labels.disputed, { number: item.number, amount: number(item.disputed) }),
       item.due_on === null ? labels.credit : layout.locale.date(item.due_on),
       overdue(item.days_due),
       number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
@@ -134,6 +144,14 @@ function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement
   }));
   if (!isZero(account.unapplied)) rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
   if (rows.length === 0) return;
+  if (account.open_items.some(({ document }) => document === 'invoice')) {
+    drawTable(
+      layout,
+      fill(labels.aging, { currency }),
+      BUCKETS.map((bucket) => right(labels.buckets[bucket], 1 / BUCKETS.length)),
+      [{ cells: BUCKETS.map((bucket) => number(account.aging[bucket])) }],
+    );
+  }
   drawTable(
     layout,
     fill(labels.open, { date: layout.locale.date(asOf), currency }),

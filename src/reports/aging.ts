@@ -14,6 +14,7 @@ import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
+/** `disputed` is part of `open`. */
 type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
 export interface AgingRow extends Columns<string> {
@@ -119,6 +120,7 @@ function agingOf(
     else {
       sums.add(bucketOf(item.due_on as string, asOf), item.balance);
       sums.add('open', item.balance);
+      sums.add('disputed', item.disputed);
     }
   }
   for (const { partner_id, currency, amount } of cash) sumsOf(partner_id, currency).add('unapplied', amount);
@@ -146,6 +148,7 @@ function agingOf(
       ...item,
       partner_name: nameOf(item.partner_id) ?? '',
       balance: Amount.of(item.balance, item.currency).toString(),
+      disputed: Amount.of(item.disputed, item.currency).toString(),
       bucket: item.due_on === null ? null : bucketOf(item.due_on, asOf),
       days_due: item.due_on === null ? null : daysBetween(item.due_on, asOf),
     })),
@@ -155,7 +158,7 @@ function agingOf(
   };
 }
 
-const COLUMNS = [...BUCKETS, 'open', 'credit', 'unapplied'] as const;
+const COLUMNS = [...BUCKETS, 'open', 'disputed', 'credit', 'unapplied'] as const;
 type Column = (typeof COLUMNS)[number];
 
 class Sums {

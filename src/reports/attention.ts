@@ -1,5 +1,6 @@
 /** What needs attention: one sentence for each thing, with the command to run. */
 import type { DateTime } from 'luxon';
+import { isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { accountKeyVariable } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LinkTrouble } from '../delivery/links/queries.ts';
@@ -24,14 +25,35 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
       `${month} ended everywhere at ${ended_at} and is still open. Run 'reckoner close' and read what it says.`,
   ),
   ...attentionToBooks(found.books),
+  ...attentionToFeeds(found.feeds),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
+  ...found.late_disputes.map(
+    ({ number, owner, promised_on }) =>
+      `The answer to the dispute of ${number} was promised for ${promised_on}${owner === '' ? '' : ` (owner ${owner})`}. ` +
+      `'reckoner dispute close ${number} --reason REASON' ends it.`,
+  ),
   ...attentionToJobs(found.jobs),
   ...attentionToLinks(found.links),
   ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),
   ...attentionToPayments(found.payment_exceptions),
   ...attentionToConnected(found.connected),
 ];
+
+/** A month that has ended and is not closed by the hourly job, because feeds are missing. */
+function attentionToFeeds(feeds: Status['feeds']): string[] {
+  if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
+  const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
+  return ids.length === 0
+    ? [
+        `${feeds.month} has no rows and waits. Import them, or run 'reckoner close ${feeds.month} --allow-empty' if there ` +
+          'were no sales.',
+      ]
+    : [
+        `${feeds.month} waits for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import them, or run ` +
+          `'reckoner close ${feeds.month} ${ids.map((id) => `--without ${id}`).join(' ')}' if they had no sales.`,
+      ];
+}
 
 function attentionToDocuments({ deliveries: { held, failed, uncertain }, delayed }: Found): string[] {
   const documents = (count: number) => plural(count, 'document');

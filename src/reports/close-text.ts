@@ -2,9 +2,9 @@
 import { groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
 import { printable, short, table, wrapped } from '../text-table.ts';
-import type { CloseReport } from './close.ts';
+import type { CloseReport, PartnerChange } from './close.ts';
 
-/** Partners are listed by how much they changed; the rest is in --json. */
+/** Of each currency, so many partners are listed, by how much they changed; the rest is in --json. */
 const LISTED = 20;
 
 export function describeClose(report: CloseReport): string {
@@ -30,9 +30,14 @@ export function describeClose(report: CloseReport): string {
       ),
     );
   }
-  if (report.partners.length > 0) parts.push(changes(report));
+  parts.push(...changes(report));
   if (report.no_activity.length > 0)
-    parts.push(listed(`No activity (${report.no_activity.length})`, report.no_activity));
+    parts.push(
+      listed(
+        `No activity (${report.no_activity.length})`,
+        report.no_activity.map(({ name }) => name),
+      ),
+    );
   if (report.late.length > 0) {
     parts.push(
       [
@@ -40,7 +45,7 @@ export function describeClose(report: CloseReport): string {
         table(
           ['partner', 'of', '>rows', '>invoiceAmount', ''],
           report.late.map((row) => [
-            short(row.partner_id, 30),
+            short(printable(row.name), 30),
             row.month,
             row.entries,
             groupThousands(row.invoice_amount),
@@ -51,8 +56,8 @@ export function describeClose(report: CloseReport): string {
     );
   }
   if (report.held.length > 0) {
-    const lines = report.held.flatMap(({ number, partner_id, status, reason }) =>
-      wrapped(printable(`${number} of ${partner_id}, ${status}${reason === '' ? '' : `: ${reason}`}`), 78).map(
+    const lines = report.held.flatMap(({ number, name, status, reason }) =>
+      wrapped(printable(`${number} of ${name}, ${status}${reason === '' ? '' : `: ${reason}`}`), 78).map(
         (line, index) => (index === 0 ? `  ${line}` : `    ${line}`),
       ),
     );
@@ -61,18 +66,29 @@ export function describeClose(report: CloseReport): string {
   return parts.join('\n\n');
 }
 
-function changes({ partners, previous }: CloseReport): string {
-  const size = (change: string) => Math.abs(Number(change));
-  const shown = [...partners].sort((a, b) => size(b.change) - size(a.change)).slice(0, LISTED);
-  const rows = shown.map((row) => [
-    short(row.partner_id, 22),
-    row.currency,
-    groupThousands(row.invoice_amount),
-    ...(previous === null ? [] : [groupThousands(row.last_month), groupThousands(row.change)]),
-  ]);
-  const headings = ['partner', '', '>this month', ...(previous === null ? [] : [`>${previous}`, '>change'])];
-  const rest = partners.length - shown.length;
-  return table(headings, rows) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
+/** The changes of a currency that are listed, the largest first, and how many are left out. */
+export function largestChanges(
+  { partners }: CloseReport,
+  currency: string,
+): { shown: readonly PartnerChange[]; rest: number } {
+  const own = partners.filter((row) => row.currency === currency);
+  const shown = own.slice(0, LISTED);
+  return { shown, rest: own.length - shown.length };
+}
+
+function changes(report: CloseReport): string[] {
+  const { partners, previous } = report;
+  return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
+    const { shown, rest } = largestChanges(report, currency);
+    const rows = shown.map((row) => [
+      short(printable(row.name), 24),
+      row.documents.join(', '),
+      groupThousands(row.invoice_amount),
+      ...(previous === null ? [] : [groupThousands(row.change)]),
+    ]);
+    const headings = [currency, 'document', '>this month', ...(previous === null ? [] : [`>against ${previous}`])];
+    return table(headings, rows) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
+  });
 }
 
 function listed(title: string, names: readonly string[]): string {

@@ -11,6 +11,7 @@ import type { Month } from '../month.ts';
 
 export interface PartnerChange {
   readonly partner_id: string;
+  readonly name: string;
   readonly currency: string;
   /** Documents of this month, the last of each chain of replacements; void ones left out. */
   readonly documents: readonly string[];
@@ -27,11 +28,13 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
+  /** By currency, and within it by the size of the change; before a second month, by the size of the amount. */
   readonly partners: readonly PartnerChange[];
   /** Active partners whose month had no rows. */
-  readonly no_activity: readonly string[];
+  readonly no_activity: readonly { readonly partner_id: string; readonly name: string }[];
   readonly late: readonly {
     readonly partner_id: string;
+    readonly name: string;
     readonly month: Month;
     readonly currency: string;
     readonly entries: number;
@@ -41,6 +44,7 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   readonly held: readonly {
     readonly number: string;
     readonly partner_id: string;
+    readonly name: string;
     readonly status: string;
     readonly reason: string;
   }[];
@@ -74,16 +78,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
         ];
       }),
     ),
-    partners: partners.map(({ currency, ...row }) => {
-      const [now, before] = [Amount.of(row.invoice_amount, currency), Amount.of(row.last_month, currency)];
-      return {
-        ...row,
-        currency,
-        invoice_amount: now.toString(),
-        last_month: before.toString(),
-        change: now.minus(before).toString(),
-      };
-    }),
+    partners: partners.map(withDigits),
     no_activity: await readInactive(tx, month, previous),
     late: (await readLate(tx, month, previous)).map((row) => ({
       ...row,
@@ -93,20 +88,29 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   };
 }
 
+function withDigits({ currency, ...row }: PartnerChange): PartnerChange {
+  const text = (amount: string) => Amount.of(amount, currency).toString();
+  const { invoice_amount, last_month, change } = row;
+  return { ...row, currency, invoice_amount: text(invoice_amount), last_month: text(last_month), change: text(change) };
+}
+
 // --- Queries ------------------------------------------------------------------------------------------------------------
 
-function readChanges(tx: Transaction, month: Month, previous: Month | null): Promise<Omit<PartnerChange, 'change'>[]> {
+function readChanges(tx: Transaction, month: Month, previous: Month | null): Promise<PartnerChange[]> {
   return query(
     tx,
-    `SELECT d.partner_id, d.currency,
+    `SELECT c.*, c.invoice_amount - c.last_month AS change
+     FROM (
+     SELECT d.partner_id, p.name, d.currency,
             coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.month = :month),
               '{}') AS documents,
             coalesce(sum(s.amount) FILTER (WHERE d.month = :month), 0) AS invoice_amount,
             coalesce(sum(s.amount) FILTER (WHERE d.month <> :month), 0) AS last_month
-     FROM live_documents d
+     FROM live_documents d JOIN partners p USING (partner_id)
      CROSS JOIN LATERAL (SELECT document_sign(d.document) * d.invoice_amount AS amount) AS s
      WHERE d.month IN (:month, coalesce(:previous, :month)) AND d.purpose = 'month'
-     GROUP BY d.partner_id, d.currency ORDER BY d.partner_id, d.currency`,
+     GROUP BY d.partner_id, p.name, d.currency) AS c
+     ORDER BY c.currency, abs(c.invoice_amount - c.last_month) DESC, c.partner_id`,
     { month, previous },
   );
 }
@@ -114,24 +118,27 @@ function readChanges(tx: Transaction, month: Month, previous: Month | null): Pro
 // The rows that a closed month bills: posted after the month before it and up to it.
 const OF_MONTH = `e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month`;
 
-async function readInactive(tx: Transaction, month: Month, previous: Month | null): Promise<string[]> {
-  const rows = await query<{ partner_id: string }>(
+async function readInactive(
+  tx: Transaction,
+  month: Month,
+  previous: Month | null,
+): Promise<CloseReport['no_activity'][number][]> {
+  return query(
     tx,
-    `SELECT p.partner_id FROM partners p
+    `SELECT p.partner_id, p.name FROM partners p
      WHERE p.inactive_since IS NULL
        AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = p.partner_id AND ${OF_MONTH})
      ORDER BY p.partner_id`,
     { month, previous },
   );
-  return rows.map((row) => row.partner_id);
 }
 
 function readLate(tx: Transaction, month: Month, previous: Month | null): Promise<CloseReport['late'][number][]> {
   return query(
     tx,
-    `SELECT e.partner_id, e.month, e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
-     FROM ledger_rows e WHERE ${OF_MONTH} AND e.month < :month
-     GROUP BY e.partner_id, e.month, e.currency ORDER BY e.partner_id, e.month, e.currency`,
+    `SELECT e.partner_id, p.name, e.month, e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
+     FROM ledger_rows e JOIN partners p USING (partner_id) WHERE ${OF_MONTH} AND e.month < :month
+     GROUP BY e.partner_id, p.name, e.month, e.currency ORDER BY e.partner_id, e.month, e.currency`,
     { month, previous },
   );
 }
@@ -139,7 +146,8 @@ function readLate(tx: Transaction, month: Month, previous: Month | null): Promis
 function readHeld(tx: Transaction, month: Month): Promise<CloseReport['held'][number][]> {
   return query(
     tx,
-    `SELECT d.number, d.partner_id, CASE WHEN h.hold_id IS NULL THEN s.status ELSE 'on hold' END AS status,
+    `SELECT d.number, d.partner_id, d.partner_name AS name,
+            CASE WHEN h.hold_id IS NULL THEN s.status ELSE 'on hold' END AS status,
             coalesce(nullif(h.reason, ''), s.reason, '') AS reason
      FROM live_documents d
      LEFT JOIN LATERAL (

@@ -14,6 +14,8 @@ export interface OpenItem {
   /** Null on a credit note. */
   readonly due_on: string | null;
   readonly balance: string;
+  /** What of the balance the partner disputes. */
+  readonly disputed: string;
 }
 
 /**
@@ -48,10 +50,17 @@ export function readOpenItems(tx: Transaction, asOf: string, partnerId: string |
        SELECT document_id, sum(amount) AS amount FROM lowered GROUP BY document_id
      )
      SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on,
-            d.invoice_amount - coalesce(s.amount, 0) AS balance
+            d.invoice_amount - coalesce(s.amount, 0) AS balance,
+            least(coalesce(t.amount, 0), d.invoice_amount - coalesce(s.amount, 0)) AS disputed
      FROM documents d
      LEFT JOIN voids v ON v.document_id = d.document_id AND v.entry_on <= :asOf::date
      LEFT JOIN sums s ON s.document_id = d.document_id
+     LEFT JOIN LATERAL (
+       SELECT t.amount FROM invoice_disputes t
+       LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
+       WHERE t.document_id = d.document_id AND t.disputed_on <= :asOf::date
+         AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
+       ORDER BY t.invoice_dispute_id DESC LIMIT 1) AS t ON true
      WHERE d.entry_on <= :asOf::date AND v.document_id IS NULL AND d.document <> 'statement'
        AND d.invoice_amount <> coalesce(s.amount, 0)
        AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)

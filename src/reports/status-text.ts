@@ -1,4 +1,5 @@
 /** The status as plain text, for the command and for the e-mail to operations. */
+import { missingFeeds } from '../close/feeds.ts';
 import { printable, short, table } from '../text-table.ts';
 import type { Status } from './status.ts';
 
@@ -13,6 +14,7 @@ export function describeStatus(found: Status, advice: readonly string[] = []): s
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
       `Books        ${books.closed_to === null ? 'none closed yet' : `closed to ${books.closed_to}`}` +
         (books.open.length > 0 ? `; open: ${books.open.join(', ')}` : ''),
+      ...feedLines(found.feeds),
       `Open rows    ${found.open_entries}`,
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
     ].join('\n'),
@@ -57,4 +59,13 @@ export function describeStatus(found: Status, advice: readonly string[] = []): s
   );
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
+}
+
+function feedLines(feeds: Status['feeds']): string[] {
+  if (feeds === null || feeds.expected.length === 0) return [];
+  const missing = missingFeeds(feeds);
+  return [
+    `Feeds        ${feeds.expected.length - missing.length} of ${feeds.expected.length} expected for ${feeds.month} arrived` +
+      (missing.length === 0 ? '' : `; missing: ${missing.map(({ partner_id }) => partner_id).join(', ')}`),
+  ];
 }

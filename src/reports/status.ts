@@ -1,11 +1,13 @@
 /** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what needs attention (`attention.ts`). */
 import type { DateTime } from 'luxon';
-import { dueMonths, endOfMonthEverywhere, nextToClose } from '../close/close.ts';
+import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
+import type { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import { type LateDispute, readLateDisputes } from '../documents/disputes.sql.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
@@ -27,6 +29,10 @@ export interface Status {
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
   readonly books: BooksStatus;
+  /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
+  readonly feeds: (Feeds & { readonly due: boolean }) | null;
+  /** Open disputes of invoices whose promised date has passed. */
+  readonly late_disputes: readonly LateDispute[];
   /** Rows that no document bills yet. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -125,6 +131,8 @@ export async function readStatus(
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),
+    feeds: await readNextFeeds(tx, context.settings, now),
+    late_disputes: await readLateDisputes(tx, now.toISODate()),
     open_entries,
     deliveries,
     emails,

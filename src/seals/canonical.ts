@@ -82,6 +82,11 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed('holds', 'hold_id document_id follows reason held_at event_id'),
   sealed('hold_releases', 'hold_id document_id released_at event_id'),
+  sealed(
+    'invoice_disputes',
+    'invoice_dispute_id document_id follows amount reason owner promised_on disputed_on recorded_at event_id',
+  ),
+  sealed('invoice_dispute_closings', 'invoice_dispute_id document_id reason closed_on recorded_at event_id'),
   sealed('instruction_versions', 'instruction_version_id currency content first_used_at'),
   sealed(
     'document_pdfs',

@@ -165,10 +165,23 @@ async function splittingWorld(): Promise<World> {
 
 interface Case {
   readonly when: string;
-  readonly exit: 1 | 2 | 3;
+  readonly exit: 1 | 2 | 3 | 4;
   /** What the sentence must name, so that a person knows what to do. */
   readonly says: RegExp;
   readonly run: () => Promise<Ran>;
+}
+
+/** Closes September of the corrected world, where p-2 had rows in July and August, under settings that expect feeds. */
+async function closesSeptember(allowEmpty: false | readonly string[], ...args: string[]): Promise<Ran> {
+  corrected ??= await correctedWorld();
+  const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+  return command(['--json', 'close', '2026-09', ...args], {
+    env: {
+      RECKONER_HOME: homeWith(JSON.stringify({ ...settings, allow_empty: allowEmpty })),
+      DATABASE_URL: corrected.databaseUrl,
+      RECKONER_NOW: '2026-10-03T10:00:00Z',
+    },
+  });
 }
 
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
@@ -642,6 +655,24 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /America\/New_York it ends at 2026-09-01T00:00:00\.000-04:00/,
     run: () => inWorld(['close', '2026-08']),
   },
+  feeds_missing: {
+    when: 'a partner that had rows in the last closed months has none',
+    exit: 4,
+    says: /2026-09 was not closed.*p-2 .*reckoner close 2026-09 --without p-2/s,
+    run: () => closesSeptember(false),
+  },
+  month_empty: {
+    when: 'no partner has rows in a month after the first',
+    exit: 4,
+    says: /reckoner close 2026-09 --allow-empty/,
+    run: () => closesSeptember(['p-2']),
+  },
+  feed_not_missing: {
+    when: 'a month is to close without a partner that nobody expects',
+    exit: 3,
+    says: /Omit --without p-1\./,
+    run: () => closesSeptember(false, '--without', 'p-1'),
+  },
   earlier_month_open: {
     when: 'July is to close before June, which has rows',
     exit: 3,
@@ -737,6 +768,29 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       await inCorrected('invoice', 'hold', 'INV-2026-000002', '--reason', 'disputed');
       return inCorrected('invoice', 'hold', 'INV-2026-000002');
     },
+  },
+  invoice_disputed: {
+    when: 'an invoice in dispute is disputed again',
+    exit: 3,
+    says: /USD 6\.00 of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
+    run: async () => {
+      await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
+      const ran = await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
+      await inCorrected('dispute', 'close', 'INV-2026-000001', '--reason', 'explained');
+      return ran;
+    },
+  },
+  invoice_not_disputed: {
+    when: 'a dispute is closed that nobody opened',
+    exit: 3,
+    says: /INV-2026-000001 has no open dispute.*reckoner dispute list/,
+    run: () => inCorrected('dispute', 'close', 'INV-2026-000001', '--reason', 'explained'),
+  },
+  dispute_exceeds_balance: {
+    when: 'more is disputed than is open',
+    exit: 3,
+    says: /USD 7\.01 exceeds what is open on INV-2026-000001: USD 6\.00/,
+    run: () => inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '7.01'),
   },
   document_not_on_hold: {
     when: 'a document is released that nobody holds',

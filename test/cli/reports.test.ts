@@ -69,10 +69,10 @@ test('the close report has the documents issued, the change from last month, par
   const text = mail?.text ?? '';
   expect(text).toContain('August 2026, closed on 2026-09-01');
   expect(text).toContain('1 invoice, 0 credit notes, 0 statements');
-  expect(text).toMatch(/p-1 +USD +4\.20 +7\.00 +-2\.80/);
-  expect(text).toMatch(/a-partner-with-a-rath… +JPY +0 +2,800,000 +-2,800,000/);
-  expect(text).toContain('No activity (2)\n  a-partner-with-a-rather-long-identifier, quiet');
-  expect(text).toMatch(/p-1 +2026-07 +1 +-2\.80 +USD/);
+  expect(text).toMatch(/Harbour Lights Ticketing +INV-2026-000003 +4\.20 +-2\.80/);
+  expect(text).toMatch(/JPY +document +this month +against 2026-07\nHarbour Lights Ticketing +0 +-2,800,000/);
+  expect(text).toMatch(/No activity \(2\)\n {2}Harbour Lights Ticketing, /);
+  expect(text).toMatch(/Harbour Lights Ticketing +2026-07 +1 +-2\.80 +USD/);
   expect(widest(text)).toBeLessThanOrEqual(80);
 });
 
@@ -82,7 +82,9 @@ test('report close has the same figures as JSON, lists held e-mails, and then ex
   expect(before.json()).toMatchObject({
     ...{ month: '2026-08', previous: '2026-07', invoices: 1, late_entries: 1, held: [] },
     totals: { USD: { invoiceAmount: '4.20' } },
-    late: [{ partner_id: 'p-1', month: '2026-07', entries: 1, invoice_amount: '-2.80' }],
+    late: [
+      { partner_id: 'p-1', name: 'Harbour Lights Ticketing', month: '2026-07', entries: 1, invoice_amount: '-2.80' },
+    ],
     deliveries: { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 },
   });
   const [number] = (before.json() as { partners: { partner_id: string; documents: string[] }[] }).partners
@@ -93,7 +95,7 @@ test('report close has the same figures as JSON, lists held e-mails, and then ex
   );
   const after = await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-08');
   expect(after.status).toBe(4);
-  expect(after.stdout).toContain(`${number} of p-1, on hold: they ask about a refund`);
+  expect(after.stdout).toContain(`${number} of Harbour Lights Ticketing, on hold: they ask about a refund`);
   expect((await run('2026-09-02T12:00:00Z', 'report', 'close', '2026-09')).status).toBe(3);
 });
 
@@ -105,16 +107,16 @@ test('aging shows names, says that it ties, and goes to a spreadsheet by partner
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
   expect(csv.stdout.split('\r\n')).toEqual([
-    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,credit,unapplied,net',
-    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0,2800000',
-    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00,11.20',
+    '\uFEFFpartner_id,partner_name,currency,not_due,days_1_30,days_31_60,days_61_90,over_90,open,disputed,credit,unapplied,net',
+    'a-partner-with-a-rather-long-identifier,Harbour Lights Ticketing,JPY,0,2800000,0,0,0,2800000,0,0,0,2800000',
+    'p-1,Harbour Lights Ticketing,USD,4.20,7.00,0.00,0.00,0.00,11.20,0.00,0.00,0.00,11.20',
     '',
   ]);
   const detail = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail');
   expect(detail.stdout).toMatch(/Harbour Lights Ticketing +INV-2026-000002 +2026-08-31 +5 +7\.00/);
   const documents = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail', '--format', 'csv');
   expect(documents.stdout).toContain(
-    'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00\r\n',
+    'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00,0.00\r\n',
   );
   const workbook = join(world.home, 'aging.xlsx');
   expect((await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'xlsx', '-o', workbook)).status).toBe(0);

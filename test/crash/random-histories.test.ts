@@ -89,6 +89,8 @@ const ACTS: readonly ((script: Script, number: string) => readonly string[])[] =
   (script) => ['invoice', 'rerun', '--month', `2026-${String(script.month).padStart(2, '0')}`, '--changed'],
   (_, number) => ['invoice', 'hold', number, '--reason', 'a question'],
   (_, number) => ['invoice', 'release', number],
+  (_, number) => ['dispute', 'open', number, '--reason', 'a question', '--owner', 'Ada'],
+  (_, number) => ['dispute', 'close', number, '--reason', 'answered'],
   (_, number) => ['invoice', 'resend', number],
   (_, number) => ['invoice', 'write-off', number, '--reason', 'uncollectable'],
 ];

@@ -233,6 +233,7 @@ describe('partners.json is read', () => {
       tax_id: '',
       purchase_order: '',
       legal_note: '',
+      account_statement: 'none',
       arrangement: 'invoicing',
       policies: [],
     });

@@ -54,6 +54,7 @@ describe('a partner is updated', () => {
     ['tax id', { tax_id: '12-3456789' }],
     ['purchase order', { purchase_order: 'PO 7' }],
     ['legal note', { legal_note: 'one\ntwo' }],
+    ['account statement', { account_statement: 'monthly' }],
     ['being active', { active: false }],
     ["a policy's name", { policies: [policy({ name: 'Another' })] }],
     ["a policy's kind", { policies: [policy({ kind: 'non_insurance' })] }],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
@@ -12,7 +13,7 @@ import { countOtherEmails } from '../../src/mail/queries.ts';
 import type { Month } from '../../src/month.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { planReminders, recordReminders } from '../../src/payments/remind.ts';
-import { reminderEmail } from '../../src/payments/reminder-email.ts';
+import { reminderEmail, toneOf } from '../../src/payments/reminder-email.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { startMailServer } from '../support/mail-server.ts';
@@ -89,9 +90,9 @@ test('each dunning level is sent once, on its day: a week before, on the day, 7,
   expect((await mails()).map((mail) => mail.subject)).toEqual([
     '[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.',
     '[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.',
-    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
-    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
-    '[SANDBOX] Reminder: USD 7.00 open with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Payment reminder: USD 7.00 overdue',
+    '[SANDBOX] Urgent payment reminder: USD 7.00 overdue',
+    '[SANDBOX] Final payment reminder: USD 7.00 overdue',
   ]);
 });
 
@@ -178,6 +179,74 @@ test('what open credit and unapplied cash cover, from the earliest due date on, 
   expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1},INV-2026-000002`]);
 });
 
+test('the tone follows the dunning level: a notice, a reminder, an urgent and a final one, each with the invoice attached', async () => {
+  await invoiceJuly('p-1');
+  for (const date of ['2026-08-24', '2026-09-07', '2026-09-21', '2026-10-15']) await remind(date);
+  const sent = await mails();
+  expect(sent.map((mail) => mail.subject)).toEqual([
+    '[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.',
+    '[SANDBOX] Payment reminder: USD 7.00 overdue',
+    '[SANDBOX] Urgent payment reminder: USD 7.00 overdue',
+    '[SANDBOX] Final payment reminder: USD 7.00 overdue',
+  ]);
+  for (const [index, said] of [
+    'These invoices are coming due.',
+    'Our records show the following invoices as unpaid. If you have paid in',
+    'Please pay the overdue amount now.',
+    'THIS IS OUR FINAL REMINDER.',
+  ].entries()) {
+    expect(sent[index]?.text).toContain(said);
+  }
+  const issued = await world.sql<{ pdf: Buffer }>('SELECT pdf FROM document_pdfs');
+  for (const { attachments } of sent) {
+    expect(attachments.map(({ filename, content }) => [filename, content.equals(issued[0]?.pdf as Buffer)])).toEqual([
+      [`${INV_1}.pdf`, true],
+    ]);
+  }
+});
+
+test.each([
+  [[-7, 0, 7, 21, 45], 'notice notice first firm final'],
+  [[0, 3, 10, 20, 30], 'notice first firm firm final'],
+  [[5, 10], 'first final'],
+  [[14], 'first'],
+])('of the levels %j the tones are %s', (levels, tones) => {
+  expect(levels.map((level) => toneOf(level, levels)).join(' ')).toBe(tones);
+});
+
+test('a reminder states the original, the paid and the open amount, and leaves out what is disputed', async () => {
+  await invoiceJuly('p-1');
+  day('2026-09-01');
+  const payment = {
+    amount: '2.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: INV_1 }));
+  await world.database.transaction((tx) => openDispute(tx, world, { number: INV_1, reason: 'wrong', amount: '1.50' }));
+  day('2026-09-07');
+  expect((await plan()).reminders[0]?.documents).toMatchObject([{ number: INV_1, balance: '5.00', disputed: '1.50' }]);
+  await remind('2026-09-07');
+  const [mail] = await mails();
+  expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 3.50 overdue');
+  expect(mail?.text).toContain(
+    '  original amount USD 7.00\n  paid or credited USD 2.00\n  in dispute, not requested here: USD 1.50\n',
+  );
+  expect(mail?.text).toContain('Total open: USD 3.50\nOf which overdue: USD 3.50');
+  expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid or credited; USD 1.50 in dispute');
+});
+
+test('a held document is named as soon as it has reached a level, also before its due date', async () => {
+  await invoiceJuly('p-1');
+  await world.database.transaction((tx) => holdDocument(tx, world, { number: INV_1, reason: 'they ask why' }));
+  day('2026-08-23');
+  expect((await plan()).skipped).toEqual([]);
+  day('2026-08-24');
+  expect((await plan()).skipped).toEqual([{ number: INV_1, partner_id: 'p-1', reason: 'on_hold' }]);
+});
+
 test('paid, void and held documents are skipped; after the release the next level is sent', async () => {
   await invoiceJuly('p-1', 'p-2', 'p-3', 'p-4');
   const numbered = (sequence: number) => `INV-2026-00000${sequence}`;
@@ -231,7 +300,7 @@ test('an undecided dispute or unconfirmed payment stops reminders until it is re
   );
   expect(await remind('2026-09-07')).toEqual([]);
   expect((await plan()).skipped.map(({ number, reason }) => `${number} ${reason}`)).toEqual([
-    `${INV_1} disputed`,
+    `${INV_1} card_dispute`,
     'INV-2026-000002 payment_to_confirm',
   ]);
   await world.sql(

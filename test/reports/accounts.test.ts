@@ -153,7 +153,14 @@ test.each(AGES)(
     const aging = await world.database.reading((tx) => readAging(tx, { asOf, today: '2026-10-03' }));
     const name = 'Harbour Lights Ticketing';
     const net = (Number(open) - Number(credit) - Number(unapplied)).toFixed(2);
-    const zeros = { not_due: '0.00', days_1_30: '0.00', days_31_60: '0.00', days_61_90: '0.00', over_90: '0.00' };
+    const zeros = {
+      disputed: '0.00',
+      not_due: '0.00',
+      days_1_30: '0.00',
+      days_31_60: '0.00',
+      days_61_90: '0.00',
+      over_90: '0.00',
+    };
     expect(aging.partners).toEqual([
       {
         partner_id: 'p-1',

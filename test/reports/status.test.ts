@@ -32,6 +32,8 @@ const ran = (job: string, finishedAt: string, exitStatus: number) =>
 test('a new installation needs no attention', async () => {
   expect(await status()).toEqual({
     environment: 'sandbox',
+    feeds: null,
+    late_disputes: [],
     gaps: [],
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',

@@ -9,6 +9,7 @@ import { DateTime } from 'luxon';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { runCloseBooks } from '../../src/close/books.ts';
+import type { FeedDecision } from '../../src/close/feeds.ts';
 import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
 import { closeMonths, previewClose } from '../../src/close/run.ts';
 import type { Environment } from '../../src/config/environment.ts';
@@ -39,7 +40,8 @@ export interface World {
   readonly rows: (rows: readonly object[], options?: RowOptions) => Promise<ImportReport>;
   readonly file: (name: string, text: string) => string;
   readonly importFiles: (names: readonly string[], options?: RowOptions) => Promise<ImportReport>;
-  readonly close: (month?: string, options?: { firstMonth?: string }) => Promise<Month[]>;
+  /** Expects no feed, unless the settings or `FeedDecision` say otherwise. */
+  readonly close: (month?: string, options?: { firstMonth?: string } & FeedDecision) => Promise<Month[]>;
   /** Closes the books of these months, in this order. */
   readonly closeBooks: (...months: string[]) => Promise<void>;
   readonly preview: (month?: string) => ReturnType<typeof previewClose>;
@@ -77,7 +79,7 @@ export async function openWorld(
     cpSync(options.from.home, home, { recursive: true });
   } else {
     mkdirSync(join(home, 'outbox'));
-    writeFileSync(join(home, 'settings.json'), JSON.stringify(firstSettings('sandbox')));
+    writeFileSync(join(home, 'settings.json'), JSON.stringify({ ...firstSettings('sandbox'), allow_empty: true }));
   }
 
   let now = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) as DateTime<true>;
@@ -134,7 +136,7 @@ export async function openWorld(
       );
     },
     close: (month, given = {}) =>
-      closeMonths(database, world, { month: month as Month, firstMonth: given.firstMonth as Month }),
+      closeMonths(database, world, { ...given, month: month as Month, firstMonth: given.firstMonth as Month }),
     async closeBooks(...months) {
       for (const month of months) await runCloseBooks(database, world, { month: month as Month });
     },

@@ -32,6 +32,20 @@ export const NUMBERS_WITHOUT_GAPS = `inspected AS (
   FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
 )`;
 
+/** A dispute is of an invoice and within its amount; only the last of an invoice is open. */
+export const DISPUTES_WITHIN_INVOICES = `inspected AS (
+  SELECT d.number, d.document, d.invoice_amount, t.amount,
+         c.invoice_dispute_id IS NULL AND EXISTS (
+           SELECT FROM invoice_disputes later WHERE later.follows = t.invoice_dispute_id) AS followed,
+         c.closed_on < t.disputed_on AS closed_before
+  FROM invoice_disputes t JOIN documents d USING (document_id)
+  LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
+  WHERE ${inMonth('d.month')}
+), differences AS (
+  SELECT number AS subject, format('%s of %s in dispute', amount, invoice_amount) AS detail
+  FROM inspected WHERE document <> 'invoice' OR amount > invoice_amount OR followed OR closed_before
+)`;
+
 /** A document's header is the sum of its lines, its due date follows its terms, and its credit is within its amount. */
 export const DOCUMENTS_ADD_UP = `inspected AS (
   SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,

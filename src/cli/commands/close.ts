@@ -1,8 +1,10 @@
 /** `reckoner close`. */
+
+import { type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
 import { type MonthFacts, readMonthFacts } from '../../close/queries.ts';
 import { closeMonths, previewClose } from '../../close/run.ts';
 import { documentJson } from '../../documents/document.ts';
-import { EXIT } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
@@ -16,22 +18,41 @@ export const define: Definition = (command, act) => {
   command
     .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
     .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
+    .option('--without <partner>', 'close although this partner sent no rows; repeatable', collected)
+    .option('--allow-empty', 'close without whatever feeds are missing, or without any rows')
     .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
     .option(...NO_DELIVER)
     .action(act(acting(close)));
 };
 
+const collected = (value: string, before: readonly string[] = []): string[] => [...before, value];
+
+interface CloseOptions extends DeliverOption {
+  readonly firstMonth?: Month;
+  readonly dryRun?: boolean;
+  readonly without?: readonly string[];
+  readonly allowEmpty?: boolean;
+}
+
 async function close(
   context: CommandContext,
   month: Month | undefined,
-  { firstMonth, dryRun, deliver }: { firstMonth?: Month; dryRun?: boolean } & DeliverOption,
+  { firstMonth, dryRun, deliver, without, allowEmpty }: CloseOptions,
 ): Promise<number> {
-  const request = { month, firstMonth };
+  if (month === undefined && (without !== undefined || allowEmpty)) {
+    throw refuse('usage', { reason: '--without and --allow-empty need the month that they are about' });
+  }
+  const request = { month, firstMonth, without, allowEmpty };
   const { database, output } = context;
   if (dryRun) {
-    const { months, documents } = await previewClose(database, context, request);
+    const { months, documents, feeds } = await previewClose(database, context, request);
+    const missing = feeds.filter(isIncomplete);
     output.print(
-      { months: months.map((facts) => monthJson(facts, 'preview')), documents: documents.map(documentJson) },
+      {
+        months: months.map((facts) => monthJson(facts, 'preview')),
+        documents: documents.map(documentJson),
+        missing_feeds: missing.map(missingJson),
+      },
       () =>
         [
           describeMonths(months, 'would close'),
@@ -45,6 +66,7 @@ async function close(
               money(row.amount_due, row.currency),
             ]),
           ),
+          ...missing.map(describeMissing),
           'Preview only: nothing was written.',
         ].join('\n\n'),
     );
@@ -72,7 +94,43 @@ async function closeAndDeliver(context: CommandContext, request: Request): Promi
   // Rendering and mail take a quarter of a second to load, and a close without delivery needs neither.
   const { withProgress } = await import('../deliveries.ts');
   const { runMonthEnd } = await import('../../month-end/month-end.ts');
-  return withProgress(context.output, (reporter) => runMonthEnd(context, request, reporter));
+  const failures: unknown[] = [];
+  const done: Month[] = [];
+  const closed = await withProgress(context.output, (reporter) =>
+    runMonthEnd(context, request, {
+      ...reporter,
+      onClosed(month) {
+        done.push(month);
+        reporter.onClosed?.(month);
+      },
+      // The months that this run closed before are delivered first.
+      onCloseFailed(error) {
+        if (done.length === 0) throw error;
+        failures.push(error);
+      },
+    }),
+  );
+  for (const failure of failures) throw failure;
+  return closed;
+}
+
+const missingJson = (feeds: Feeds) => ({
+  month: feeds.month,
+  partners: missingFeeds(feeds).map(({ partner_id, name }) => ({ partner_id, name })),
+  empty: feeds.empty,
+});
+
+function describeMissing(feeds: Feeds): string {
+  const missing = missingFeeds(feeds);
+  const decision =
+    missing.length > 0 ? missing.map((each) => `--without ${each.partner_id}`).join(' ') : '--allow-empty';
+  return [
+    missing.length > 0
+      ? `${feeds.month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
+      : `${feeds.month} has no rows of any partner.`,
+    ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
+    `It closes only with 'reckoner close ${feeds.month} ${decision}'.`,
+  ].join('\n');
 }
 
 /** A month of the contract's close report. Totals are those of the month's rows. */

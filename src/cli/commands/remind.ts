@@ -41,7 +41,8 @@ export async function remind(context: CommandContext, { dryRun = false }: { dryR
 
 const SKIPPED = {
   on_hold: 'on hold',
-  disputed: 'a dispute about its payment is undecided',
+  disputed: 'the partner disputes it',
+  card_dispute: 'a dispute about its payment is undecided',
   payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
   not_sent: 'it has not been e-mailed',
   covered_by_credit: 'open credit or unapplied cash covers it',
@@ -51,7 +52,7 @@ function describePlan({ reminders, skipped }: ReminderPlan): string {
   const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
-      ['partner', 'level', 'document', 'due', '>open', ''],
+      ['partner', 'level', 'document', 'due', '>open', '>disputed', ''],
       reminders.flatMap(({ partner_id, dunning_level, documents }) =>
         documents.map((each, index) => [
           index === 0 ? short(partner_id, 20) : '',
@@ -59,15 +60,14 @@ function describePlan({ reminders, skipped }: ReminderPlan): string {
           each.number,
           each.due_on,
           groupThousands(each.balance),
+          Number(each.disputed) === 0 ? '' : groupThousands(each.disputed),
           each.currency,
         ]),
       ),
     );
   }
   if (skipped.length > 0) {
-    parts.push(
-      ['Overdue, but not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'),
-    );
+    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'));
   }
   return parts.join('\n\n');
 }

@@ -5,11 +5,13 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
+import { oneLine } from '../../mail/text.ts';
 import { groupThousands } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
-import { describeClose } from '../../reports/close-text.ts';
+import { describeClose, largestChanges } from '../../reports/close-text.ts';
+import { plural } from '../../text.ts';
 
 /** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
 const NEWS_FOR_DAYS = 7;
@@ -59,6 +61,12 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Email
   await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
 }
 
+/** `+1,234.50`, `-2.80`; of zero "no change". */
+function signed(change: string): string {
+  if (Number(change) === 0) return 'no change';
+  return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;
+}
+
 function viewOf(report: CloseReport) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const unsent = pending + held + failed + uncertain;
@@ -75,17 +83,30 @@ function viewOf(report: CloseReport) {
     },
     rows: String(report.entries),
     lateRows: String(report.late_entries),
-    totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => ({
-      currency,
-      sales: groupThousands(spotPrice),
-      partnerCut: groupThousands(partnerCut),
-      invoiced: groupThousands(invoiceAmount),
+    previous: report.previous === null ? '' : monthName(report.previous),
+    totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => {
+      const { shown, rest } = largestChanges(report, currency);
+      return {
+        currency,
+        sales: groupThousands(spotPrice),
+        partnerCut: groupThousands(partnerCut),
+        invoiced: groupThousands(invoiceAmount),
+        changes: shown.map((row) => ({
+          partner: oneLine(row.name),
+          documents: row.documents.join(', '),
+          amount: groupThousands(row.invoice_amount),
+          change: report.previous === null ? '' : signed(row.change),
+        })),
+        more: rest === 0 ? '' : String(rest),
+      };
+    }),
+    noActivity: report.no_activity.map(({ name }) => oneLine(name)).join(', '),
+    late: report.late.map((row) => ({
+      partner: oneLine(row.name),
+      month: monthName(row.month),
+      rows: plural(row.entries, 'row'),
+      amount: `${row.currency} ${groupThousands(row.invoice_amount)}`,
     })),
-    held: report.held.map(({ number, partner_id, status, reason }) => ({
-      number,
-      partner: partner_id,
-      status,
-      reason,
-    })),
+    held: report.held.map(({ number, name, status, reason }) => ({ number, partner: oneLine(name), status, reason })),
   };
 }

@@ -1,8 +1,17 @@
 /** Every kind of e-mail that carries no document. A further kind is one more file here, its templates and one line. */
 import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
+import { accountStatementEmail } from './account-statement.ts';
 import { closeReportEmail } from './close-report.ts';
+import { missingFeedsEmail } from './missing-feeds.ts';
 import { sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
-export const COMPOSERS: readonly EmailComposer[] = [sealEmail, closeReportEmail, reminderEmail, statusEmail];
+export const COMPOSERS: readonly EmailComposer[] = [
+  sealEmail,
+  accountStatementEmail,
+  closeReportEmail,
+  missingFeedsEmail,
+  reminderEmail,
+  statusEmail,
+];

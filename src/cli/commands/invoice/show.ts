@@ -1,5 +1,6 @@
 /** `reckoner invoice show`. */
 import type { Transaction } from '../../../database/transaction.ts';
+import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
@@ -8,6 +9,7 @@ import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, money, printable, short, table, wrapped } from '../../output.ts';
+import { disputeJson, disputeText } from '../dispute.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice
@@ -17,11 +19,15 @@ export const define: Definition = (invoice, act) => {
 };
 
 async function invoiceShow({ database, output }: CommandContext, number: string): Promise<number> {
-  const [row, history] = await database.reading(async (tx) => {
+  const [row, history, dispute] = await database.reading(async (tx) => {
     const document = await documentNumbered(tx, number);
-    return [document, await readHistory(tx, document.document_id)] as const;
+    const [disputed = null] = await readOpenDisputes(tx, { number });
+    return [document, await readHistory(tx, document.document_id), disputed] as const;
   });
-  output.print({ ...documentJson(row), story: history }, () => `${described(row)}\n\n${historyText(history)}`);
+  output.print(
+    { ...documentJson(row), dispute: dispute && disputeJson(dispute), story: history },
+    () => `${described(row, dispute)}\n\n${historyText(history)}`,
+  );
   return EXIT.done;
 }
 
@@ -35,7 +41,7 @@ export async function documentNumbered(
   return row;
 }
 
-function described(row: DocumentRow): string {
+function described(row: DocumentRow, dispute: OpenDispute | null): string {
   const facts: [string, string][] = [
     ['partner', `${row.partner_name} (${row.partner_id})`],
     ['month', row.month],
@@ -48,6 +54,7 @@ function described(row: DocumentRow): string {
     ...settledWithoutCash(row),
     ['paid', money(row.amount_paid, row.currency)],
     ['balance', money(row.balance, row.currency)],
+    ...(dispute === null ? [] : ([['in dispute', disputeText(dispute)]] as [string, string][])),
     ['payment link', row.payment_link ?? 'none'],
     [
       'PDF',

@@ -58,6 +58,7 @@ const sheetOfPartners = ({ partners }: Aging): Sheet => ({
     currency: 'text',
     ...(Object.fromEntries(BUCKETS.map((name) => [name, 'amount'])) as Record<Bucket, 'amount'>),
     open: 'amount',
+    disputed: 'amount',
     credit: 'amount',
     unapplied: 'amount',
     net: 'amount',
@@ -78,6 +79,7 @@ const sheetOfDocuments = ({ documents }: Aging): Sheet => ({
     days_due: 'count',
     bucket: 'text',
     balance: 'amount',
+    disputed: 'amount',
   },
   rows: documents.map((row) => ({ ...row })),
 });
@@ -96,12 +98,12 @@ function describeAging(aging: Aging, detail: boolean): string {
       ),
     );
     if (detail) parts.push(tableOfInvoices(aging, total.currency));
-    const beside = own.filter((row) => Number(row.credit) !== 0 || Number(row.unapplied) !== 0);
-    const columns = (row: Pick<AgingRow, 'open' | 'credit' | 'unapplied' | 'net'>) =>
-      [row.open, row.credit, row.unapplied, row.net].map(groupThousands);
+    const beside = own.filter((row) => [row.disputed, row.credit, row.unapplied].some((each) => Number(each) !== 0));
+    const columns = (row: Pick<AgingRow, 'open' | 'disputed' | 'credit' | 'unapplied' | 'net'>) =>
+      [row.open, row.disputed, row.credit, row.unapplied, row.net].map(groupThousands);
     parts.push(
       table(
-        [`~${total.currency}`, '>open invoices', '>open credit', '>unapplied cash', '>net'],
+        [`~${total.currency}`, '>open invoices', '>of it disputed', '>open credit', '>unapplied cash', '>net'],
         [...beside.map((row) => [named(row), ...columns(row)]), ['total', ...columns(total)]],
       ),
     );

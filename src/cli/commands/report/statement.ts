@@ -136,8 +136,8 @@ function describeStatement(statement: AccountStatement): string {
         ],
       ),
     );
-    const open = account.open_items.map(({ number, due_on, days_due, document, balance }) => [
-      number,
+    const open = account.open_items.map(({ number, due_on, days_due, document, balance, disputed }) => [
+      Number(disputed) === 0 ? number : `${number}, ${groupThousands(disputed)} disputed`,
       due_on === null ? 'credit' : `due ${due_on}`,
       days_due !== null && days_due > 0 ? `${days_due} days` : '',
       groupThousands(document === 'credit_note' ? `-${balance}` : balance),

@@ -1,0 +1,95 @@
+/**
+ * Expected feeds: the partners whose rows a month should have before it closes. A partner is expected if it is active and
+ * had rows of its own in each of the last closed months. Refusals: feeds_missing, month_empty, feed_not_missing,
+ * partner_unknown.
+ */
+import type { Settings } from '../config/settings.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import type { Month } from '../month.ts';
+
+/** A partner that skipped one of these months is not expected. With one closed month, that one decides. */
+const MONTHS_COMPARED = 2;
+
+export interface ExpectedFeed {
+  readonly partner_id: string;
+  readonly name: string;
+  /** Whether the month has rows of the partner by now. */
+  readonly arrived: boolean;
+}
+
+export interface Feeds {
+  readonly month: Month;
+  /** In the order of their ids; without those that the setting `allow_empty` names. */
+  readonly expected: readonly ExpectedFeed[];
+  /** Whether the month has no rows of any partner, although a partner is active and an earlier month is closed. */
+  readonly empty: boolean;
+}
+
+/** Which feeds a month should have and which of them have arrived. The months before it that are closed decide. */
+export async function readFeeds(
+  tx: Transaction,
+  { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,
+  month: Month,
+): Promise<Feeds> {
+  if (allowed === true) return { month, expected: [], empty: false };
+  const expected = await query<ExpectedFeed>(
+    tx,
+    // A scalar subquery is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
+    `WITH compared AS (
+       SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
+     )
+     SELECT p.partner_id, p.name,
+            (SELECT true FROM ledger_rows r
+             WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month LIMIT 1)
+            IS NOT NULL AS arrived
+     FROM partners p
+     WHERE p.inactive_since IS NULL AND p.partner_id <> ALL (:allowed::text[])
+       AND (SELECT count(*) > 0 AND bool_and((
+              SELECT true FROM ledger_rows r
+              WHERE r.partner_id = p.partner_id AND r.posted_month >= c.month AND r.month = c.month
+              LIMIT 1) IS NOT NULL)
+            FROM compared c)
+     ORDER BY p.partner_id`,
+    { month, monthsCompared: MONTHS_COMPARED, allowed: allowed === false ? [] : allowed },
+  );
+  const { empty } = await queryOne<{ empty: boolean }>(
+    tx,
+    `SELECT EXISTS (SELECT FROM closed_months WHERE month < :month)
+            AND EXISTS (SELECT FROM partners WHERE inactive_since IS NULL)
+            AND NOT coalesce(bool_or((
+              SELECT true FROM ledger_rows r
+              WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1)), false)
+            AS empty
+     FROM partners p`,
+    { month },
+  );
+  return { month, expected, empty };
+}
+
+export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ arrived }) => !arrived);
+
+/** Whether a close of the month needs a decision of the operator. */
+export const isIncomplete = (feeds: Feeds): boolean => missingFeeds(feeds).length > 0 || feeds.empty;
+
+/** What the operator said about the feeds of the month to be closed. */
+export interface FeedDecision {
+  /** Partners whose feed is missing and that the month closes without. */
+  readonly without?: readonly string[] | undefined;
+  /** Close without whatever is missing, all rows included. */
+  readonly allowEmpty?: boolean | undefined;
+}
+
+/** Refuses a month that lacks an expected feed, or has no rows at all, unless the operator accepted that. */
+export function refuseMissingFeeds(feeds: Feeds, { without = [], allowEmpty = false }: FeedDecision): void {
+  const { month } = feeds;
+  const missing = missingFeeds(feeds);
+  const stranger = without.find((id) => !missing.some(({ partner_id }) => partner_id === id));
+  if (stranger !== undefined) throw refuse('feed_not_missing', { month, partner_id: stranger });
+  if (allowEmpty) return;
+  const partners = missing.filter(({ partner_id }) => !without.includes(partner_id));
+  if (partners.length > 0) {
+    throw refuse('feeds_missing', { month, partners: partners.map(({ partner_id, name }) => ({ partner_id, name })) });
+  }
+  if (feeds.empty && missing.length === 0) throw refuse('month_empty', { month });
+}

@@ -1,0 +1,92 @@
+/** SQL of the disputes of invoices. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+export interface OpenDispute {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly currency: string;
+  readonly due_on: string | null;
+  /** What is open on the invoice now. */
+  readonly balance: string;
+  /** What was disputed; more than the balance if the rest was paid or credited since. */
+  readonly amount: string;
+  readonly reason: string;
+  /** Empty where nobody is named. */
+  readonly owner: string;
+  readonly promised_on: string | null;
+  readonly disputed_on: string;
+}
+
+/** The open disputes of live invoices, by the promised date, those without one last; or the one of an invoice. */
+export function readOpenDisputes(tx: Transaction, { number }: { number?: string } = {}): Promise<OpenDispute[]> {
+  return query(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason, t.owner,
+            t.promised_on, t.disputed_on
+     FROM open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+     WHERE :number::text IS NULL OR d.number = :number
+     ORDER BY t.promised_on NULLS LAST, d.series, d.sequence`,
+    { number: number ?? null },
+  );
+}
+
+export interface LateDispute {
+  readonly number: string;
+  readonly owner: string;
+  readonly promised_on: string;
+}
+
+/** The open disputes whose promised date is before this day. */
+export function readLateDisputes(tx: Transaction, day: string): Promise<LateDispute[]> {
+  return query(
+    tx,
+    `SELECT d.number, t.owner, t.promised_on FROM open_invoice_disputes t JOIN documents d USING (document_id)
+     WHERE t.promised_on < :day::date ORDER BY t.promised_on, d.series, d.sequence`,
+    { day },
+  );
+}
+
+export async function insertDispute(
+  tx: Transaction,
+  dispute: {
+    readonly documentId: number;
+    readonly amount: string;
+    readonly reason: string;
+    readonly owner: string;
+    readonly promisedOn: string | null;
+    readonly today: string;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO invoice_disputes (
+       document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
+     SELECT :documentId, (SELECT max(invoice_dispute_id) FROM invoice_disputes WHERE document_id = :documentId),
+            :amount::numeric, :reason, :owner, :promisedOn::date, :today::date, :now::timestamptz, :eventId::bigint`,
+    dispute,
+  );
+}
+
+/** Ends the open dispute of a document. A clock that went back gives the day on which the dispute was opened. */
+export async function insertDisputeClosing(
+  tx: Transaction,
+  closing: {
+    readonly documentId: number;
+    readonly reason: string;
+    readonly today: string;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO invoice_dispute_closings (invoice_dispute_id, document_id, reason, closed_on, recorded_at, event_id)
+     SELECT invoice_dispute_id, document_id, :reason, greatest(:today::date, disputed_on), :now::timestamptz,
+            :eventId::bigint
+     FROM open_invoice_disputes WHERE document_id = :documentId`,
+    closing,
+  );
+}

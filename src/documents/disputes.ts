@@ -1,0 +1,73 @@
+/**
+ * Disputes of invoices: a partner does not accept an invoice, or a part of it. The disputed amount stays due and is not
+ * dunned until the dispute is closed. Card disputes, which a processor reports of payments, are in src/payments.
+ * Refusals: document_unknown, document_void, not_an_invoice, amount_invalid, invoice_disputed, invoice_not_disputed,
+ * dispute_exceeds_balance, argument_invalid (a promised date in the past).
+ */
+import { todayOf } from '../config/today.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { positiveAmount } from '../errors/amounts.ts';
+import { refuse } from '../errors/refusals.ts';
+import { Amount } from '../money.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
+import { insertDispute, insertDisputeClosing, readOpenDisputes } from './disputes.sql.ts';
+import type { IssueContext } from './issue/context.ts';
+
+export interface DisputeRequest {
+  readonly number: string;
+  readonly reason: string;
+  /** In the invoice's currency; left out, everything that is open. */
+  readonly amount?: string | undefined;
+  /** Who works on it. */
+  readonly owner?: string | undefined;
+  /** The date by which an answer is promised, `YYYY-MM-DD`. */
+  readonly promisedOn?: string | undefined;
+}
+
+export async function openDispute(
+  tx: Transaction,
+  context: IssueContext,
+  { number, reason, amount: text, owner = '', promisedOn }: DisputeRequest,
+): Promise<void> {
+  const invoice = await invoiceToCorrect(tx, number, 'disputed');
+  const { currency } = invoice;
+  const [open] = await readOpenDisputes(tx, { number });
+  if (open !== undefined) {
+    const amount = Amount.of(open.amount, currency).forPeople();
+    throw refuse('invoice_disputed', { number, since: open.disputed_on, amount });
+  }
+  const balance = Amount.of(invoice.balance, currency);
+  const amount = text === undefined ? balance : positiveAmount(text, currency);
+  if (!amount.isPositive() || balance.minus(amount).isNegative()) {
+    throw refuse('dispute_exceeds_balance', { number, amount: amount.forPeople(), balance: balance.forPeople() });
+  }
+  const today = todayOf(context);
+  if (promisedOn !== undefined && promisedOn < today) {
+    throw refuse('argument_invalid', {
+      argument: '--promised-on',
+      value: promisedOn,
+      reason: `is before today, ${today}`,
+    });
+  }
+  const now = context.environment.now().toISO();
+  const facts = { amount: amount.toString(), reason, owner, promisedOn: promisedOn ?? null };
+  const details = { amount: facts.amount, currency, reason, owner, promised_on: facts.promisedOn };
+  const eventId = await recordEvent(tx, context.actor, { action: 'dispute.open', subject: number, details, now });
+  await insertDispute(tx, { documentId: invoice.document_id, ...facts, today, now, eventId });
+}
+
+/** Ends the dispute of an invoice; `reason` says how. What is still open is dunned again. */
+export async function closeDispute(
+  tx: Transaction,
+  context: IssueContext,
+  { number, reason }: { readonly number: string; readonly reason: string },
+): Promise<void> {
+  const { document_id: documentId } = await documentToCorrect(tx, number);
+  const [open] = await readOpenDisputes(tx, { number });
+  if (open === undefined) throw refuse('invoice_not_disputed', { number });
+  const now = context.environment.now().toISO();
+  const details = { reason };
+  const eventId = await recordEvent(tx, context.actor, { action: 'dispute.close', subject: number, details, now });
+  await insertDisputeClosing(tx, { documentId, reason, today: todayOf(context), now, eventId });
+}

@@ -1,0 +1,68 @@
+/** The e-mail to finance, once for a month, that it has ended and waits for feeds (`src/close/feeds.ts`). */
+import { readNextFeeds } from '../../close/close.ts';
+import { type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { queueEmails } from '../../mail/queries.ts';
+import { monthName } from '../../month.ts';
+
+export const missingFeedsEmail: EmailComposer = {
+  kind: 'missing_feeds',
+  queueDue,
+  async compose(tx, { day }, context, templates) {
+    const { environment, settings } = context;
+    const recipient = recipientOf(settings);
+    if (recipient === undefined) return { held: 'settings.json has neither finance_email nor operations_email' };
+    const feeds = await readWaiting(tx, context);
+    if (feeds === undefined || feeds.month !== monthOf(day)) {
+      return { withdrawn: 'the month is closed or complete by now' };
+    }
+    const missing = missingFeeds(feeds);
+    const decision = missing.map(({ partner_id }) => `--without ${partner_id}`).join(' ') || '--allow-empty';
+    return {
+      to: recipient,
+      cc: settings.operations_email === '' || settings.finance_email === '' ? [] : [settings.operations_email],
+      content: templates.render('missing_feeds', {
+        sandbox: environment.name === 'sandbox',
+        issuer: issuerView(settings.issuer),
+        month: monthName(feeds.month),
+        partners: missing.map(({ partner_id, name }) => ({ id: partner_id, name })),
+        count: String(missing.length),
+        ...{ single: missing.length === 1, expected: String(feeds.expected.length) },
+        command: `reckoner close ${feeds.month} ${decision}`,
+      }),
+      attachments: [],
+    };
+  },
+};
+
+const monthOf = (day: string | null): string => (day ?? '').slice(0, 7);
+
+const recipientOf = ({ finance_email: finance, operations_email: operations }: Settings) =>
+  finance !== ''
+    ? { name: 'Finance', address: finance }
+    : operations !== ''
+      ? { name: 'Operations', address: operations }
+      : undefined;
+
+/** The month that has ended and waits for feeds. */
+async function readWaiting(tx: Transaction, { environment, settings }: EmailContext): Promise<Feeds | undefined> {
+  const feeds = await readNextFeeds(tx, settings, environment.now());
+  return feeds?.due && isIncomplete(feeds) ? feeds : undefined;
+}
+
+async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
+  const { environment, settings } = context;
+  if (recipientOf(settings) === undefined) return;
+  const feeds = await readWaiting(tx, context);
+  if (feeds === undefined) return;
+  // The e-mail outlives its month's close, so it names the month by its first day instead of a closed month.
+  const day = `${feeds.month}-01`;
+  const told = await query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
+  if (told.length > 0) return;
+  const email = { kind: 'missing_feeds', day, name: `missing-feeds.${feeds.month}` } as const;
+  await queueEmails(tx, [email], { now: environment.now().toISO(), eventId: null, mailDomain: mailDomain(settings) });
+}

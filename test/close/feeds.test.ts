@@ -1,0 +1,204 @@
+/** Expected feeds: a month does not close without the rows of a partner that always has some, unless somebody says so. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { firstSettings } from '../../src/config/first-settings.ts';
+import type { Month } from '../../src/month.ts';
+import { sendEmails } from '../../src/month-end/month-end.ts';
+import { readStatus } from '../../src/reports/status.ts';
+import { command, job } from '../support/program.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { refusalOf } from './refusal.ts';
+import { startOver } from './start-over.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.end());
+
+/** p-1 and p-2 had rows in July and August, both closed; p-3 had some in August only. September is over. */
+beforeEach(async () => {
+  writeSettings(false);
+  await startOver(world);
+  await world.partners(
+    ['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id, name: `Partner ${partner_id}` })),
+  );
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([row('p-1', '07'), row('p-2', '07'), row('p-1', '08'), row('p-2', '08'), row('p-3', '08')]);
+  expect(await world.close()).toEqual(['2026-07', '2026-08']);
+  world.at('2026-10-01T10:00:00Z');
+});
+
+const row = (partner_id: string, month: string) => quote({ partner_id, accepted_at: `2026-${month}-15T12:00:00Z` });
+
+function writeSettings(allow_empty: boolean | string[]): void {
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...firstSettings('sandbox'), allow_empty }));
+  world.settings = { ...world.settings, allow_empty };
+}
+
+const closed = async () =>
+  (await world.sql<{ month: string }>('SELECT month FROM closed_months ORDER BY month')).map(({ month }) => month);
+
+const eventOf = async (month: string) =>
+  (
+    await world.sql<{ details: object }>(
+      `SELECT details FROM audit_events WHERE action = 'month.close' AND subject = '${month}'`,
+    )
+  )[0]?.details;
+
+const status = () => world.database.reading((tx) => readStatus(tx, world));
+
+const env = (now: string) => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now });
+
+test('a month without the rows of a partner that had some in each of the last two closed months stays open', async () => {
+  await world.rows([row('p-1', '09')]);
+  expect(await refusalOf(world.close())).toEqual({
+    code: 'feeds_missing',
+    facts: { month: '2026-09', partners: [{ partner_id: 'p-2', name: 'Partner p-2' }] },
+  });
+  expect(await closed()).toEqual(['2026-07', '2026-08']);
+});
+
+test('late rows are not the feed of the month: a partner that sent only rows of August is missing in September', async () => {
+  await world.rows([row('p-1', '09'), row('p-2', '08')]);
+  expect(await refusalOf(world.close())).toMatchObject({
+    code: 'feeds_missing',
+    facts: { partners: [{ partner_id: 'p-2' }] },
+  });
+});
+
+test('it closes without the partner that the operator names, and the event keeps the name', async () => {
+  await world.rows([row('p-1', '09')]);
+  expect(await world.close('2026-09', { without: ['p-2'] })).toEqual(['2026-09']);
+  expect(await eventOf('2026-09')).toEqual({ without: ['p-2'], empty: false });
+  expect(await eventOf('2026-08')).toEqual({});
+});
+
+test('every missing partner must be named, and no other', async () => {
+  expect(await refusalOf(world.close('2026-09', { without: ['p-1'] }))).toMatchObject({
+    code: 'feeds_missing',
+    facts: { partners: [{ partner_id: 'p-2' }] },
+  });
+  for (const stranger of ['p-3', 'p-9']) {
+    expect(await refusalOf(world.close('2026-09', { without: ['p-1', 'p-2', stranger] }))).toEqual({
+      code: 'feed_not_missing',
+      facts: { month: '2026-09', partner_id: stranger },
+    });
+  }
+  expect(await closed()).toEqual(['2026-07', '2026-08']);
+});
+
+test('an inactive partner is not expected', async () => {
+  await world.rows([row('p-1', '09')]);
+  await world.partners([partner({ partner_id: 'p-2', name: 'Partner p-2', active: false })]);
+  expect(await world.close()).toEqual(['2026-09']);
+});
+
+test('a partner that skipped a month with the consent of the operator is expected again after two months with rows', async () => {
+  await world.rows([row('p-1', '09')]);
+  await world.close('2026-09', { without: ['p-2'] });
+  world.at('2026-11-01T10:00:00Z');
+  await world.rows([row('p-1', '10')]);
+  expect(await world.close()).toEqual(['2026-10']);
+  // The rows of September and October arrive late after all: the feed is a regular one again.
+  world.at('2026-12-02T10:00:00Z');
+  await world.rows([row('p-2', '09'), row('p-2', '10'), row('p-1', '11')]);
+  expect(await refusalOf(world.close())).toMatchObject({
+    code: 'feeds_missing',
+    facts: { month: '2026-11', partners: [{ partner_id: 'p-2' }] },
+  });
+});
+
+test('a month without any rows stays open even where nobody is expected, and --allow-empty closes it', async () => {
+  await world.close('2026-09', { allowEmpty: true });
+  expect(await eventOf('2026-09')).toEqual({ without: ['p-1', 'p-2'], empty: true });
+  world.at('2026-11-01T10:00:00Z');
+  expect(await refusalOf(world.close())).toEqual({ code: 'month_empty', facts: { month: '2026-10' } });
+  expect(await world.close('2026-10', { allowEmpty: true })).toEqual(['2026-10']);
+});
+
+test('an earlier month without rows does not close silently with a later one', async () => {
+  world.at('2026-11-01T10:00:00Z');
+  await world.rows([row('p-1', '10'), row('p-2', '10')]);
+  const refused = await refusalOf(world.close('2026-10', { allowEmpty: true }));
+  expect(refused).toMatchObject({ code: 'feeds_missing', facts: { month: '2026-09' } });
+  writeSettings(true);
+  expect(await world.close('2026-10')).toEqual(['2026-09', '2026-10']);
+});
+
+test('allow_empty of the settings names seasonal partners, and true expects no feed', async () => {
+  await world.rows([row('p-1', '09')]);
+  writeSettings(['p-2']);
+  expect(await world.close()).toEqual(['2026-09']);
+  expect(await eventOf('2026-09')).toEqual({ without: ['p-2'], empty: false });
+  world.at('2026-11-01T10:00:00Z');
+  writeSettings(true);
+  expect(await world.close()).toEqual(['2026-10']);
+});
+
+test('a preview shows what is missing, of a running month too, and is not refused', async () => {
+  await world.rows([row('p-1', '09')]);
+  const { months, feeds } = await world.preview('2026-09' as Month);
+  expect(months.map((each) => each.month)).toEqual(['2026-09']);
+  expect(feeds[0]?.expected.map(({ partner_id, arrived }) => [partner_id, arrived])).toEqual([
+    ['p-1', true],
+    ['p-2', false],
+  ]);
+  const ran = await command(['close', '2026-09', '--dry-run'], { env: env('2026-09-20T10:00:00Z') });
+  expect(ran.status).toBe(0);
+  expect(ran.stdout).toContain("It closes only with 'reckoner close 2026-09 --without p-2'.");
+});
+
+test('the status lists the expected feeds before the month ends, and asks for a decision after it', async () => {
+  await world.rows([row('p-1', '09')]);
+  world.at('2026-09-20T10:00:00Z');
+  const asked = async () => (await status()).attention.filter((each) => each.startsWith('2026-09'));
+  expect((await status()).feeds).toMatchObject({ month: '2026-09', due: false });
+  expect(await asked()).toEqual([]);
+  const shown = await command(['status'], { env: env('2026-09-20T10:00:00Z') });
+  expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; missing: p-2');
+  world.at('2026-10-01T10:00:00Z');
+  expect(await asked()).toEqual([
+    "2026-09 waits for the rows of 1 partner: p-2. Import them, or run 'reckoner close 2026-09 --without p-2' if they " +
+      'had no sales.',
+  ]);
+});
+
+test('the hourly job does not close such a month, says so, and mails finance once', async () => {
+  await world.rows([row('p-1', '09')]);
+  for (const minute of ['07', '08']) {
+    const ran = await job('month-close', { env: env(`2026-10-01T11:${minute}:00Z`) });
+    expect(ran.status).toBe(4);
+    expect(ran.stdout).toContain('"code":"feeds_missing"');
+  }
+  const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'missing_feeds'`);
+  expect(emails).toEqual([
+    { status: 'sent', recipients: ['finance@protection.example', 'operations@protection.example'] },
+  ]);
+  expect(await closed()).toEqual(['2026-07', '2026-08']);
+  // The rows arrive: the next run closes the month by itself.
+  await world.rows([row('p-2', '09')]);
+  expect((await job('month-close', { env: env('2026-10-01T12:07:00Z') })).status).toBe(0);
+  expect(await closed()).toEqual(['2026-07', '2026-08', '2026-09']);
+});
+
+test('the e-mail is withdrawn if the month was closed before it was sent', async () => {
+  await world.rows([row('p-1', '09')]);
+  const { mail_from, ...settings } = world.settings;
+  await sendEmails({ ...world, settings: { ...settings, mail_from: '' } }, {});
+  await world.close('2026-09', { without: ['p-2'] });
+  await sendEmails({ ...world, settings: { ...settings, mail_from } }, {});
+  expect(await world.sql(`SELECT status, reason FROM emails WHERE kind = 'missing_feeds'`)).toEqual([
+    { status: 'withdrawn', reason: 'the month is closed or complete by now' },
+  ]);
+});
+
+test('months that are complete are delivered before the refusal of a later one', async () => {
+  await world.rows([row('p-1', '09'), row('p-2', '09')]);
+  const ran = await command(['--json', 'close'], { env: env('2026-11-01T10:00:00Z') });
+  expect(ran.status).toBe(4);
+  expect(ran.json()).toMatchObject({ error: { code: 'feeds_missing', month: '2026-10' } });
+  expect(await closed()).toContain('2026-09');
+  expect(await world.sql(`SELECT FROM emails WHERE document_id IS NOT NULL AND status <> 'sent'`)).toEqual([]);
+});
