@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS, type Check, type Finding } from '../../src/audit/checks.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
 import { valueTypes, within } from '../../src/database/transaction.ts';
+import { openDispute } from '../../src/documents/disputes.ts';
 import type { Month } from '../../src/month.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
@@ -65,11 +66,13 @@ afterAll(async () => {
 });
 
 /**
- * September's invoice is credited, voided and run again, twice; p-2's of August is written off, its one of July is void
- * and leaves a gap.
+ * September's invoice is credited, voided and run again, twice; p-2's of August is written off, its one of July is disputed,
+ * void and leaves a gap.
  */
 async function correctSome(): Promise<void> {
   const { credit, voided, rerun, rerunMonth, writeOff } = correctionsOf(world);
+  const dispute = { number: 'INV-2026-000002', amount: '100', reason: 'wrong count' };
+  await world.database.transaction((tx) => openDispute(tx, world, dispute));
   await credit('INV-2026-000004', '2.00');
   await voided('INV-2026-000004');
   await rerunMonth('2026-09');
@@ -516,6 +519,18 @@ const DAMAGES: readonly Damage[] = [
     'credit notes over their invoice',
     'balances_within_documents',
     `UPDATE documents SET spot_price = 7.01, invoice_amount = 7.01 WHERE number = 'CN-2026-000002'`,
+  ],
+  [
+    'a dispute of more than the invoice',
+    'disputes_within_invoices',
+    'UPDATE invoice_disputes SET amount = amount + 1000000',
+  ],
+  [
+    'a dispute that follows one that is open',
+    'disputes_within_invoices',
+    `INSERT INTO invoice_disputes (document_id, follows, amount, reason, owner, disputed_on, recorded_at, event_id)
+     SELECT document_id, invoice_dispute_id, amount, reason, owner, disputed_on, recorded_at, event_id
+     FROM invoice_disputes`,
   ],
   ['more written off than was owed', 'balances_within_documents', 'UPDATE write_offs SET amount = amount + 1'],
   [

@@ -238,6 +238,25 @@ test('a reminder states the original, the paid and the open amount, and leaves o
   expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid or credited; USD 1.50 in dispute');
 });
 
+test('what is named as overdue is never more than what is left to pay after disputes, credit and cash', async () => {
+  await invoiceJuly('p-1');
+  day('2026-09-01');
+  const cash = {
+    amount: '3.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-09-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...cash, partnerId: 'p-1' }));
+  await world.database.transaction((tx) => openDispute(tx, world, { number: INV_1, reason: 'wrong', amount: '1.50' }));
+  await remind('2026-09-07');
+  const [mail] = await mails();
+  expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 2.50 overdue');
+  expect(mail?.text).toContain('USD 2.50 is overdue.');
+  expect(mail?.text).toContain('Left to pay: USD 2.50');
+});
+
 test('a held document is named as soon as it has reached a level, also before its due date', async () => {
   await invoiceJuly('p-1');
   await world.database.transaction((tx) => holdDocument(tx, world, { number: INV_1, reason: 'they ask why' }));
