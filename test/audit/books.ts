@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type ExportRequest, exportPack } from '../../src/audit/export.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
+import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
@@ -41,6 +42,8 @@ export async function openBooks(): Promise<World> {
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000004', amount: '1.50', reason: 'kindness' }));
   await acted((tx) => holdDocument(tx, world, { number: 'INV-2026-000004', reason: 'they asked' }));
   await acted((tx) => releaseDocument(tx, world, 'INV-2026-000004'));
+  await acted((tx) => openDispute(tx, world, { number: 'INV-2026-000004', amount: '1', reason: 'wrong count' }));
+  await acted((tx) => closeDispute(tx, world, { number: 'INV-2026-000004', reason: 'explained' }));
   // Credit that is used, and given back by a void, for the replacement.
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));
   await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'a wrong name' }));

@@ -1,5 +1,5 @@
 /** Who did what: every command that changes something leaves one event, and a command that changes nothing leaves none. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -77,7 +77,7 @@ const STORY: readonly [
     ['payment.record', 'INV-2026-000003'],
   ],
   ['client create p-1', '2026-08-03T10:00:00Z', ['client.create', /^c-/]],
-  ['close', '2026-09-01T10:00:00Z', ['month.close', '2026-08'], ['report.close', '2026-08']],
+  ['close 2026-08 --allow-empty', '2026-09-01T10:00:00Z', ['month.close', '2026-08'], ['report.close', '2026-08']],
   ['invoice list', '2026-09-01T10:00:00Z'],
   ['verify', '2026-09-01T10:00:00Z'],
   ['status', '2026-09-01T10:00:00Z'],
@@ -131,6 +131,8 @@ test('each command records its event, with the name given by --by', async () => 
 
 test('jobs record their events under their own names', async () => {
   const before = (await eventsAfter(0)).at(-1)?.event_id ?? 0;
+  const settings = join(folder, 'home', 'settings.json');
+  written('home/settings.json', { ...JSON.parse(readFileSync(settings, 'utf8')), allow_empty: true });
   expect(await job('month-close', { env: env('2026-10-01T10:00:00Z') })).toMatchObject({ status: 0 });
   expect(await eventsAfter(before)).toMatchObject([
     { action: 'month.close', subject: '2026-09', claimed_by: 'month-close', via: 'job' },

@@ -111,7 +111,7 @@ test('the current month can be previewed, and grows until it ends', async () => 
   await world.rows([quote({ accepted_at: '2026-08-15T11:00:00Z' })]);
   expect((await world.preview('2026-08')).documents).toMatchObject([{ invoice_amount: '14' }]);
   expect(await refusalOf(world.close('2026-08'))).toMatchObject({ code: 'month_not_ended' });
-  expect(await world.preview()).toEqual({ months: [], documents: [] });
+  expect(await world.preview()).toEqual({ months: [], documents: [], feeds: [] });
 });
 
 test('the current month is previewed together with earlier ended months without rows', async () => {
@@ -138,5 +138,5 @@ test('the current month cannot be previewed while an ended month has rows', asyn
 test('a closed month has no preview', async () => {
   await someMonths();
   await world.close('2026-05');
-  expect(await world.preview('2026-05')).toEqual({ months: [], documents: [] });
+  expect(await world.preview('2026-05')).toEqual({ months: [], documents: [], feeds: [] });
 });

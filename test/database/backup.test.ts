@@ -622,7 +622,7 @@ describe("an older program's backup", () => {
     await sql(`INSERT INTO installation (environment) VALUES ('sandbox')`);
     await sql(
       `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
-         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, now())`,
+         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', NULL, now())`,
     );
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
     await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);

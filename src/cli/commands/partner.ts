@@ -150,6 +150,7 @@ function asFile(partner: PartnerView): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries({
       ...partner,
+      account_statement: partner.account_statement === 'none' ? null : partner.account_statement,
       policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
     }).filter(([, value]) => value !== null),
   );

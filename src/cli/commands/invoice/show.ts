@@ -25,7 +25,7 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
     return [document, await readHistory(tx, document.document_id), disputed] as const;
   });
   output.print(
-    { ...documentJson(row), dispute: dispute && disputeJson(dispute), story: history },
+    { ...documentJson(row), ...(dispute === null ? {} : { dispute: disputeJson(dispute) }), story: history },
     () => `${described(row, dispute)}\n\n${historyText(history)}`,
   );
   return EXIT.done;
