@@ -14,6 +14,9 @@ export interface RerunCandidate {
   readonly written_off: string;
   readonly held_at: string | null;
   readonly hold_reason: string | null;
+  /** Its open dispute, or null. */
+  readonly disputed_on: string | null;
+  readonly disputed: string | null;
   /** What its snapshot would say differently now, in words. */
   readonly differences: string[];
 }
@@ -61,7 +64,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid,
             b.credited,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
-            h.held_at, h.reason AS hold_reason,
+            h.held_at, h.reason AS hold_reason, t.disputed_on, t.amount AS disputed,
             array_remove(ARRAY[
               CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,
               CASE WHEN f.names IS DISTINCT FROM r.names THEN 'the policies'' names' END,
@@ -95,6 +98,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
      LEFT JOIN current_holds h ON h.document_id = d.document_id
+     LEFT JOIN open_invoice_disputes t ON t.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
     { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
   );

@@ -10,6 +10,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.ts';
+import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
@@ -196,8 +197,13 @@ const reasonFor = (differences: readonly string[]): string =>
 
 function refuseReplacing(candidate: RerunCandidate): void {
   refuseSettled(candidate, 'run again');
-  const { number, held_at, hold_reason } = candidate;
+  const { number, currency, held_at, hold_reason, disputed_on, disputed } = candidate;
   if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
+  // The dispute would end with the invoice, and its replacement be dunned.
+  if (disputed_on !== null) {
+    const amount = Amount.of(disputed ?? '0', currency).forPeople();
+    throw refuse('invoice_disputed', { number, since: disputed_on, amount });
+  }
 }
 
 function refusalOf(candidate: RerunCandidate): Refusal | undefined {

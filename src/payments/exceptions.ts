@@ -22,7 +22,7 @@ export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
   possible_duplicate: "'reckoner payment reverse --as duplicate', or 'reckoner payment apply' if it is another payment",
   suggestion: "'reckoner payment apply'",
-  unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded' once it is paid back",
+  unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded --amount A' once it is paid back",
   payout: "'reckoner payment settle'",
   bank_line: "'reckoner payment close-exception'",
   bank_statement: "the missing file, or 'reckoner payment close-exception'",
@@ -141,14 +141,19 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
 
 function commandsWithoutSuggestion(
   { kind }: PaymentException,
-  { payment_id, account_partner }: ExceptionalPayment,
+  { payment_id, account_partner, unapplied, currency }: ExceptionalPayment,
 ): string[] {
   const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
   const assign = `reckoner payment assign ${payment_id} --partner`;
   if (kind === 'possible_duplicate') return [`${applied} (if it is another payment)`];
   if (kind === 'unknown_payer')
     return account_partner === null ? [applied, `${assign} PARTNER`] : [`${assign} ${account_partner}`, applied];
-  return [applied, `reckoner payment reverse ${payment_id} --as refunded --reason REASON (once it is paid back)`];
+  // Without the amount, what it pays would be reversed too.
+  const left = Amount.of(unapplied, currency).toString();
+  return [
+    applied,
+    `reckoner payment reverse ${payment_id} --as refunded --amount ${left} --reason REASON (once it is paid back)`,
+  ];
 }
 
 /** Closes the exception of a bank line, bank statement or event, with the reason why it needs no action. */

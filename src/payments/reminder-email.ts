@@ -150,8 +150,8 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    original: settled.isZero() && disputed.isZero() ? '' : locale.amount(amount(row.amount_due)),
-    settled: settled.isZero() ? '' : locale.amount(settled),
+    original: !settled.isPositive() && disputed.isZero() ? '' : locale.amount(amount(row.amount_due)),
+    settled: settled.isPositive() ? locale.amount(settled) : '',
     disputed: disputed.isZero() ? '' : locale.amount(disputed),
     paymentLink: oneLine(row.payment_link ?? ''),
   };

@@ -32,7 +32,7 @@ async function importBare(client: pg.Client, file: string): Promise<void> {
   // JSON has no control characters: with these for quote and delimiter a line is taken as it is.
   const copy = copyFrom(`COPY floor_lines FROM STDIN (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02')`);
   await pipeline(createReadStream(file, { highWaterMark: 256 * 1024 }), client.query(copy));
-  await client.query('CREATE TABLE floor_entries (LIKE entries INCLUDING INDEXES INCLUDING IDENTITY)');
+  await client.query('CREATE TABLE floor_entries (LIKE ledger_rows INCLUDING INDEXES INCLUDING IDENTITY)');
   await client.query(
     `INSERT INTO floor_entries (
        partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,

@@ -7,6 +7,7 @@ import { todayOf } from '../../config/today.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { type Locale, localeOf } from '../../documents/locale.ts';
+import { fontsFor } from '../../documents/printable.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { readClosedMonth, readLastClosed } from '../../ledger/closed-months.ts';
 import type { EmailComposer, EmailContext, EmailSubject } from '../../mail/email.ts';
@@ -18,7 +19,7 @@ import { type Month, monthInterval, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type CurrencyAccount, readAccountStatement } from '../../reports/account-statement.ts';
-import { renderAccountStatement } from '../../reports/account-statement-pdf.ts';
+import { renderAccountStatement, textsOfStatement } from '../../reports/account-statement-pdf.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 
 /** Months that were closed longer ago are not mailed by themselves: somebody may have asked for statements just now. */
@@ -40,7 +41,9 @@ export const accountStatementEmail: EmailComposer = {
     const locale = localeOf(partner.address.country);
     const sandbox = environment.name === 'sandbox';
     const filename = `account-statement-${month}.pdf`;
-    const pdf = await renderAccountStatement({ statement, issuer: settings.issuer, sandbox });
+    const request = { statement, issuer: settings.issuer, sandbox };
+    const fonts = fontsFor(environment, 'The account statement', textsOfStatement(request));
+    const pdf = await renderAccountStatement({ ...request, fonts });
     return {
       to: { name, address },
       cc,
