@@ -14,11 +14,19 @@ const DATA = join(packageRoot, 'src', 'demo', 'data');
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 
-/** Each month is imported and closed on the morning after it has ended in Los Angeles. */
+/**
+ * Each month is imported and closed on the morning after it has ended in Los Angeles. In August one partner sold nothing,
+ * which finance says: a partner that had rows the month before is expected to have some.
+ */
 const MONTHS = [
-  { month: '2026-07', file: '2026-07.csv', settled: '2026-07-settlement.csv', now: '2026-08-01T10:07:00Z' },
-  { month: '2026-08', file: '2026-08.ndjson', settled: '2026-08-settlement.csv', now: '2026-09-01T10:07:00Z' },
-  { month: '2026-09', file: '2026-09.csv', settled: '2026-09-settlement.csv', now: '2026-10-01T10:07:00Z' },
+  { month: '2026-07', file: '2026-07.csv', close: 'close', now: '2026-08-01T10:07:00Z' },
+  {
+    month: '2026-08',
+    file: '2026-08.ndjson',
+    close: 'close 2026-08 --without p-sen-bien',
+    now: '2026-09-01T10:07:00Z',
+  },
+  { month: '2026-09', file: '2026-09.csv', close: 'close', now: '2026-10-01T10:07:00Z' },
 ] as const;
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
@@ -49,10 +57,11 @@ if (existsSync(HOME)) {
 const server = await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
-for (const { month, file, settled, now } of MONTHS) {
+for (const { month, file, close, now } of MONTHS) {
   say(`ledger import ${file}`, reckoner(['ledger', 'import', join(DATA, file)], now));
-  say('close', reckoner(['close'], now));
+  say(close, reckoner(close.split(' '), now));
   const settling = (path: string) => ['processor', 'import', path, '--partner', ROUTED];
+  const settled = `${month}-settlement.csv`;
   say(settling(settled).join(' '), reckoner(settling(join(DATA, settled)), now));
   say(`reconcile ${month}`, reckoner(['reconcile', month], now));
 }

@@ -4,6 +4,7 @@ import { verify } from '../../src/audit/verify.ts';
 import { readOpenDisputes } from '../../src/documents/disputes.sql.ts';
 import { closeDispute, type DisputeRequest, openDispute } from '../../src/documents/disputes.ts';
 import { readHistory } from '../../src/documents/history.ts';
+import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { planReminders } from '../../src/payments/remind.ts';
 import { readAccountStatement } from '../../src/reports/account-statement.ts';
@@ -130,6 +131,20 @@ test('the void of an invoice ends its dispute', async () => {
   await world.database.transaction((tx) => voidDocument(tx, world, { number: INVOICE, reason: 'a mistake' }));
   expect(await list()).toEqual([]);
   expect(await refusalOf(close())).toMatchObject({ code: 'document_void' });
+});
+
+test('an invoice in dispute is not replaced: its replacement would be dunned', async () => {
+  await dispute({ amount: '3' });
+  await world.partners([partner({ name: 'Harbor Lights Ticketing' })]);
+  const rerun = () => world.database.transaction((tx) => rerunDocument(tx, world, INVOICE, { newTerms: false }));
+  expect(await refusalOf(rerun())).toMatchObject({ code: 'invoice_disputed', facts: { amount: 'USD 3.00' } });
+  expect(await list()).toHaveLength(1);
+  await close();
+  await rerun();
+  expect((await world.documents()).map(({ number, status }) => [number, status])).toEqual([
+    [INVOICE, 'void'],
+    ['INV-2026-000002', 'open'],
+  ]);
 });
 
 test('both acts are in the history of the invoice, with who did them', async () => {
