@@ -57,8 +57,8 @@ export function idsArgument(argument: string): (value: string, before: number[] 
   const read = idArgument(argument);
   return (value, before) => [...(before ?? []), read(value)];
 }
-/** Several document numbers, collected one by one. */
-export const numbersArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+/** The values of an option that may be repeated. */
+export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {
   return (value: string): number => {

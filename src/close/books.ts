@@ -131,7 +131,7 @@ const booksAreClosed = ({ last_books }: BooksState, month: Month): boolean =>
   last_books !== null && month <= last_books;
 
 /** The first month whose books are open; null before the first billing close. */
-export const nextBooks = ({ last_books, first_closed }: BooksState): Month | null =>
+const nextBooks = ({ last_books, first_closed }: BooksState): Month | null =>
   last_books === null ? first_closed : monthAfter(last_books);
 
 /** The months that are closed for billing and whose books are open, oldest first. */

@@ -169,9 +169,6 @@ export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): P
   await execute(tx, KEEP_PDFS, { bytes, pdfs: JSON.stringify(facts) });
 }
 
-/** The same of one. */
-export const recordPdf = (tx: Transaction, pdf: PdfToKeep): Promise<void> => recordPdfs(tx, [pdf]);
-
 export interface KeptPdf {
   readonly pdf: Buffer;
   readonly instructions: Instructions | null;

@@ -7,7 +7,7 @@ import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { librariesByVersion } from '../../src/delivery/pdf-renderer-pool.ts';
-import { recordPdf } from '../../src/delivery/queries.ts';
+import { recordPdfs } from '../../src/delivery/queries.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
 import { RENDERER_VERSION, renderDocument } from '../../src/documents/pdf/render.ts';
 import { readDocuments, readPdf } from '../../src/documents/queries.ts';
@@ -110,16 +110,18 @@ async function keepPdf(rendererVersion: number, libraries: Readonly<Record<strin
     if (row === undefined) throw new Error('no document');
     const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
     const rendered = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
-    await recordPdf(tx, {
-      documentId: row.document_id,
-      rendererVersion,
-      libraries,
-      instructionVersionId: null,
-      instructionsChanged: false,
-      sha256: createHash('sha256').update(rendered).digest('hex'),
-      pdf: rendered,
-      now: '2026-08-01T10:00:00Z',
-    });
+    await recordPdfs(tx, [
+      {
+        documentId: row.document_id,
+        rendererVersion,
+        libraries,
+        instructionVersionId: null,
+        instructionsChanged: false,
+        sha256: createHash('sha256').update(rendered).digest('hex'),
+        pdf: rendered,
+        now: '2026-08-01T10:00:00Z',
+      },
+    ]);
   });
 }
 

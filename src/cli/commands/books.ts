@@ -5,7 +5,7 @@ import { groupThousands } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import { type BooksReport, readBooksReport } from '../../reports/books.ts';
 import { plural } from '../../text.ts';
-import { monthArgument } from '../arguments.ts';
+import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
 import { table } from '../output.ts';
 import { describeTrialBalance } from './report/trial-balance.ts';
@@ -15,13 +15,11 @@ export const define: Definition = (books, act) => {
     .command('close')
     .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
     .description('Close the books of a month: nothing is dated in it any more, and its balances are sealed')
-    .option('--without <account>', 'a bank account that reports no more; repeatable', collect)
+    .option('--without <account>', 'a bank account that reports no more; repeatable', repeatedArgument)
     .option(...REASON)
     .option('--dry-run', 'show what is missing and the balances, and write nothing')
     .action(act(acting(closeBooks)));
 };
-
-const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export interface BooksCloseOptions {
   readonly without?: readonly string[];

@@ -10,7 +10,7 @@ import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf } from '../../seals/queries.ts';
 import { plural } from '../../text.ts';
-import { monthArgument } from '../arguments.ts';
+import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
 import { amount, money, short, table } from '../output.ts';
 
@@ -18,14 +18,12 @@ export const define: Definition = (command, act) => {
   command
     .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
     .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
-    .option('--without <partner>', 'close although this partner sent no rows; repeatable', collected)
+    .option('--without <partner>', 'close although this partner sent no rows; repeatable', repeatedArgument)
     .option('--allow-empty', 'close without whatever feeds are missing, or without any rows')
     .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
     .option(...NO_DELIVER)
     .action(act(acting(close)));
 };
-
-const collected = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
 interface CloseOptions extends DeliverOption {
   readonly firstMonth?: Month;

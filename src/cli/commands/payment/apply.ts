@@ -1,6 +1,6 @@
 /** `reckoner payment apply` and `reckoner payment unapply`. */
 import { applyPayment, unapplyPayment } from '../../../payments/apply.ts';
-import { idArgument, numbersArgument } from '../../arguments.ts';
+import { idArgument, repeatedArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
 import { show } from './describe.ts';
 
@@ -14,9 +14,9 @@ export const define: Definition = (payment, act) => {
     .command('apply')
     .argument('<id>', 'the payment', idArgument('payment'))
     .description('Apply a payment to one or more invoices; also accepts a suggestion')
-    .requiredOption('--invoice <number>', 'the invoice; may be repeated', numbersArgument)
+    .requiredOption('--invoice <number>', 'the invoice; may be repeated', repeatedArgument)
     .option('--amount <amount>', 'how much, for one invoice (default: as much as possible)')
-    .option('--credit <number>', 'a credit note that pays the rest of the invoice; may be repeated', numbersArgument)
+    .option('--credit <number>', 'a credit note that pays the rest of the invoice; may be repeated', repeatedArgument)
     .addHelpText('after', HELP)
     .action(act(acting(paymentApply)));
   payment
