@@ -81,11 +81,12 @@ CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id)
 CALL make_fact('bank_statement_lines');
 
 -- How far the bank has reported each account: to its latest closing balance, or its latest booked day where that is later.
+-- A missing file is noticed only where the files state balances.
 CREATE VIEW bank_feeds AS
-SELECT account, max(day) AS reported_to
-FROM (SELECT account, closed_on AS day FROM bank_statements
+SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
+FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT NULL AS balances_stated FROM bank_statements
       UNION ALL
-      SELECT account, bank_booked_on FROM bank_lines) AS reported
+      SELECT account, bank_booked_on, NULL FROM bank_lines) AS reported
 GROUP BY account HAVING max(day) IS NOT NULL;
 CALL grant_to_app('SELECT', 'bank_feeds');
 

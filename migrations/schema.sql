@@ -1522,11 +1522,12 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STA
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
 CREATE VIEW bank_feeds AS
- SELECT account, max(day) AS reported_to
-   FROM ( SELECT bank_statements.account, bank_statements.closed_on AS day
+ SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
+   FROM ( SELECT bank_statements.account, bank_statements.closed_on AS day,
+            bank_statements.opening IS NOT NULL AND bank_statements.closing IS NOT NULL AS balances_stated
            FROM bank_statements
         UNION ALL
-         SELECT bank_lines.account, bank_lines.bank_booked_on
+         SELECT bank_lines.account, bank_lines.bank_booked_on, NULL::boolean
            FROM bank_lines) reported
   GROUP BY account
  HAVING max(day) IS NOT NULL;

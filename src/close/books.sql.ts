@@ -19,9 +19,32 @@ export function readBooksState(tx: Transaction): Promise<BooksState> {
   );
 }
 
-/** How far each bank account is reported, by account. */
-export function readBankFeeds(tx: Transaction): Promise<{ account: string; reported_to: string }[]> {
-  return query(tx, `SELECT account, reported_to FROM bank_feeds ORDER BY account COLLATE "C"`);
+/** How far each bank account is reported, by account, and whether its files state balances. */
+export function readBankFeeds(
+  tx: Transaction,
+): Promise<{ account: string; reported_to: string; balances_stated: boolean }[]> {
+  return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
+}
+
+/** A bank statement that does not continue the one before it. */
+export interface BankGap {
+  readonly account: string;
+  /** The exception that it is listed as, `bank-statement-7`. */
+  readonly exception: string;
+  readonly reason: string;
+}
+
+/** The gaps and disagreements of bank statements that began by this day and that nobody has explained. */
+export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
+  return query(
+    tx,
+    `SELECT b.account, e.exception, e.reason
+     FROM bank_statement_breaks b
+     JOIN payment_exceptions e ON e.kind = 'bank_statement' AND e.exception = 'bank-statement-' || b.bank_statement_id
+     WHERE least(b.first_on, b.expected_on + 1) <= :day::date
+     ORDER BY b.account COLLATE "C", b.first_on, b.bank_statement_id`,
+    { day },
+  );
 }
 
 type NewClose = Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>;

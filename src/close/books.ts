@@ -2,7 +2,7 @@
  * Closing the books of a month, the second of its two closes: no fact is dated in it any more, and its trial balance is
  * stored and sealed. Ledger rows follow the billing close (`close.ts`).
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
- * bank_account_unknown.
+ * bank_feed_gap, bank_account_unknown.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -16,7 +16,14 @@ import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '.
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
 import { readLastFact } from '../seals/queries.ts';
-import { type BooksState, insertBookBalances, insertBookClose, readBankFeeds, readBooksState } from './books.sql.ts';
+import {
+  type BooksState,
+  insertBookBalances,
+  insertBookClose,
+  readBankFeeds,
+  readBankGaps,
+  readBooksState,
+} from './books.sql.ts';
 
 export interface BooksContext {
   readonly environment: Environment;
@@ -35,7 +42,9 @@ export interface BankFeed {
   readonly account: string;
   /** `YYYY-MM-DD` */
   readonly reported_to: string;
-  /** Whether that reaches the end of the month. */
+  /** Whether its files state balances: otherwise a missing file cannot be noticed. */
+  readonly balances_stated: boolean;
+  /** Whether `reported_to` reaches the end of the month. */
   readonly complete: boolean;
   /** Why the account reports no more; null while it is expected to. */
   readonly ended: string | null;
@@ -52,9 +61,10 @@ export async function readFeeds(tx: Transaction, settings: Settings, request: Bo
     ended.set(account, request.without?.reason ?? '');
   }
   const end = lastDay(request.month);
-  return feeds.map(({ account, reported_to }) => ({
+  return feeds.map(({ account, reported_to, balances_stated }) => ({
     account,
     reported_to,
+    balances_stated,
     complete: reported_to >= end,
     ended: ended.get(account) ?? null,
   }));
@@ -85,6 +95,8 @@ export async function findObstacles(
     const accounts = behind.map(({ account, reported_to }) => ({ account, reported_to }));
     obstacles.push(refuse('bank_feed_behind', { month, ends_on: lastDay(month), accounts }));
   }
+  const gaps = await readBankGaps(tx, lastDay(month));
+  if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
   return obstacles;
 }
 

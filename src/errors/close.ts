@@ -44,6 +44,15 @@ export const CLOSE = {
       `Import the missing files with 'reckoner payment import'. For an account that reports no more, use --without ` +
       'ACCOUNT --reason R, or name it in ended_bank_accounts of settings.json.',
   ),
+  bank_feed_gap: refused<{
+    month: string;
+    gaps: readonly { account: string; exception: string; reason: string }[];
+  }>(
+    (f) =>
+      `The books of ${f.month} cannot be closed while a bank statement is missing or wrong: ` +
+      `${f.gaps.map(({ reason }) => reason).join('; ')}. Import the missing files with 'reckoner payment import'. ` +
+      `For a gap that cannot be filled, run 'reckoner payment close-exception ${f.gaps[0]?.exception} --reason R'.`,
+  ),
   bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
     (f) =>
       `No bank file has reported account ${f.account}. ` +

@@ -701,6 +701,28 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inCorrected('books', 'close', '2026-07');
     },
   },
+  bank_feed_gap: {
+    when: 'a bank statement of July opens with another balance than the one before it ended with',
+    exit: 3,
+    says: /while a bank statement is missing or wrong: later\.csv of account 0011 opens with 50\.00, but first\.csv ends with 10\.00 on 2026-07-02: .*Import the missing files .* payment close-exception bank-statement-\d+ --reason R/,
+    run: async () => {
+      // The other cases of this world import files without balances.
+      const own = await correctedWorld();
+      const settings = JSON.parse(readFileSync(join(own.home, 'settings.json'), 'utf8')) as object;
+      const columns = { date: 'date', amount: 'amount', balance: 'balance', account: 'account' };
+      const env = {
+        RECKONER_HOME: homeWith(JSON.stringify({ ...settings, bank_csv: { balances: { columns, currency: 'USD' } } })),
+        DATABASE_URL: own.databaseUrl,
+        RECKONER_NOW: '2026-09-03T10:00:00Z',
+      };
+      const file = (name: string, line: string) => written(name, `date,amount,balance,account\n${line}\n`);
+      await command(['payment', 'import', file('first.csv', '2026-07-02,10.00,10.00,0011')], { env });
+      await command(['payment', 'import', file('later.csv', '2026-07-31,1.00,51.00,0011')], { env });
+      const ran = await command(['--json', 'books', 'close', '2026-07'], { env });
+      await own.end();
+      return ran;
+    },
+  },
   bank_account_unknown: {
     when: 'an account is to be left out that no bank file has reported',
     exit: 2,

@@ -6,6 +6,7 @@ import type { Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
+import { closeException } from '../../src/payments/exceptions.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readAccountStatement } from '../../src/reports/account-statement.ts';
 import { readAging } from '../../src/reports/aging.ts';
@@ -63,8 +64,14 @@ const accountsOn = async (asOf: string) =>
 const agingOn = (asOf: string) => world.database.reading((tx) => readAging(tx, { asOf, today: '2026-11-03' }));
 
 /** A statement of account 0001 to a day, with a credit of 7.00 for an invoice where one is named. */
-function camt(closedOn: string, line?: { invoice: string; on: string; amount?: string }, account = '0001'): string {
+function camt(
+  closedOn: string,
+  line?: { invoice: string; on: string; amount?: string },
+  account = '0001',
+  opening = '0.00',
+): string {
   const amount = line?.amount ?? '7.00';
+  const closing = (Number(opening) + (line ? Number(amount) : 0)).toFixed(2);
   const entry = line
     ? `<Ntry><Amt Ccy="USD">${amount}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>
        <BookgDt><Dt>${line.on}</Dt></BookgDt><AcctSvcrRef>R-${line.invoice}-${line.on}</AcctSvcrRef>
@@ -78,7 +85,7 @@ function camt(closedOn: string, line?: { invoice: string; on: string; amount?: s
     <GrpHdr><MsgId>M-${account}-${closedOn}</MsgId><CreDtTm>${closedOn}T23:00:00Z</CreDtTm></GrpHdr>
     <Stmt><Id>S-${account}-${closedOn}</Id><CreDtTm>${closedOn}T23:00:00Z</CreDtTm>
     <Acct><Id><Othr><Id>${account}</Id></Othr></Id><Ccy>USD</Ccy></Acct>
-    ${balance('OPBD', '0.00', closedOn)}${balance('CLBD', line ? amount : '0.00', closedOn)}
+    ${balance('OPBD', opening, closedOn)}${balance('CLBD', closing, closedOn)}
     ${entry}</Stmt></BkToCstmrStmt></Document>`;
 }
 const bank = (...given: Parameters<typeof camt>) =>
@@ -227,9 +234,64 @@ describe('the books of a month cannot be closed', () => {
       facts: { month: OCTOBER, ends_on: '2026-10-31', accounts: [{ account: '0001', reported_to: '2026-10-30' }] },
     });
     expect(await world.sql('SELECT last_value FROM fact_numbers')).toEqual(before);
-    await bank('2026-11-02');
+    await bank('2026-11-02', undefined, '0001', '7.00');
     await closeOf(OCTOBER);
     await books.verified();
+  });
+
+  test('while a bank statement in the middle of it is missing, until that arrives', async () => {
+    await closeTo(SEPTEMBER);
+    await bank('2026-10-12', { invoice: 'INV-2026-000001', on: '2026-10-12' });
+    await bank('2026-11-02', undefined, '0001', '19.00');
+    const before = await world.sql('SELECT last_value FROM fact_numbers');
+    expect(await refusalOf(closeOf(OCTOBER))).toMatchObject({
+      code: 'bank_feed_gap',
+      facts: {
+        month: OCTOBER,
+        gaps: [
+          {
+            ...{ account: '0001', exception: expect.stringMatching(/^bank-statement-\d+$/) },
+            reason: expect.stringContaining('opens with 19.00, but 0001-2026-10-12.xml ends with 7.00 on 2026-10-12'),
+          },
+        ],
+      },
+    });
+    expect((await booksOfMonth(OCTOBER)).obstacles.map(({ code }) => code)).toEqual(['bank_feed_gap']);
+    expect(await world.sql('SELECT last_value FROM fact_numbers')).toEqual(before);
+    await bank('2026-10-20', { invoice: 'INV-2026-999999', on: '2026-10-20', amount: '12.00' }, '0001', '7.00');
+    await closeOf(OCTOBER);
+    await books.verified();
+  });
+
+  test('while the days to its end are missing, although a later statement is there, unless the gap is explained', async () => {
+    await bank('2026-09-29', { invoice: 'INV-2026-000001', on: '2026-09-29' });
+    await bank('2026-10-31', undefined, '0001', '19.00');
+    await closeTo('2026-08' as Month);
+    const refusal = await refusalOf(closeOf(SEPTEMBER));
+    expect(refusal.code).toBe('bank_feed_gap');
+    const [{ exception }] = refusal.facts['gaps'] as [{ exception: string }];
+    await world.database.transaction((tx) =>
+      closeException(tx, world, { exception, reason: 'the bank moved the account' }),
+    );
+    await closeTo(OCTOBER);
+  });
+
+  test('but a gap after its end keeps only the next month open', async () => {
+    await closeTo('2026-08' as Month);
+    await bank('2026-09-30', { invoice: 'INV-2026-000001', on: '2026-09-29' });
+    await bank('2026-10-31', undefined, '0001', '19.00');
+    await closeOf(SEPTEMBER);
+    expect((await refusalOf(closeOf(OCTOBER))).code).toBe('bank_feed_gap');
+  });
+
+  test('an account whose files state no balances is named: a missing file cannot be noticed', async () => {
+    await bank('2026-10-31');
+    const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+    await books.bankText('plain.csv', `${head}\n2026-10-31,-3.00,USD,0002,FT-1,fee,,\n`);
+    expect((await booksOfMonth(OCTOBER)).bank_feeds).toMatchObject([
+      { account: '0001', balances_stated: true },
+      { account: '0002', balances_stated: false },
+    ]);
   });
 
   test('unless the account is named as one that reports no more, which the event keeps', async () => {
@@ -255,7 +317,13 @@ describe('the books of a month cannot be closed', () => {
     set({ ended_bank_accounts: { '0002': 'closed in October' } });
     await closeOf(OCTOBER);
     expect((await booksOfMonth(OCTOBER)).bank_feeds).toEqual([
-      { account: '0002', reported_to: '2026-10-12', complete: false, ended: 'closed in October' },
+      {
+        account: '0002',
+        reported_to: '2026-10-12',
+        balances_stated: true,
+        complete: false,
+        ended: 'closed in October',
+      },
     ]);
   });
 

@@ -60,15 +60,19 @@ function describeBooks(report: BooksReport, dryRun: boolean): string {
 function facts({ month, bank_feeds, exceptions, unapplied }: BooksReport): string {
   const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
   const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
-  const feeds = bank_feeds.map(({ account, reported_to, complete, ended }) => [
+  const feeds = bank_feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [
     account,
     reported_to,
     complete ? 'complete' : ended === null ? 'MISSING' : `ended: ${ended}`,
+    balances_stated ? 'stated' : 'none',
   ]);
   return [
     bank_feeds.length === 0
       ? 'No bank account has reported.'
-      : table(['bank account', 'reported to', 'to the end'], feeds),
+      : table(['bank account', 'reported to', 'to the end', 'balances'], feeds),
+    ...(bank_feeds.every(({ balances_stated }) => balances_stated)
+      ? []
+      : ['A missing file is not noticed where the files state no balances.']),
     `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : `${plural(open, 'exception')}; 'reckoner payment exceptions' lists them`}.`,
     `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
   ].join('\n');
