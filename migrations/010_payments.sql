@@ -80,6 +80,22 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
+-- Lines that may be one, with the same day, direction, amount and currency: lines of two accounts with the same reference
+-- (or text), and lines of one account that stand in different files only. Two lines of one file are two.
+CREATE VIEW equal_bank_lines AS
+SELECT l.bank_line_id, t.bank_line_id AS equal_line_id
+FROM bank_lines l
+JOIN bank_lines t
+  ON (t.currency, t.amount, t.bank_booked_on, t.direction) = (l.currency, l.amount, l.bank_booked_on, l.direction)
+  AND t.bank_line_id <> l.bank_line_id
+  AND CASE WHEN t.account <> l.account THEN t.identity = l.identity
+           ELSE NOT EXISTS (
+             SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+             JOIN bank_statements o ON o.bank_file_id = s.bank_file_id
+             JOIN bank_statement_lines y ON y.bank_statement_id = o.bank_statement_id
+             WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id) END;
+CALL grant_to_app('SELECT', 'equal_bank_lines');
+
 -- How far the bank has reported each account: to its latest closing balance, or its latest booked day where that is later.
 -- A missing file is noticed only where the files state balances.
 CREATE VIEW bank_feeds AS
@@ -387,9 +403,11 @@ CREATE TABLE credit_refund_returns (
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
--- The bank's debit line that paid a refund, of a credit note or of a payment, and so the account that it left.
+-- The bank's debit line that paid a refund, of a credit note or of a payment, and so the account that it left. A line whose
+-- refund was undone may pay another.
 CREATE TABLE refund_matches (
-  bank_line_id bigint PRIMARY KEY,
+  refund_match_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  bank_line_id bigint NOT NULL,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
@@ -399,6 +417,7 @@ CREATE TABLE refund_matches (
   -- The day on which the bank booked it.
   paid_on date NOT NULL,
   entry_on date NOT NULL,
+  -- Why, and in `apart_from` the equal lines that pay other refunds: its reference tells it apart from them.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -412,6 +431,7 @@ CREATE TABLE refund_matches (
   CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount)
     REFERENCES payment_reversals (payment_reversal_id, currency, amount)
 );
+CREATE INDEX refund_matches_of_line ON refund_matches (bank_line_id);
 CALL require_open_books('refund_matches');
 CALL make_fact('refund_matches');
 
@@ -506,6 +526,26 @@ CREATE VIEW live_credit_refunds AS
 SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
 CALL grant_to_app('SELECT', 'live_credit_refunds');
+
+-- A refund that was returned was not paid by its line, or not for good.
+CREATE VIEW live_refund_matches AS
+SELECT * FROM refund_matches m
+WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
+  AND NOT EXISTS (SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = m.payment_reversal_id);
+CALL grant_to_app('SELECT', 'live_refund_matches');
+
+CREATE FUNCTION refuse_line_of_two_refunds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  IF (SELECT count(*) FROM live_refund_matches WHERE bank_line_id = NEW.bank_line_id) > 1 THEN
+    RAISE EXCEPTION 'bank line % pays two refunds', NEW.bank_line_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'refund_match_of_line_once';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
 
 -- Balances.
 
@@ -746,6 +786,7 @@ SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
 FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
+  AND NOT EXISTS (SELECT FROM refund_matches m WHERE m.bank_line_id = o.bank_line_id)
 UNION ALL
 SELECT 'bank_statement', 'bank-statement-' || s.bank_statement_id, NULL, s.currency, s.opening - s.expected, s.first_on,
        format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account,

@@ -170,7 +170,7 @@ LEFT JOIN refund_matches m USING (credit_refund_id)
 
 UNION ALL
 -- The bank has shown which account a refund left, which was another than booked, or unknown.
-SELECT 'refund_matched', m.bank_line_id, m.entry_on, m.paid_on,
+SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
        m.currency, m.amount, d.number, coalesce(f.reference, p.reference)
@@ -222,7 +222,7 @@ UNION ALL SELECT 'payout', payout_id, fact_id, received_on, entry_on FROM payout
 UNION ALL SELECT 'settlement', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
 UNION ALL SELECT 'credit refund', credit_refund_id, fact_id, refunded_on, entry_on FROM credit_refunds
 UNION ALL SELECT 'returned credit refund', credit_refund_id, fact_id, returned_on, entry_on FROM credit_refund_returns
-UNION ALL SELECT 'refund of bank line', bank_line_id, fact_id, paid_on, entry_on FROM refund_matches
+UNION ALL SELECT 'match of refund', refund_match_id, fact_id, paid_on, entry_on FROM refund_matches
 UNION ALL SELECT 'share', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
 
 CREATE VIEW journal_of_facts AS

@@ -1521,6 +1521,21 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EAC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
+CREATE VIEW equal_bank_lines AS
+ SELECT l.bank_line_id, t.bank_line_id AS equal_line_id
+   FROM bank_lines l
+     JOIN bank_lines t ON t.currency = l.currency AND t.amount = l.amount AND t.bank_booked_on = l.bank_booked_on AND t.direction = l.direction AND t.bank_line_id <> l.bank_line_id AND
+        CASE
+            WHEN t.account <> l.account THEN t.identity = l.identity
+            ELSE NOT (EXISTS ( SELECT
+               FROM bank_statement_lines x
+                 JOIN bank_statements s USING (bank_statement_id)
+                 JOIN bank_statements o ON o.bank_file_id = s.bank_file_id
+                 JOIN bank_statement_lines y ON y.bank_statement_id = o.bank_statement_id
+              WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id))
+        END;
+GRANT SELECT ON equal_bank_lines TO reckoner_app;
+
 CREATE VIEW bank_feeds AS
  SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
    FROM ( SELECT bank_statements.account, bank_statements.closed_on AS day,
@@ -1958,6 +1973,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH ST
 GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
 
 CREATE TABLE refund_matches (
+  refund_match_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   bank_line_id bigint NOT NULL,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -1971,7 +1987,7 @@ CREATE TABLE refund_matches (
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
-  CONSTRAINT refund_matches_pkey PRIMARY KEY (bank_line_id),
+  CONSTRAINT refund_matches_pkey PRIMARY KEY (refund_match_id),
   CONSTRAINT refund_match_of_credit_once UNIQUE (credit_refund_id),
   CONSTRAINT refund_match_of_payment_once UNIQUE (payment_reversal_id),
   CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
@@ -1983,11 +1999,13 @@ CREATE TABLE refund_matches (
   CONSTRAINT refund_match_is_its_credit FOREIGN KEY (credit_refund_id, currency, amount) REFERENCES credit_refunds(credit_refund_id, currency, amount),
   CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount) REFERENCES payment_reversals(payment_reversal_id, currency, amount)
 );
+CREATE INDEX refund_matches_of_line ON refund_matches USING btree (bank_line_id);
 CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON refund_matches FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 
 CREATE TABLE processor_events (
@@ -2134,6 +2152,31 @@ CREATE VIEW live_credit_refunds AS
            FROM credit_refund_returns b
           WHERE b.credit_refund_id = f.credit_refund_id));
 GRANT SELECT ON live_credit_refunds TO reckoner_app;
+
+CREATE VIEW live_refund_matches AS
+ SELECT refund_match_id, bank_line_id, account, currency, amount, direction, credit_refund_id, payment_reversal_id,
+    paid_on, entry_on, evidence, recorded_at, event_id, fact_id
+   FROM refund_matches m
+  WHERE NOT (EXISTS ( SELECT
+           FROM credit_refund_returns b
+          WHERE b.credit_refund_id = m.credit_refund_id)) AND NOT (EXISTS ( SELECT
+           FROM payment_reinstatements i
+          WHERE i.payment_reversal_id = m.payment_reversal_id));
+GRANT SELECT ON live_refund_matches TO reckoner_app;
+
+CREATE FUNCTION refuse_line_of_two_refunds()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  IF (SELECT count(*) FROM live_refund_matches WHERE bank_line_id = NEW.bank_line_id) > 1 THEN
+    RAISE EXCEPTION 'bank line % pays two refunds', NEW.bank_line_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'refund_match_of_line_once';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE VIEW payment_balances AS
  SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
@@ -2427,7 +2470,9 @@ UNION ALL
      JOIN bank_lines l USING (bank_line_id)
   WHERE o.needs_review AND o.outcome = 'ignored' AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
-          WHERE c.bank_line_id = o.bank_line_id))
+          WHERE c.bank_line_id = o.bank_line_id)) AND NOT (EXISTS ( SELECT
+           FROM refund_matches m
+          WHERE m.bank_line_id = o.bank_line_id))
 UNION ALL
  SELECT 'bank_statement' AS kind, 'bank-statement-' || s.bank_statement_id AS exception,
     NULL::text AS partner_id, s.currency, s.opening - s.expected AS amount, s.first_on AS since,
@@ -3130,7 +3175,7 @@ UNION ALL
      JOIN documents d USING (document_id)
      LEFT JOIN refund_matches m USING (credit_refund_id)
 UNION ALL
- SELECT 'refund_matched' AS fact, m.bank_line_id AS fact_id, m.entry_on, m.paid_on AS dated_on,
+ SELECT 'refund_matched' AS fact, m.refund_match_id AS fact_id, m.entry_on, m.paid_on AS dated_on,
     'assets:bank' AS debit, COALESCE(f.account, p.account) AS debit_detail,
     COALESCE(f.partner_id, r.partner_id) AS debit_partner, 'assets:bank' AS credit, m.account AS credit_detail,
     COALESCE(f.partner_id, r.partner_id) AS credit_partner, m.currency, m.amount, d.number AS document,
@@ -3229,7 +3274,7 @@ UNION ALL
     credit_refund_returns.fact_id, credit_refund_returns.returned_on AS dated_on, credit_refund_returns.entry_on
    FROM credit_refund_returns
 UNION ALL
- SELECT 'refund of bank line' AS name, refund_matches.bank_line_id AS id, refund_matches.fact_id,
+ SELECT 'match of refund' AS name, refund_matches.refund_match_id AS id, refund_matches.fact_id,
     refund_matches.paid_on AS dated_on, refund_matches.entry_on
    FROM refund_matches
 UNION ALL

@@ -109,6 +109,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'payments_recorded_once', run: fromQuery(payments.PAYMENTS_RECORDED_ONCE) },
   { name: 'duplicates_match_payments', run: fromQuery(payments.DUPLICATES_MATCH_PAYMENTS) },
   { name: 'bank_lines_accounted_for', run: fromQuery(payments.BANK_LINES_ACCOUNTED_FOR) },
+  { name: 'refund_matches', run: fromQuery(payments.REFUND_MATCHES) },
   { name: 'bank_files_add_up', run: fromQuery(payments.BANK_FILES_ADD_UP) },
   { name: 'payouts_add_up', run: fromQuery(payments.PAYOUTS_ADD_UP) },
   { name: 'account_payouts_add_up', run: fromQuery(payments.ACCOUNT_PAYOUTS_ADD_UP) },

@@ -12,6 +12,22 @@ export interface OutgoingLine {
   /** The bank's reference, the remittance texts and the whole text. */
   readonly texts: readonly string[];
   readonly payee: string | null;
+  /** It paid a refund that was undone since. */
+  readonly freed: boolean;
+}
+
+/** A line that may be the same as another (`equal_bank_lines`). */
+export interface EqualDebit {
+  readonly bank_line_id: number;
+  readonly equal_line_id: number;
+  /** Of the equal line. */
+  readonly account: string;
+  readonly bank_reference: string | null;
+  readonly texts: readonly string[];
+  /** The name of the first file that has the equal line. */
+  readonly file: string;
+  /** The refund that the equal line pays: a credit note's number or a payment; null if none. */
+  readonly pays: string | null;
 }
 
 /** A refund that finance has recorded: of a credit note, or of a payment that was not a link payment. */
@@ -58,7 +74,10 @@ export function readOpenRefunds(
   );
 }
 
-/** Debits of this amount that were not from a partner when their file was imported, and pay no refund yet. */
+const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, l.text], NULL)
+              || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
+
+/** Debits of this amount that are no returns and pay no refund. */
 export function readUnmatchedDebits(
   tx: Transaction,
   { currency, amount }: { currency: string; amount: string },
@@ -66,23 +85,46 @@ export function readUnmatchedDebits(
   return query(
     tx,
     `SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.currency, l.amount, l.payer_name AS payee,
-            array_remove(ARRAY[l.bank_reference, l.text], NULL)
-              || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts
+            EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id) AS freed,
+            ${TEXTS_OF_LINE}
      FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)
-     WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit' AND o.outcome = 'ignored'
-       AND NOT o.needs_review
-       AND NOT EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id)
+     WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit'
+       AND o.outcome IN ('ignored', 'refund') AND NOT l.is_reversal AND l.return_code IS NULL
+       AND NOT EXISTS (SELECT FROM live_refund_matches x WHERE x.bank_line_id = l.bank_line_id)
      ORDER BY l.bank_booked_on, l.bank_line_id`,
     { currency, amount },
   );
 }
 
-export const insertRefundMatches = inserting<{
+/** The lines that are equal to these debits. */
+export function readEqualDebits(tx: Transaction, lineIds: readonly number[]): Promise<EqualDebit[]> {
+  return query(
+    tx,
+    `SELECT e.bank_line_id, e.equal_line_id, l.account, l.bank_reference, ${TEXTS_OF_LINE},
+            (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+             FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+             JOIN bank_files f USING (bank_file_id)
+             WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file,
+            coalesce(d.number, 'payment ' || v.payment_id) AS pays
+     FROM equal_bank_lines e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
+     LEFT JOIN live_refund_matches m ON m.bank_line_id = e.equal_line_id
+     LEFT JOIN credit_refunds c ON c.credit_refund_id = m.credit_refund_id
+     LEFT JOIN documents d ON d.document_id = c.document_id
+     LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id
+     WHERE e.bank_line_id = ANY (:lineIds::bigint[])
+     ORDER BY e.bank_line_id, e.equal_line_id`,
+    { lineIds },
+  );
+}
+
+export interface NewRefundMatch {
   readonly bank_line_id: number;
   readonly credit_refund_id: number | null;
   readonly payment_reversal_id: number | null;
-  readonly evidence: { readonly why: string };
-}>(
+  readonly evidence: { readonly why: string; readonly apart_from?: readonly number[] };
+}
+
+export const insertRefundMatches = inserting<NewRefundMatch>(
   `INSERT INTO refund_matches (
      bank_line_id, account, currency, amount, direction, credit_refund_id, payment_reversal_id, paid_on, entry_on,
      evidence, recorded_at, event_id)

@@ -7,9 +7,12 @@ import { daysApart } from '../month.ts';
 import type { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {
+  type EqualDebit,
   insertRefundMatches,
+  type NewRefundMatch,
   type OutgoingLine,
   type RecordedRefund,
+  readEqualDebits,
   readOpenRefunds,
   readUnmatchedDebits,
 } from './outgoing-refunds.sql.ts';
@@ -24,31 +27,45 @@ export interface MatchedRefund {
   readonly evidence: string;
 }
 
+/** Lines with their refunds, and lines that may be the same as a line that pays a refund: they pay none. */
+export interface MatchedDebits {
+  readonly paid: ReadonlyMap<number, MatchedRefund>;
+  readonly held: ReadonlyMap<number, EqualDebit>;
+}
+
 /**
  * The refund that a debit pays: of its amount and currency, with its reference, or else to its partner by name. Of several
- * to one partner it is the oldest; where partners differ, none. Pure.
+ * to one partner it is the oldest; where partners differ, none. `paidEquals` are lines that may be the same and pay other
+ * refunds: then only a reference counts that none of them has. A line whose refund was undone pays another that has its
+ * reference, or was sent before the bank booked the line: what was sent later is other money. Pure.
  */
-export function refundOf(line: OutgoingLine, refunds: readonly RecordedRefund[]): MatchedRefund | undefined {
+export function refundOf(
+  line: OutgoingLine,
+  refunds: readonly RecordedRefund[],
+  paidEquals: readonly Pick<EqualDebit, 'texts'>[] = [],
+): MatchedRefund | undefined {
   const amount = Amount.of(line.amount, line.currency);
   const possible = refunds.filter(
     (each) =>
       each.currency === line.currency &&
       Amount.of(each.amount, each.currency).equals(amount) &&
-      daysApart(each.refunded_on, line.booked_on) <= WITHIN_DAYS,
+      daysApart(each.refunded_on, line.booked_on) <= WITHIN_DAYS &&
+      (!line.freed || each.refunded_on <= line.booked_on || referenceOf(line, each.texts, each.texts) !== undefined),
   );
-  const evidenceOf = (refund: RecordedRefund): string | undefined => {
-    const given = [refund.document ?? '', ...refund.texts].find((text) => mentions(line.texts, text));
-    const found = given ?? line.texts.find((text) => mentions(refund.texts, text));
-    return found === undefined ? undefined : `both have ${found}`;
-  };
   const byReference = possible.flatMap((refund) => {
-    const evidence = evidenceOf(refund);
-    return evidence === undefined ? [] : [{ refund, evidence }];
+    const found = referenceOf(line, [refund.document ?? '', ...refund.texts], refund.texts);
+    const known = found === undefined || paidEquals.some(({ texts }) => mentions(texts, found));
+    return known ? [] : [{ refund, evidence: `both have ${found}` }];
   });
-  const named = byReference.length > 0 ? byReference : possible.flatMap((refund) => byName(line, refund));
+  const byNameAlone = paidEquals.length === 0 ? possible.flatMap((refund) => byName(line, refund)) : [];
+  const named = byReference.length > 0 ? byReference : byNameAlone;
   const [first] = named;
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
+
+/** What a line and a refund both have: one of `given` in the line, or a text of the line in `texts`. */
+const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]): string | undefined =>
+  given.find((text) => mentions(line.texts, text)) ?? line.texts.find((text) => mentions(texts, text));
 
 /** Whether one of these texts is a reference, contains it, or has it as a word: a reason mentions `OUT-77`. */
 const mentions = (texts: readonly string[], reference: string): boolean =>
@@ -61,29 +78,43 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-/** Matches debits to the recorded refunds that no line has paid yet. Each refund is paid once. */
-export async function matchDebits(
-  context: PaymentContext,
-  lines: readonly OutgoingLine[],
-): Promise<Map<number, MatchedRefund>> {
-  const matched = new Map<number, MatchedRefund>();
+/**
+ * Matches debits to the recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
+ * however many files report it.
+ */
+export async function matchDebits(context: PaymentContext, lines: readonly OutgoingLine[]): Promise<MatchedDebits> {
+  const paid = new Map<number, MatchedRefund>();
+  const held = new Map<number, EqualDebit>();
+  const rows: NewRefundMatch[] = [];
   const open = new Set(await readOpenRefunds(context.tx, lines));
+  const equals = await readEqualDebits(
+    context.tx,
+    lines.map((each) => each.bank_line_id),
+  );
   for (const line of lines) {
-    const found = refundOf(line, [...open]);
-    if (found === undefined) continue;
-    open.delete(found.refund);
-    matched.set(line.bank_line_id, found);
-  }
-  await insertRefundMatches(
-    context,
-    [...matched].map(([bank_line_id, { refund, evidence }]) => ({
+    const { bank_line_id } = line;
+    const paidEquals = equals.filter(
+      (each) => each.bank_line_id === bank_line_id && (each.pays !== null || paid.has(each.equal_line_id)),
+    );
+    const found = refundOf(line, [...open], paidEquals);
+    const [first] = paidEquals;
+    if (found === undefined) {
+      if (first !== undefined) held.set(bank_line_id, first);
+      continue;
+    }
+    const { refund, evidence } = found;
+    open.delete(refund);
+    paid.set(bank_line_id, found);
+    const apart = paidEquals.map((each) => each.equal_line_id);
+    rows.push({
       bank_line_id,
       credit_refund_id: refund.credit_refund_id,
       payment_reversal_id: refund.payment_reversal_id,
-      evidence: { why: evidence },
-    })),
-  );
-  return matched;
+      evidence: { why: evidence, ...(apart.length > 0 && { apart_from: apart }) },
+    });
+  }
+  await insertRefundMatches(context, rows);
+  return { paid, held };
 }
 
 /** Matches the refunds that were just recorded to debits that the bank has reported before. */

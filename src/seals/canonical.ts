@@ -159,8 +159,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('credit_refund_returns', 'credit_refund_id reason returned_on entry_on recorded_at event_id'),
   sealed(
     'refund_matches',
-    `bank_line_id account currency amount direction credit_refund_id payment_reversal_id paid_on entry_on evidence
-     recorded_at event_id`,
+    `refund_match_id bank_line_id account currency amount direction credit_refund_id payment_reversal_id paid_on entry_on
+     evidence recorded_at event_id`,
   ),
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
   sealed(

@@ -16,12 +16,20 @@ export async function payInEveryWay(books: Books): Promise<void> {
   const { paymentId: kept } = await books.record({ ...twice, reference: 'FT-78' });
   const { paymentId } = await books.record({ ...twice, reference: 'FT-79' });
   await books.reverse({ paymentId, kind: 'duplicate', duplicateOf: kept });
+  await books.reverse({
+    paymentId: kept,
+    amount: '1.50',
+    kind: 'refunded',
+    reason: 'sent back, OUT-78',
+    on: '2026-09-30',
+  });
   const lines = [
     `2026-09-28,5.00,USD,0001,FT-77,wire,Harbour Lights Ticketing,ACC-1`,
     `2026-09-28,8.00,USD,0001,B-2,${inv(1)} Harbour Lights Ticketing,Harbour Lights Ticketing,ACC-1`,
     `2026-09-29,-8.00,USD,0001,B-3,RETURNED R01 ${inv(1)},,`,
     `2026-09-30,9.70,USD,0001,B-4,STRIPE TRANSFER,Stripe,`,
     `2026-09-30,-1.00,USD,0001,B-5,fee,,`,
+    `2026-09-30,-1.50,USD,0001,OUT-78,sent back,,`,
   ];
   await books.bankText('september.csv', `${CSV}${lines.join('\n')}\n`);
 }
@@ -89,6 +97,23 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     'a bank line of another amount than its payment',
     'bank_lines_accounted_for',
     `UPDATE bank_lines SET amount = 6 WHERE bank_reference = 'FT-77'`,
+  ],
+  [
+    'one debit in two files that pays two refunds',
+    'refund_matches',
+    `INSERT INTO bank_lines (account, identity, currency, direction, amount, bank_booked_on, bank_reference, "references", text, type, is_reversal, raw)
+     SELECT account, identity || '2', currency, direction, amount, bank_booked_on, NULL, "references", text, type, is_reversal, raw
+     FROM bank_lines WHERE bank_reference = 'OUT-78'`,
+    `INSERT INTO refund_matches (bank_line_id, account, currency, amount, direction, payment_reversal_id, paid_on, entry_on, evidence, recorded_at, event_id)
+     SELECT (SELECT max(bank_line_id) FROM bank_lines), account, currency, amount, direction, payment_reversal_id + 100, paid_on, entry_on, evidence, recorded_at, event_id
+     FROM refund_matches`,
+  ],
+  [
+    'a debit that pays two refunds',
+    'refund_matches',
+    `INSERT INTO refund_matches (bank_line_id, account, currency, amount, direction, payment_reversal_id, paid_on, entry_on, evidence, recorded_at, event_id)
+     SELECT bank_line_id, account, currency, amount, direction, payment_reversal_id + 100, paid_on, entry_on, evidence, recorded_at, event_id
+     FROM refund_matches`,
   ],
   [
     'a line removed from its bank statement',

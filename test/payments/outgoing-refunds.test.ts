@@ -1,5 +1,6 @@
 /** Refunds as the bank pays them out: matched to those that finance has recorded, so that accounts by bank tie. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import type { OutgoingLine, RecordedRefund } from '../../src/payments/outgoing-refunds.sql.ts';
 import { refundOf } from '../../src/payments/outgoing-refunds.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
@@ -30,6 +31,7 @@ const balances = () =>
 const line: OutgoingLine = {
   ...{ bank_line_id: 1, booked_on: '2026-10-14', currency: 'USD', amount: '12.50', payee: 'HARBOUR LIGHTS' },
   texts: ['OUT-5521', 'refund of credit'],
+  freed: false,
 };
 const refund: RecordedRefund = {
   ...{
@@ -101,4 +103,72 @@ test('a credit refund and a payment refund leave the account that the bank shows
   // Each refund is paid once.
   const third = await bank('2026-12-02,-77.77,USD,0008,OUT-78,SENT BACK,Harbour Lights Ticketing,');
   expect(third.new_lines).toMatchObject([{ outcome: 'ignored' }]);
+});
+
+/** Two payments of one amount, both of which finance has sent back. */
+async function refundTwo(amount: string, references: readonly [string, string], day = '2026-12-02'): Promise<void> {
+  for (const [at, reference] of references.entries()) {
+    const { paymentId } = await books.record({
+      ...{ amount, partnerId: 'p-1', receivedOn: `2026-11-0${at + 1}`, reference: `IN-${amount}-${at}`, again: true },
+    });
+    await books.reverse({ paymentId, kind: 'refunded', reason: `paid twice${reference && `, ${reference}`}`, on: day });
+  }
+}
+const heldLines = async (amount: string) =>
+  (await books.database.reading((tx) => readExceptions(tx))).filter((each) => each.amount === `-${amount}`);
+const debit = (amount: string, reference: string, text = 'SENT BACK') =>
+  `2026-12-02,-${amount},USD,0007,${reference},${text},Harbour Lights Ticketing,`;
+
+test('one debit in two bank files confirms one refund, and the second line is held', async () => {
+  await refundTwo('61.00', ['', '']);
+  expect((await bank(debit('61.00', 'OUT-61'))).new_lines).toMatchObject([{ outcome: 'refund' }]);
+  const again = await bank(debit('61.00', ''));
+  expect(again.new_lines).toMatchObject([
+    { outcome: 'ignored', needs_review: true, why: expect.stringMatching(/possible duplicate of the debit.*OUT-61/) },
+  ]);
+  // It is listed until finance says that it is the same, and a refund recorded later does not take it either.
+  await refundTwo('61.00', ['', '']);
+  expect(await heldLines('61.00')).toMatchObject([{ kind: 'bank_line', reason: again.new_lines[0]?.why }]);
+  expect(await books.sql(`SELECT count(*)::int AS count FROM refund_matches WHERE amount = 61`)).toEqual([
+    { count: 1 },
+  ]);
+});
+
+test('two debits of one day and amount confirm two refunds where their references tell them apart', async () => {
+  await refundTwo('62.00', ['OUT-620001', 'OUT-620002']);
+  expect((await bank(debit('62.00', 'OUT-620001'))).new_lines).toMatchObject([{ outcome: 'refund' }]);
+  expect((await bank(debit('62.00', 'OUT-620002'))).new_lines).toMatchObject([
+    { outcome: 'refund', needs_review: false },
+  ]);
+  // A held line is matched once a refund with its reference is recorded.
+  await refundTwo('63.00', ['', '']);
+  await bank(debit('63.00', 'OUT-630001'));
+  const other = await bank(debit('63.00', 'OUT-630002'));
+  expect(other.new_lines).toMatchObject([{ outcome: 'ignored', needs_review: true }]);
+  expect(await heldLines('63.00')).toHaveLength(1);
+  await refundTwo('63.00', ['OUT-630002', '']);
+  expect(await heldLines('63.00')).toEqual([]);
+});
+
+test('a refund that was recorded again is matched to the line of the first', async () => {
+  const { number = '', balance = '' } = (await books.documents()).find((each) => each.document === 'credit_note') ?? {};
+  const part = (reference: string) =>
+    books.database.transaction((tx) =>
+      refundCredit(tx, books.acting, { number, amount: '3.00', method: 'wire', reference, again: true }),
+    );
+  expect(balance).not.toBe('');
+  const before = await balances();
+  await part('');
+  await bank(debit('3.00', 'OUT-30003000', number));
+  await books.database.transaction((tx) => returnRefund(tx, books.acting, { number, reason: 'recorded wrongly' }));
+  expect(await balances()).toEqual(before);
+  await part('OUT-30003000');
+  const after = await balances();
+  const at = (all: typeof after, name: string) => Number(all.find((each) => each.account === name)?.amount ?? 0);
+  expect(at(after, 'assets:bank:0007') - at(before, 'assets:bank:0007')).toBe(-3);
+  // The bank returned that one too. What is sent a day later is other money.
+  await books.database.transaction((tx) => returnRefund(tx, books.acting, { number, reason: 'account closed' }));
+  books.at('2026-12-03T15:00:00Z');
+  await part('OUT-30003001');
+  expect(await books.sql(`SELECT count(*)::int AS count FROM refund_matches WHERE amount = 3`)).toEqual([{ count: 2 }]);
 });

@@ -73,6 +73,26 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
   FROM inspected WHERE NOT good
 )`;
 
+/**
+ * A debit pays one refund of its amount. Two equal debits, which may be one in two files, pay two refunds only where a
+ * reference told them apart.
+ */
+export const REFUND_MATCHES = `inspected AS (
+  SELECT m.refund_match_id, m.bank_line_id, m.account,
+         (SELECT count(*) FROM live_refund_matches o WHERE o.bank_line_id = m.bank_line_id) AS refunds,
+         (SELECT string_agg('line ' || e.equal_line_id, ', ' ORDER BY e.equal_line_id)
+          FROM equal_bank_lines e JOIN live_refund_matches o ON o.bank_line_id = e.equal_line_id
+          WHERE e.bank_line_id = m.bank_line_id
+            AND NOT coalesce(m.evidence->'apart_from' @> to_jsonb(e.equal_line_id), false)
+            AND NOT coalesce(o.evidence->'apart_from' @> to_jsonb(m.bank_line_id), false)) AS equal
+  FROM live_refund_matches m
+), differences AS (
+  SELECT format('bank line %s of %s', bank_line_id, account) AS subject,
+         CASE WHEN refunds > 1 THEN format('pays %s refunds', refunds)
+              ELSE format('pays a refund, as does %s, which may be the same line', equal) END AS detail
+  FROM inspected WHERE refunds > 1 OR equal IS NOT NULL
+)`;
+
 /** A bank statement has all of its lines; they add up to its totals, and the totals to its balances. */
 export const BANK_FILES_ADD_UP = `found AS (
   SELECT s.bank_statement_id, count(l.bank_line_id) AS lines,

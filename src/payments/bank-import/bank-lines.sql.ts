@@ -122,15 +122,8 @@ export interface EqualLineRow {
   readonly sent_back: boolean;
 }
 
-/**
- * The earlier lines that these lines may report again, with the same day, direction, amount and currency: lines of another
- * account with the same reference (or text), and lines of the same account that stand in other files only. A line whose
- * payment was reversed as a mistake does not count.
- */
-export function readEqualLines(
-  tx: Transaction,
-  { sha256, lineIds }: { sha256: string; lineIds: readonly number[] },
-): Promise<EqualLineRow[]> {
+/** The earlier lines that these lines may report again. A line whose payment was reversed as a mistake does not count. */
+export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
   return query(
     tx,
     `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
@@ -140,15 +133,8 @@ export function readEqualLines(
               FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
               JOIN bank_files f USING (bank_file_id)
               WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1) END AS other_file
-     FROM bank_lines l
-     JOIN bank_lines t
-       ON (t.currency, t.amount, t.bank_booked_on, t.direction) = (l.currency, l.amount, l.bank_booked_on, l.direction)
-       AND t.bank_line_id < l.bank_line_id
-       AND CASE WHEN t.account <> l.account THEN t.identity = l.identity
-                ELSE NOT EXISTS (
-                  SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-                  JOIN bank_files f USING (bank_file_id)
-                  WHERE x.bank_line_id = t.bank_line_id AND f.sha256 = :sha256) END
+     FROM bank_lines l JOIN equal_bank_lines e USING (bank_line_id)
+     JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
      LEFT JOIN LATERAL (
        SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
@@ -160,7 +146,7 @@ export function readEqualLines(
            SELECT FROM live_payment_reversals r
            WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate')))
      ORDER BY l.bank_line_id, t.bank_line_id`,
-    { sha256, lineIds },
+    { lineIds },
   );
 }
 

@@ -114,7 +114,11 @@ function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }
 }
 
 /** What an earlier line has in common with a line, as a clause. */
-export function equalEvidence({ account, other_file, bank_reference }: EqualLineRow): string {
+export function equalEvidence({
+  account,
+  other_file,
+  bank_reference,
+}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'>): string {
   if (other_file === null) return `a line of account ${account} has the same reference, day and amount`;
   const reference = bank_reference === null ? 'no reference' : `reference ${bank_reference}`;
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;

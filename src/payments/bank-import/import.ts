@@ -79,7 +79,7 @@ export async function importBankFile(tx: Transaction, caller: Caller, file: Bank
   const accounts = statements.map(({ account }) => account);
   const brokenBefore = new Set((await readBreaks(tx, accounts)).map(({ exception }) => exception));
   const newLines = await recordFile(context, { sha256, name: file.name, format, bytes: file.bytes.length }, statements);
-  const reports = await recordLines(context, caller, { sha256, newLines });
+  const reports = await recordLines(context, caller, newLines);
   failpoint('payments.recorded');
   return {
     ...head,
@@ -146,12 +146,15 @@ async function recordFile(
 async function recordLines(
   context: PaymentContext,
   caller: Caller,
-  { sha256, newLines }: { sha256: string; newLines: readonly NewLine[] },
+  newLines: readonly NewLine[],
 ): Promise<LineReport[]> {
   const { tx } = context;
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
-  const equalLines = await readEqualLines(tx, { sha256, lineIds: newLines.map((each) => each.id) });
+  const equalLines = await readEqualLines(
+    tx,
+    newLines.map((each) => each.id),
+  );
   const decisions = decideCredits(credits, await readOpenItems(tx, caller, credits), {
     candidates: await readLineCandidates(tx, credits),
     equalLines,

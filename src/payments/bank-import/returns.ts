@@ -9,7 +9,7 @@ import type { PaymentContext } from '../context.ts';
 import { type Candidate, containsReference } from '../duplicates.ts';
 import { bankIdentity } from '../identities.ts';
 import type { NewReversal } from '../insert.sql.ts';
-import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import type { EqualDebit, OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
@@ -41,11 +41,11 @@ export async function recordDebits(
   );
   const reversed = await reverseAll(context, reversals);
   const outgoing = [...decisions].flatMap(([each, decision]) => ('goesOut' in decision ? [outgoingLine(each)] : []));
-  const refunds = await matchDebits(context, outgoing);
+  const { paid, held } = await matchDebits(context, outgoing);
   const outcomes: NewOutcome[] = [];
   const reports = new Map<NewLine, LineReport>();
   for (const [each, decision] of decisions) {
-    const refund = refunds.get(each.id);
+    const refund = paid.get(each.id);
     if (refund !== undefined) {
       const why = `${refundName(refund.refund)}: ${refund.evidence}`;
       outcomes.push({ bank_line_id: each.id, outcome: 'refund', reason: why });
@@ -53,7 +53,11 @@ export async function recordDebits(
       continue;
     }
     if ('why' in decision) {
-      const { outcome, report } = ignoredLine(each, decision.why, decision.needsReview);
+      const equal = held.get(each.id);
+      const { outcome, report } =
+        equal === undefined
+          ? ignoredLine(each, decision.why, decision.needsReview)
+          : ignoredLine(each, heldDebit(each, equal), true);
       outcomes.push(outcome);
       reports.set(each, report);
       continue;
@@ -84,7 +88,14 @@ const outgoingLine = ({ id, line }: NewLine): OutgoingLine => ({
   amount: line.amount.toString(),
   texts: [...referencesOf(line), line.text],
   payee: line.payer_name ?? null,
+  freed: false,
 });
+
+function heldDebit({ account }: NewLine, equal: EqualDebit): string {
+  const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
+  const pays = equal.pays === null ? 'a refund' : `the refund of ${equal.pays}`;
+  return `possible duplicate of the debit that pays ${pays}: ${evidence}; not matched. If it pays another refund, record that with its reference`;
+}
 
 const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): string =>
   `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
