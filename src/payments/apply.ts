@@ -42,11 +42,15 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     details: { ...applied, less: request.creditNotes },
   });
   const whole = request.amount === undefined;
+  const total = parts.reduce((sum, { document }) => sum.plus(money(document.balance, state)), money('0', state));
   for (const { document: invoice, amount } of parts) {
     const document = await applyCredits(context, invoice, amount, creditNotes);
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
-    await applyTo(context, caller.settings, current, document, { amount, whole, evidence, appliedOn: context.today });
+    // What one payment was to pay is all of it; credit is for one invoice alone.
+    const owed = creditNotes.length > 0 ? money(document.balance, state) : total;
+    const application = { amount, whole, evidence, appliedOn: context.today, owed };
+    await applyTo(context, caller.settings, current, document, application);
   }
   await enqueueDeliveries(
     context,
@@ -120,6 +124,8 @@ export interface Application {
   readonly amount: Amount;
   /** As much as possible: only then may a small difference be written to bank charges. */
   readonly whole: boolean;
+  /** What the payment was to pay, on all of its documents; left out: the balance of this one. */
+  readonly owed?: Amount;
   readonly evidence: Evidence;
   readonly appliedOn: string;
   readonly confidence?: string;
@@ -134,7 +140,7 @@ export async function applyTo(
   settings: Settings,
   state: PaymentState,
   document: PayableRow,
-  { amount, whole, evidence, appliedOn, confidence = '1' }: Application,
+  { amount, whole, owed, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
   if (state.partner_id !== document.partner_id && payerIsOpen(state)) {
     const { payment_id, partner_id: from_partner_id, unapplied } = state;
@@ -143,9 +149,9 @@ export async function applyTo(
     ]);
   }
   const usedUp = amount.equals(money(state.unapplied, state));
-  const owed = money(document.balance, state);
-  const left = owed.minus(amount);
-  const isSmall = whole && usedUp && isSmallDifference(settings.small_difference, left, owed);
+  const balance = money(document.balance, state);
+  const left = balance.minus(amount);
+  const isSmall = whole && usedUp && isSmallDifference(settings.small_difference, left, owed ?? balance);
   await insertApplications(context, [
     {
       payment_id: state.payment_id,

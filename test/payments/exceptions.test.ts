@@ -5,7 +5,7 @@ import { closeException, listExceptions } from '../../src/payments/exceptions.ts
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
-import { type Books, inv, openBooks, refusalOf } from './books.ts';
+import { type Books, booksOf, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
 
 let books: Books;
@@ -75,13 +75,13 @@ test('a dispute of an unknown payment waits for the payment', async () => {
 });
 
 /** Runs the command that an exception names, as the program parses it. */
-async function accept(command: string): Promise<void> {
+async function accept(command: string, by: Books = books): Promise<void> {
   const [, , act, id, ...options] = command.split(' ');
   const values = (name: string) => options.flatMap((each, index) => (each === name ? [options[index + 1] ?? ''] : []));
   const paymentId = Number(id);
-  if (act === 'apply') return books.apply(paymentId, values('--invoice'));
+  if (act === 'apply') return by.apply(paymentId, values('--invoice'));
   const duplicateOf = Number(values('--duplicate-of')[0]);
-  await books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
+  await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 }
 const listed = () => books.database.reading(listExceptions);
 
@@ -128,6 +128,19 @@ test('invoices that add up are accepted together by one command, and then nothin
     [],
   ]);
   await books.verified();
+});
+
+test('invoices less a bank fee are accepted in full, however small the last of them is', async () => {
+  // 2.50 is more than 2 percent of the last invoice, and less of them all.
+  const small = booksOf(books, { small_difference: { USD: '25.00' } });
+  await small.bankText('fee.csv', `${HEAD}2026-10-14,1025.27,USD,1,B-23,thanks,HARBOUR LIGHTS TICKETING,ACC-23\n`);
+  const [exception] = await listed();
+  expect(exception?.sets).toMatchObject([{ numbers: [inv(1), inv(9)] }]);
+  await accept(exception?.sets[0]?.command ?? '', small);
+  expect([(await books.balance(inv(1))).status, (await books.balance(inv(9))).status, await listed()]).toEqual([
+    ...['paid', 'paid'],
+    [],
+  ]);
 });
 
 test('unapplied cash of a known payer is on the list and in status, until it is used', async () => {
