@@ -3,21 +3,37 @@ import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
+import { recordSettingsChanges } from '../people/settings-changes.ts';
 import type { Output } from './output.ts';
 
 export interface Context extends ActorContext {
   readonly database: Database;
 }
 
-/** Runs `work` with an open context. The database is closed even if the work fails or a signal arrives. */
+interface ContextOptions extends DatabaseOptions {
+  readonly onStop?: () => void;
+  readonly by?: string | null;
+  readonly job?: boolean;
+  /** A dry run: changes of the settings are not recorded either. */
+  readonly dryRun?: boolean;
+}
+
+/**
+ * Runs `work` with an open context. Unless it only reads, changes of the settings are recorded first. The database is
+ * closed even if the work fails or a signal arrives.
+ */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
-  options: DatabaseOptions & { onStop?: () => void; by?: string | null; job?: boolean } = {},
+  options: ContextOptions = {},
 ): Promise<Result> {
   const environment = readEnvironment();
   const settings = readSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
-  return withDatabase(environment, options, (database) => work({ environment, settings, database, actor }));
+  return withDatabase(environment, options, async (database) => {
+    const context = { environment, settings, database, actor };
+    if (!options.readOnly && !options.dryRun) await recordSettingsChanges(database, context);
+    return work(context);
+  });
 }
 
 /** What a command works with: the open context, and where to print. */
@@ -34,11 +50,14 @@ export const reading =
   (output: Output, ...given: Given): Done =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
 
-/** A command that changes something. Its events name the value of `--by`. */
+/** A command that changes something. Its events name the value of `--by`. A dry run writes nothing. */
 export const acting =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
   (output: Output, ...given: Given): Done =>
-    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { by: output.by });
+    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, {
+      by: output.by,
+      dryRun: given.some((each) => (each as { dryRun?: boolean } | null | undefined)?.dryRun === true),
+    });
 
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and

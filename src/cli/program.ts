@@ -11,7 +11,8 @@ type Module = Promise<{ readonly define: Definition }>;
 const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
-  partner: ['Import and show partners', () => [import('./commands/partner.ts')]],
+  partner: ['Import and show partners, and how they changed', () => [import('./commands/partner.ts')]],
+  settings: ['Show how settings.json changed', () => [import('./commands/settings.ts')]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],

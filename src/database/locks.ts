@@ -11,6 +11,8 @@ export const LOCKS = {
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',
   processor: '7310::integer, 81::integer',
+  /** Held alone, for a moment, before a command begins. */
+  settings: '7310::integer, 82::integer',
 } as const;
 
 /** The class in which a worker holds its own number (`mail/workers.ts`). */

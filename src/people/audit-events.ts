@@ -5,7 +5,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import { queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface Actor {
   /** What `--by` says: a claim that nobody checked. */
@@ -56,4 +56,18 @@ export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEve
     { ...actor, ...event, details: JSON.stringify(event.details) },
   );
   return event_id;
+}
+
+/** Records many events of one act in one statement, in their order. */
+export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await execute(
+    tx,
+    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via)
+     SELECT now, action, subject, details, :claimedBy, :osUser, :host, :via
+     FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
+       WITH ORDINALITY AS event (now, action, subject, details, position)
+     ORDER BY position`,
+    { ...actor, events: JSON.stringify(events) },
+  );
 }

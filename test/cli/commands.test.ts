@@ -51,7 +51,7 @@ test('partners are imported, listed and shown in the format of their file', asyn
   const given = [partner(), partner({ partner_id: 'p-0', name: 'Über Größe & Söhne', currency: 'EUR' })];
   const imported = await run(['--json', 'partner', 'import', file('partners.json', JSON.stringify(given))]);
   expect(imported).toMatchObject({ status: 0 });
-  expect(imported.json()).toEqual({ created: 2, updated: 0, unchanged: 0 });
+  expect(imported.json()).toEqual({ created: 2, updated: 0, unchanged: 0, changes: [] });
   const listed = (await run(['--json', 'partner', 'list'])).json() as { partner_id: string }[];
   expect(listed.map((each) => each.partner_id)).toEqual(['p-0', 'p-1']);
   const shown = (await run(['--json', 'partner', 'show', 'p-1'])).json() as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** Who did what: every command that changes something leaves one event, and a command that changes nothing leaves none. */
+/** Who did what: every command that changes something leaves an event, and a command that changes nothing leaves none. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -47,10 +47,16 @@ const STORY: readonly [
   now: string,
   ...events: (readonly [action: string, subject: string | RegExp])[],
 ][] = [
-  ['init', '2026-07-01T10:00:00Z', ['database.migrate', /^\d/]],
+  ['init', '2026-07-01T10:00:00Z', ['database.migrate', /^\d/], ['settings.change', 'settings.json']],
   ['init', '2026-07-01T10:00:00Z'],
   ['migrate', '2026-07-01T10:00:00Z'],
-  ['partner import PARTNERS', '2026-07-01T10:00:00Z', ['partner.import', 'partners.json']],
+  [
+    'partner import PARTNERS',
+    '2026-07-01T10:00:00Z',
+    ['partner.import', 'partners.json'],
+    ['partner.create', 'p-1'],
+    ['partner.create', 'p-2'],
+  ],
   ['partner import PARTNERS', '2026-07-01T10:00:00Z'],
   ['ledger import ROWS --dry-run', '2026-08-01T10:00:00Z'],
   ['ledger import ROWS', '2026-08-01T10:00:00Z', ['ledger.import', 'rows.ndjson']],
@@ -135,6 +141,7 @@ test('jobs record their events under their own names', async () => {
   written('home/settings.json', { ...JSON.parse(readFileSync(settings, 'utf8')), allow_empty: true });
   expect(await job('month-close', { env: env('2026-10-01T10:00:00Z') })).toMatchObject({ status: 0 });
   expect(await eventsAfter(before)).toMatchObject([
+    { action: 'settings.change', subject: 'settings.json', claimed_by: 'month-close', via: 'job' },
     { action: 'month.close', subject: '2026-09', claimed_by: 'month-close', via: 'job' },
     { action: 'report.close', subject: '2026-09', claimed_by: 'month-close', via: 'job' },
   ]);

@@ -8,14 +8,15 @@ import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { withContext } from '../context.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { type Output, short, table, wrapped } from '../output.ts';
 import { bringUpToDate } from './migrate.ts';
 
 export const define: Definition = (command, act) => {
   command
     .option('--check', 'list what is still missing for production, by partner and currency')
-    .action(act((output, options: { check?: boolean }) => (options.check ? acting(initCheck)(output) : init(output))));
+    .action(act((output, options: { check?: boolean }) => (options.check ? reading(initCheck)(output) : init(output))));
 };
 
 export async function init(output: Output): Promise<number> {
@@ -23,6 +24,8 @@ export async function init(output: Output): Promise<number> {
   const created = await layOutHome(environment);
   readSettings(environment);
   const migrations = await bringUpToDate(output, environment);
+  // The settings are recorded as they are now: later changes are told from these.
+  await withContext(async () => {}, { by: output.by });
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
     [

@@ -57,7 +57,7 @@ async function ledgerImport(
         progress.done();
       }
     },
-    { by: output.by },
+    { by: output.by, dryRun: options.dryRun ?? false },
   );
   failpoint('import.committed');
   const { accepted, duplicates, rejected, errors } = report;

@@ -1,4 +1,4 @@
-/** `reckoner partner import|list|show`. */
+/** `reckoner partner`. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Environment } from '../../config/environment.ts';
@@ -8,11 +8,18 @@ import { addressLines } from '../../documents/present.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
+import {
+  type PartnerChange,
+  partnerChanges,
+  readPartnerChanges,
+  recordPartnerChanges,
+} from '../../partners/changes.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
-import { importPartners } from '../../partners/import.ts';
+import { importPartners, type PartnerImport } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
+import { changeCells, presentChanges } from '../changes.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
 import { money, type Output, printable, table } from '../output.ts';
@@ -35,6 +42,12 @@ export const define: Definition = (partner, act) => {
     .command('show <id>')
     .description('Show a partner with its balance, open documents and policies')
     .action(act(reading(partnerShow)));
+  partner
+    .command('history <id>')
+    .description('Show which fields of a partner changed, when and by whom')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(partnerHistory)));
 };
 
 function partnerImport(output: Output, file: string): Done {
@@ -43,21 +56,41 @@ function partnerImport(output: Output, file: string): Done {
   return acting(async ({ environment, database, actor }) => {
     const report = await database.transaction(async (tx) => {
       const now = environment.now();
+      const before = await readPartners(tx);
       const imported = await importPartners(tx, partners, now);
+      const changed = imported.created + imported.updated > 0 ? partnerChanges(before, await readPartners(tx)) : [];
       if (imported.created + imported.updated > 0) {
         // Partners are updated in place and the file is not stored: its hash identifies it.
         const details = { file, sha256: createHash('sha256').update(text).digest('hex'), ...imported };
-        await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now: now.toISO() });
+        const event = { action: 'partner.import', subject: basename(file), details, now: now.toISO() };
+        const importEvent = await recordEvent(tx, actor, event);
+        await recordPartnerChanges(tx, actor, changed, { importEvent, now: now.toISO() });
       }
-      return imported;
+      return { ...imported, changes: changed.filter(({ created }) => !created) };
     });
-    output.print(
-      report,
-      () => `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
-    );
+    output.print(report, () => describeImport(report));
     for (const remark of await unprintableRemarks(environment, partners)) output.note(remark);
     return EXIT.done;
   })(output);
+}
+
+function describeImport(report: PartnerImport & { readonly changes: readonly PartnerChange[] }): string {
+  const changes = report.changes.flatMap(({ partner_id, changes: fields }) =>
+    fields.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
+  );
+  return [
+    `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
+    ...(changes.length === 0 ? [] : ['', table(['partner', 'field', '~old', '~new'], changes)]),
+  ].join('\n');
+}
+
+async function partnerHistory({ database, output }: CommandContext, partnerId: string, options: PresentOptions) {
+  const events = await database.reading(async (tx) => {
+    if ((await readPartners(tx, partnerId))[0] === undefined)
+      throw refuse('partner_unknown', { partner_id: partnerId });
+    return readPartnerChanges(tx, partnerId);
+  });
+  await presentChanges(output, options, events, `No change of ${partnerId} is recorded.`);
 }
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than an invoice that is held. */

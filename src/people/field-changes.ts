@@ -1,0 +1,56 @@
+/** Field by field, how something that is updated in place changed: in the details of its audit events. */
+import { isDeepStrictEqual } from 'node:util';
+import { query, type Transaction } from '../database/transaction.ts';
+
+type Value = string | number | boolean | readonly unknown[];
+
+export interface FieldChange {
+  /** The path of the field: `address.city`. */
+  readonly field: string;
+  /** Null: the field was empty or not there. */
+  readonly old: Value | null;
+  readonly new: Value | null;
+}
+
+/** The fields of nested objects by their paths. A list is one value; empty texts and null are left out. */
+export function fieldsOf(value: object, path = ''): Map<string, Value> {
+  return new Map(
+    Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]): [string, Value][] => {
+      if (each === null || each === undefined || each === '') return [];
+      if (typeof each === 'object' && !Array.isArray(each)) return [...fieldsOf(each, `${path}${name}.`)];
+      return [[path + name, each as Value]];
+    }),
+  );
+}
+
+/** The fields that differ, in the order of their names. */
+export function changesBetween(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): FieldChange[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .sort()
+    .map((field) => ({ field, old: before.get(field) ?? null, new: after.get(field) ?? null }))
+    .filter((change) => !isDeepStrictEqual(change.old, change.new));
+}
+
+/** An event with field changes in its details. */
+export interface ChangeEvent {
+  readonly event_id: number;
+  /** ISO instant. */
+  readonly occurred_at: string;
+  readonly action: string;
+  readonly claimed_by: string | null;
+  readonly os_user: string;
+  readonly host: string;
+  readonly via: string;
+  readonly changes: readonly FieldChange[];
+}
+
+/** The changes of one thing, oldest first. */
+export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {
+  return query(
+    tx,
+    `SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
+            claimed_by, os_user, host, via, details->'changes' AS changes
+     FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`,
+    { subject, actions },
+  );
+}

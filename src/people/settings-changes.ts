@@ -1,0 +1,50 @@
+/**
+ * Changes of settings.json, bank accounts among them. The file is edited outside the program: each command and job that may
+ * change something compares it with what was recorded last and first records what differs, as `settings.change`.
+ */
+import { statSync } from 'node:fs';
+import { type Settings, settingsFile } from '../config/settings.ts';
+import type { Database } from '../database/database.ts';
+import { LOCKS } from '../database/locks.ts';
+import { execute, type Transaction } from '../database/transaction.ts';
+import { type ActorContext, recordEvent } from './audit-events.ts';
+import { type ChangeEvent, changesBetween, type FieldChange, fieldsOf, readChangeEvents } from './field-changes.ts';
+
+const SUBJECT = 'settings.json';
+const ACTION = 'settings.change';
+
+/** Every recorded change of the settings, oldest first. The first has all fields. */
+export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
+
+/** Records how the settings differ from those recorded last, if they do. */
+export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
+  const { environment, settings, actor } = context;
+  if ((await database.transaction((tx) => unrecordedChanges(tx, settings))).length === 0) return;
+  await database.transaction(async (tx) => {
+    // Of two commands that see the same change, one records it.
+    await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.settings})`);
+    const changes = await unrecordedChanges(tx, settings);
+    if (changes.length === 0) return;
+    const details = { changes, ...fileFacts(settingsFile(environment)) };
+    await recordEvent(tx, actor, { action: ACTION, subject: SUBJECT, details, now: environment.now().toISO() });
+  });
+}
+
+async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<FieldChange[]> {
+  const recorded = new Map<string, NonNullable<FieldChange['new']>>();
+  for (const { changes } of await readSettingsChanges(tx)) {
+    for (const change of changes) {
+      if (change.new === null) recorded.delete(change.field);
+      else recorded.set(change.field, change.new);
+    }
+  }
+  const { logo } = settings.issuer;
+  const issuer = { ...settings.issuer, logo: logo === null ? null : `sha256 ${logo.sha256}` };
+  return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
+}
+
+/** Who owns the file and when it was written: the event itself names whoever ran the command that saw the change. */
+function fileFacts(file: string): object {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  return stat === undefined ? {} : { file_modified_at: stat.mtime.toISOString(), file_owner_uid: stat.uid };
+}
