@@ -67,7 +67,7 @@ test('partners are imported, listed and shown in the format of their file', asyn
     account: [],
   });
   const again = await run(['--json', 'partner', 'import', file('again.json', JSON.stringify(listed))]);
-  expect(again.json()).toEqual({ created: 0, updated: 0, unchanged: 2 });
+  expect(again.json()).toEqual({ created: 0, updated: 0, unchanged: 2, changes: [] });
 });
 
 test('one invalid line rejects a whole import, exits 2 and is named; --dry-run records nothing either', async () => {
