@@ -52,6 +52,17 @@ $$;
 CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
 
+-- The partners that pay for each: its parent, the parent's parent, and so on.
+CREATE VIEW partner_payers AS
+WITH RECURSIVE above AS (
+  SELECT partner_id, parent AS payer_id, 1 AS distance FROM partners WHERE parent IS NOT NULL
+  UNION ALL
+  SELECT a.partner_id, p.parent, a.distance + 1 FROM above a JOIN partners p ON p.partner_id = a.payer_id
+  WHERE p.parent IS NOT NULL
+)
+SELECT partner_id, payer_id, distance FROM above;
+CALL grant_to_app('SELECT', 'partner_payers');
+
 -- The arrangement from a month on. The one with the latest month not after a row's own month applies to the row.
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,

@@ -486,17 +486,18 @@ CREATE TABLE dispute_outcomes (
 CALL make_fact('dispute_outcomes');
 
 -- Closes an exception that nothing else resolves: a bank line that looks like a return of no known payment, an event that
--- could not be read.
+-- could not be read, a possible duplicate that is another payment and pays nothing yet.
 CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
   bank_line_id bigint CONSTRAINT payment_exception_line_closed_once UNIQUE REFERENCES bank_line_outcomes,
   bank_statement_id bigint CONSTRAINT payment_exception_statement_closed_once UNIQUE REFERENCES bank_statements,
+  payment_id bigint CONSTRAINT payment_exception_payment_closed_once UNIQUE REFERENCES payments,
   reason text NOT NULL CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_exception_closing_of_one_thing
-    CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id) = 1)
+    CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1)
 );
 CALL make_fact('payment_exception_closings');
 
@@ -748,12 +749,13 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment with unapplied cash may duplicate, as one clause.
+-- The payments that a payment with unapplied cash may duplicate, as one clause; unless finance has said that it is another.
 CREATE VIEW possible_duplicates AS
 SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
 FROM payment_suggestions s JOIN payment_balances b ON b.payment_id = s.payment_id
 JOIN payment_balances same ON same.payment_id = s.same_as
 WHERE b.unapplied > 0 AND same.status <> 'reversed'
+  AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
 GROUP BY s.payment_id;
 CALL grant_to_app('SELECT', 'possible_duplicates');
 

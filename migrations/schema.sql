@@ -182,6 +182,21 @@ BEGIN
 END
 $function$;
 
+CREATE VIEW partner_payers AS
+ WITH RECURSIVE above AS (
+         SELECT partners.partner_id, partners.parent AS payer_id, 1 AS distance
+           FROM partners
+          WHERE partners.parent IS NOT NULL
+        UNION ALL
+         SELECT a.partner_id, p.parent, a.distance + 1
+           FROM above a
+             JOIN partners p ON p.partner_id = a.payer_id
+          WHERE p.parent IS NOT NULL
+        )
+ SELECT partner_id, payer_id, distance
+   FROM above;
+GRANT SELECT ON partner_payers TO reckoner_app;
+
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL,
   from_month billing_month NOT NULL,
@@ -2091,6 +2106,7 @@ CREATE TABLE payment_exception_closings (
   processor_event_id bigint,
   bank_line_id bigint,
   bank_statement_id bigint,
+  payment_id bigint,
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
@@ -2099,11 +2115,13 @@ CREATE TABLE payment_exception_closings (
   CONSTRAINT payment_exception_event_closed_once UNIQUE (processor_event_id),
   CONSTRAINT payment_exception_line_closed_once UNIQUE (bank_line_id),
   CONSTRAINT payment_exception_statement_closed_once UNIQUE (bank_statement_id),
+  CONSTRAINT payment_exception_payment_closed_once UNIQUE (payment_id),
   CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
-  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id) = 1),
+  CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1),
   CONSTRAINT payment_exception_closings_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
   CONSTRAINT payment_exception_closings_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_line_outcomes(bank_line_id),
   CONSTRAINT payment_exception_closings_bank_statement_id_fkey FOREIGN KEY (bank_statement_id) REFERENCES bank_statements(bank_statement_id),
+  CONSTRAINT payment_exception_closings_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_exception_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (fact_id);
@@ -2421,7 +2439,9 @@ CREATE VIEW possible_duplicates AS
    FROM payment_suggestions s
      JOIN payment_balances b ON b.payment_id = s.payment_id
      JOIN payment_balances same ON same.payment_id = s.same_as
-  WHERE b.unapplied > 0::numeric AND same.status <> 'reversed'
+  WHERE b.unapplied > 0::numeric AND same.status <> 'reversed' AND NOT (EXISTS ( SELECT
+           FROM payment_exception_closings c
+          WHERE c.payment_id = s.payment_id))
   GROUP BY s.payment_id;
 GRANT SELECT ON possible_duplicates TO reckoner_app;
 

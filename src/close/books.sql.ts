@@ -47,6 +47,17 @@ export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
   );
 }
 
+/** The payments received by this day that may be duplicates, as `payment-7`. */
+export async function readPossibleDuplicates(tx: Transaction, day: string): Promise<string[]> {
+  const rows = await query<{ exception: string }>(
+    tx,
+    `SELECT exception FROM payment_exceptions WHERE kind = 'possible_duplicate' AND since <= :day::date
+     ORDER BY since, exception`,
+    { day },
+  );
+  return rows.map(({ exception }) => exception);
+}
+
 type NewClose = Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>;
 
 /** Stores the balances at the end of the month: those of the books closed before, and the postings since. */

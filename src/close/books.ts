@@ -2,7 +2,7 @@
  * Closing the books of a month, the second of its two closes: no fact is dated in it any more, and its trial balance is
  * stored and sealed. Ledger rows follow the billing close (`close.ts`).
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
- * bank_feed_gap, bank_account_unknown.
+ * bank_feed_gap, possible_duplicates_open, bank_account_unknown.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -23,6 +23,7 @@ import {
   readBankFeeds,
   readBankGaps,
   readBooksState,
+  readPossibleDuplicates,
 } from './books.sql.ts';
 
 export interface BooksContext {
@@ -97,6 +98,9 @@ export async function findObstacles(
   }
   const gaps = await readBankGaps(tx, lastDay(month));
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
+  // Each is in the books as a payment of its own until finance decides.
+  const payments = await readPossibleDuplicates(tx, lastDay(month));
+  if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
 }
 

@@ -53,6 +53,12 @@ export const CLOSE = {
       `${f.gaps.map(({ reason }) => reason).join('; ')}. Import the missing files with 'reckoner payment import'. ` +
       `For a gap that cannot be filled, run 'reckoner payment close-exception ${f.gaps[0]?.exception} --reason R'.`,
   ),
+  possible_duplicates_open: refused<{ month: string; payments: readonly string[] }>(
+    (f) =>
+      `The books of ${f.month} cannot be closed while ${f.payments.join(', ')} may be ` +
+      `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would stand in them twice. ` +
+      `'reckoner payment exceptions' names the commands that decide it.`,
+  ),
   bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
     (f) =>
       `No bank file has reported account ${f.account}. ` +

@@ -95,7 +95,9 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
               LEFT JOIN payments y ON y.payment_id = s.same_as
               LEFT JOIN payment_balances same ON same.payment_id = s.same_as
               WHERE s.payment_id = p.payment_id
-                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open' ELSE same.status <> 'reversed' END), '[]')
+                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open'
+                         ELSE same.status <> 'reversed'
+                              AND s.payment_id IN (SELECT payment_id FROM possible_duplicates) END), '[]')
               AS suggestions
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
      WHERE b.unapplied > 0`,
@@ -122,7 +124,7 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-export type ClosableKind = Extract<ExceptionKind, 'bank_line' | 'bank_statement' | 'event'>;
+export type ClosableKind = Extract<ExceptionKind, 'bank_line' | 'bank_statement' | 'event' | 'possible_duplicate'>;
 
 export async function insertClosing(
   { tx, now, eventId }: PaymentContext,
@@ -130,12 +132,14 @@ export async function insertClosing(
 ): Promise<void> {
   const line = kind === 'bank_line' ? exception.replace('line-', '') : null;
   const statement = kind === 'bank_statement' ? exception.replace('bank-statement-', '') : null;
+  const payment = kind === 'possible_duplicate' ? exception.replace('payment-', '') : null;
   await execute(
     tx,
     `INSERT INTO payment_exception_closings (
-       processor_event_id, bank_line_id, bank_statement_id, reason, recorded_at, event_id)
-     SELECT e.processor_event_id, :line::bigint, :statement::bigint, :reason, :now::timestamptz, :eventId::bigint
+       processor_event_id, bank_line_id, bank_statement_id, payment_id, reason, recorded_at, event_id)
+     SELECT e.processor_event_id, :line::bigint, :statement::bigint, :payment::bigint, :reason, :now::timestamptz,
+            :eventId::bigint
      FROM (SELECT) AS one LEFT JOIN processor_events e ON :isEvent::boolean AND e.id = :exception`,
-    { exception, line, statement, isEvent: kind === 'event', reason, now, eventId },
+    { exception, line, statement, payment, isEvent: kind === 'event', reason, now, eventId },
   );
 }

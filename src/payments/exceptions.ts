@@ -1,6 +1,7 @@
 /**
  * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line, a bank statement or
- * an event that needs no action is closed with a reason, which is recorded.
+ * an event that needs no action, and a possible duplicate that is another payment, is closed with a reason, which is
+ * recorded.
  * Refusals: exception_unknown, exception_needs_action.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -20,7 +21,8 @@ import {
 /** What resolves each kind. */
 export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
-  possible_duplicate: "'reckoner payment reverse --as duplicate', or 'reckoner payment apply' if it is another payment",
+  possible_duplicate:
+    "'reckoner payment reverse --as duplicate'; if it is another payment 'reckoner payment apply', or 'close-exception' to keep it",
   suggestion: "'reckoner payment apply'",
   unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded --amount A' once it is paid back",
   payout: "'reckoner payment settle'",
@@ -145,7 +147,12 @@ function commandsWithoutSuggestion(
 ): string[] {
   const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
   const assign = `reckoner payment assign ${payment_id} --partner`;
-  if (kind === 'possible_duplicate') return [`${applied} (if it is another payment)`];
+  if (kind === 'possible_duplicate') {
+    return [
+      `${applied} (if it is another payment)`,
+      `reckoner payment close-exception payment-${payment_id} --reason REASON (if it is another that pays nothing yet)`,
+    ];
+  }
   if (kind === 'unknown_payer')
     return account_partner === null ? [applied, `${assign} PARTNER`] : [`${assign} ${account_partner}`, applied];
   // Without the amount, what it pays would be reversed too.
@@ -156,7 +163,10 @@ function commandsWithoutSuggestion(
   ];
 }
 
-/** Closes the exception of a bank line, bank statement or event, with the reason why it needs no action. */
+/**
+ * Closes the exception of a bank line, bank statement or event, with the reason why it needs no action, or of a possible
+ * duplicate, with the reason why it is another payment.
+ */
 export async function closeException(
   tx: Transaction,
   caller: Caller,
@@ -166,7 +176,7 @@ export async function closeException(
   const open = (await readExceptions(tx)).find((each) => each.exception === exception);
   if (open === undefined) throw refuse('exception_unknown', { exception });
   const { kind } = open;
-  if (kind !== 'bank_line' && kind !== 'bank_statement' && kind !== 'event') {
+  if (kind !== 'bank_line' && kind !== 'bank_statement' && kind !== 'event' && kind !== 'possible_duplicate') {
     throw refuse('exception_needs_action', { exception, reason: open.reason, ends: ENDS[kind] });
   }
   const context = await openPaymentContext(tx, caller, {

@@ -12,8 +12,12 @@ export type SkipReason =
   | 'disputed'
   | 'card_dispute'
   | 'payment_to_confirm'
+  /** A payment that may pay it may be a duplicate. */
+  | 'possible_duplicate'
   | 'not_sent'
-  | 'covered_by_credit';
+  | 'covered_by_credit'
+  /** Unapplied cash of a partner that pays for this one. */
+  | 'covered_by_parent';
 
 export interface OwedRow {
   readonly document_id: number;
@@ -22,8 +26,8 @@ export interface OwedRow {
   readonly month: string;
   readonly currency: string;
   readonly due_on: string;
-  /** As issued, after the credit that it was issued with. */
-  readonly amount_due: string;
+  /** As issued, before any credit. */
+  readonly invoice_amount: string;
   readonly balance: string;
   /** What of the balance the partner disputes: it is not dunned. */
   readonly disputed: string;
@@ -34,26 +38,22 @@ export interface OwedRow {
   readonly skip_reason: SkipReason | null;
 }
 
-/**
- * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
- * due date does not repeat the levels of the document that it replaces. What the partner's open credit and unapplied cash
- * in that currency cover, counted from the earliest due date on, is not reminded of. Cash that is suggested for an invoice
- * counts for that invoice first.
- */
-export function readOwed(
-  tx: Transaction,
-  filter: { day: string; levels: readonly number[]; partnerId: string | null },
-): Promise<OwedRow[]> {
-  return query(
-    tx,
-    `WITH owed AS (
-     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on, b.amount_due,
-            b.balance, least(coalesce(t.amount, 0), b.balance) AS disputed,
+/** The partners whose money may pay what a partner owes, and those whose money is first asked for otherwise. */
+const FAMILY = `(
+       SELECT f.partner_id FROM partner_payers f
+       JOIN partner_payers u ON u.payer_id = f.payer_id AND u.partner_id = :partnerId
+       UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
+       UNION SELECT :partnerId)`;
+
+/** Open invoices, and why each is not reminded of whatever covers it. */
+const OWED = `owed AS (
+     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
+            d.invoice_amount, b.balance, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
                    WHERE r.document_id = d.document_id AND r.dunning_level >= reached.dunning_level)
-                 THEN reached.dunning_level END AS dunning_level,
+                 THEN reached.dunning_level END AS dunning_level, p.payment_id AS to_confirm,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
                  WHEN EXISTS (
@@ -61,9 +61,8 @@ export function readOwed(
                    WHERE a.document_id = d.document_id
                      AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = c.dispute_id))
                  THEN 'card_dispute'
-                 WHEN EXISTS (
-                   SELECT FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id
-                   WHERE s.document_id = d.document_id AND p.unapplied > 0) THEN 'payment_to_confirm'
+                 WHEN p.is_duplicate THEN 'possible_duplicate'
+                 WHEN p.payment_id IS NOT NULL THEN 'payment_to_confirm'
                  WHEN NOT EXISTS (
                    SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS skip_reason
@@ -72,30 +71,81 @@ export function readOwed(
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached
+     LEFT JOIN LATERAL (
+       SELECT s.payment_id, s.payment_id IN (SELECT payment_id FROM possible_duplicates) AS is_duplicate
+       FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id AND p.unapplied > 0
+       WHERE s.document_id = d.document_id
+       ORDER BY is_duplicate, s.confidence DESC, s.payment_suggestion_id LIMIT 1) AS p ON true
      WHERE d.document = 'invoice' AND b.status = 'open'
-       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
-     ), credit AS (
+       AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
+     )`;
+
+/** What covers debts: cash without what it is suggested for, and open credit. */
+const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
-       FROM (SELECT partner_id, currency, balance AS amount FROM open_credit
-             UNION ALL
-             SELECT partner_id, currency, greatest(sum(amount), 0)
-             FROM (SELECT partner_id, currency, unapplied AS amount FROM payment_balances WHERE unapplied > 0
-                   UNION ALL
-                   SELECT partner_id, currency, disputed - balance FROM owed
-                   WHERE skip_reason = 'payment_to_confirm') AS cash
-             GROUP BY partner_id, currency) AS parts
-       GROUP BY partner_id, currency
-     ), counted AS (
-       SELECT document_id, sum(balance - disputed) OVER (
-                PARTITION BY partner_id, currency ORDER BY due_on, series, sequence) AS owed_up_to
-       FROM owed WHERE skip_reason IS NULL
-     )
-     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.amount_due, o.balance,
-            o.disputed, o.payment_link, o.dunning_level,
-            CASE WHEN n.owed_up_to <= c.amount THEN 'covered_by_credit'
-                 ELSE o.skip_reason END AS skip_reason
-     FROM owed o LEFT JOIN counted n USING (document_id)
-     LEFT JOIN credit c ON c.partner_id = o.partner_id AND c.currency = o.currency
+       FROM (SELECT b.partner_id, b.currency,
+                    greatest(b.unapplied - coalesce(sum(o.balance - o.disputed), 0), 0) AS amount
+             FROM payment_balances b LEFT JOIN owed o
+               ON o.to_confirm = b.payment_id AND o.skip_reason = 'payment_to_confirm'
+             WHERE b.unapplied > 0 AND b.payment_id NOT IN (SELECT payment_id FROM possible_duplicates)
+             GROUP BY b.payment_id, b.partner_id, b.currency, b.unapplied) AS payments
+       WHERE partner_id IS NOT NULL GROUP BY partner_id, currency
+     ), money AS (
+       SELECT partner_id, currency, coalesce(c.amount, 0) AS cash,
+              coalesce(c.amount, 0) + coalesce(n.amount, 0) AS amount
+       FROM cash c FULL JOIN (
+         SELECT partner_id, currency, sum(balance) AS amount FROM open_credit GROUP BY partner_id, currency) AS n
+         USING (partner_id, currency)
+     )`;
+
+/** What a partner's own money covers, then what the cash of those that pay for it covers, the nearest first. */
+const COVERED = `counted AS (
+       SELECT o.document_id, o.partner_id, o.currency, o.due_on, o.series, o.sequence, o.balance - o.disputed AS amount,
+              sum(o.balance - o.disputed) OVER (
+                PARTITION BY o.partner_id, o.currency ORDER BY o.due_on, o.series, o.sequence) AS owed_up_to,
+              coalesce(m.amount, 0) AS own
+       FROM owed o LEFT JOIN money m USING (partner_id, currency) WHERE o.skip_reason IS NULL
+     ), surplus AS (
+       SELECT m.partner_id, m.currency, least(m.cash, m.amount - coalesce(sum(n.amount), 0)) AS amount
+       FROM money m LEFT JOIN counted n USING (partner_id, currency)
+       GROUP BY m.partner_id, m.currency, m.cash, m.amount
+     ), left_to_parents AS (
+       SELECT DISTINCT ON (n.document_id)
+              n.document_id, n.currency, n.due_on, n.series, n.sequence,
+              least(n.amount, n.owed_up_to - n.own) AS amount,
+              s.partner_id AS payer_id, s.amount AS surplus
+       FROM counted n JOIN partner_payers u USING (partner_id)
+       JOIN surplus s ON s.partner_id = u.payer_id AND s.currency = n.currency AND s.amount > 0
+       WHERE n.owed_up_to > n.own
+       ORDER BY n.document_id, u.distance
+     ), covered AS (
+       SELECT document_id, 'covered_by_credit' AS by FROM counted WHERE owed_up_to <= own
+       UNION ALL
+       SELECT document_id, 'covered_by_parent'
+       FROM (SELECT document_id, surplus, sum(amount) OVER (
+                      PARTITION BY payer_id, currency ORDER BY due_on, series, sequence) AS owed_up_to
+             FROM left_to_parents) AS parts
+       WHERE owed_up_to <= surplus
+     )`;
+
+/**
+ * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
+ * due date does not repeat the levels of the document that it replaces. What the partner's open credit and unapplied
+ * cash in that currency cover, counted from the earliest due date on, is not reminded of, nor what the remaining cash of
+ * its parents covers. Cash that is suggested for an invoice counts for that invoice first; a possible duplicate covers
+ * nothing.
+ */
+export function readOwed(
+  tx: Transaction,
+  filter: { day: string; levels: readonly number[]; partnerId: string | null },
+): Promise<OwedRow[]> {
+  return query(
+    tx,
+    `WITH ${OWED}, ${MONEY}, ${COVERED}
+     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.invoice_amount, o.balance,
+            o.disputed, o.payment_link, o.dunning_level, coalesce(c.by, o.skip_reason) AS skip_reason
+     FROM owed o LEFT JOIN covered c USING (document_id)
+     WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
      ORDER BY o.series, o.sequence`,
     { ...filter },
   );
@@ -163,14 +213,15 @@ export interface OpenCredit {
   readonly amount: string;
 }
 
-/** Open credit notes and unapplied cash, which are deducted from what is owed. */
+/** Open credit notes and unapplied cash, which are deducted from what is owed. Possible duplicates are left out. */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,
     `SELECT currency, number, balance AS amount FROM open_credit WHERE partner_id = :partnerId
      UNION ALL
      SELECT currency, NULL, sum(unapplied) FROM payment_balances
-     WHERE partner_id = :partnerId AND unapplied > 0 GROUP BY currency
+     WHERE partner_id = :partnerId AND unapplied > 0 AND payment_id NOT IN (SELECT payment_id FROM possible_duplicates)
+     GROUP BY currency
      ORDER BY currency, number NULLS LAST`,
     { partnerId },
   );

@@ -4,8 +4,8 @@
  * reached is sent.
  *
  * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
- * an undecided card dispute, possibly paid by a payment that is not confirmed yet, never e-mailed, or covered by the
- * partner's open credit and unapplied cash.
+ * an undecided card dispute, possibly paid by a payment that is not confirmed yet, by one that
+ * may be a duplicate, never e-mailed, or covered by the partner's open credit and unapplied cash or its parent's cash.
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';

@@ -45,7 +45,7 @@ export const reminderEmail: EmailComposer = {
     const reminded = await readReminded(tx, email.email_id);
     const levels = rows.flatMap((row) => (row.skip_reason === null ? (reminded.get(row.document_id) ?? []) : []));
     if (levels.length === 0) {
-      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit by now' };
+      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit or cash by now' };
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
@@ -139,7 +139,7 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
 function documentView(row: OwedRow, day: string, locale: Locale) {
   const days = daysApart(row.due_on, day);
   const amount = (text: string) => Amount.of(text, row.currency);
-  const settled = amount(row.amount_due).minus(amount(row.balance));
+  const settled = amount(row.invoice_amount).minus(amount(row.balance));
   const disputed = amount(row.disputed);
   return {
     number: row.number,
@@ -150,7 +150,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    original: !settled.isPositive() && disputed.isZero() ? '' : locale.amount(amount(row.amount_due)),
+    original: !settled.isPositive() && disputed.isZero() ? '' : locale.amount(amount(row.invoice_amount)),
     settled: settled.isPositive() ? locale.amount(settled) : '',
     disputed: disputed.isZero() ? '' : locale.amount(disputed),
     paymentLink: oneLine(row.payment_link ?? ''),

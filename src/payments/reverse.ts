@@ -65,7 +65,7 @@ export interface ReverseRequest {
   readonly code?: string | undefined;
   /** Left out: all that remains of the payment. */
   readonly amount?: string | undefined;
-  /** Left out: today. */
+  /** Left out: today; for a duplicate the day of its receipt, because its money never came. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
 }
@@ -79,7 +79,7 @@ export async function reversePayment(
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
   const today = todayOf(caller);
-  const on = request.on ?? today;
+  const on = request.on ?? (request.kind === 'duplicate' ? state.received_on : today);
   if (on > today) throw refuse('date_in_future', { argument: '--on', value: on, today });
   const invalid = (argument: string, value: string, reason: string) =>
     refuse('argument_invalid', { argument, value, reason });

@@ -165,7 +165,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
   sealed(
     'payment_exception_closings',
-    'payment_exception_closing_id processor_event_id bank_line_id bank_statement_id reason recorded_at event_id',
+    `payment_exception_closing_id processor_event_id bank_line_id bank_statement_id payment_id reason recorded_at
+     event_id`,
   ),
   // Connected accounts.
   sealed('settlement_files', 'settlement_file_id partner_id sha256 name lines recorded_at event_id'),

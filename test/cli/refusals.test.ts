@@ -701,6 +701,23 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inCorrected('books', 'close', '2026-07');
     },
   },
+  possible_duplicates_open: {
+    when: 'another export has a payment of July once more',
+    exit: 3,
+    says: /The books of 2026-07 cannot be closed while payment-\d+ may be a duplicate: .*payment exceptions/,
+    run: async () => {
+      const own = await correctedWorld();
+      const env = { RECKONER_HOME: own.home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' };
+      const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+      const file = (name: string, reference: string) =>
+        written(name, `${head}\n2026-07-31,1.00,USD,0012,${reference},thanks,Somebody,\n`);
+      await command(['payment', 'import', file('once.csv', 'B-1')], { env });
+      await command(['payment', 'import', file('twice.csv', '')], { env });
+      const ran = await command(['--json', 'books', 'close', '2026-07'], { env });
+      await own.end();
+      return ran;
+    },
+  },
   bank_feed_gap: {
     when: 'a bank statement of July opens with another balance than the one before it ended with',
     exit: 3,

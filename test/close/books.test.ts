@@ -276,6 +276,27 @@ describe('the books of a month cannot be closed', () => {
     await closeTo(OCTOBER);
   });
 
+  test('while a payment in it may be a duplicate, until finance decides', async () => {
+    await closeTo(SEPTEMBER);
+    const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
+    const line = (reference: string) => `${head}\n2026-10-31,3.00,USD,0009,${reference},thanks,Somebody,\n`;
+    const first = await books.bankText('once.csv', line('B-9'));
+    const again = await books.bankText('twice.csv', line(''));
+    const [kept, held] = [first, again].map((each) => each.new_lines[0]?.payment_id ?? 0) as [number, number];
+    expect(await refusalOf(closeOf(OCTOBER))).toMatchObject({
+      code: 'possible_duplicates_open',
+      facts: { month: OCTOBER, payments: [`payment-${held}`] },
+    });
+    // A duplicate is taken back on the day of its receipt, so that no balance has the money twice.
+    await books.reverse({ paymentId: held, kind: 'duplicate', duplicateOf: kept });
+    const [bank] = await world.sql(
+      `SELECT sum(amount)::text AS amount FROM journal WHERE account = 'assets:bank:0009' AND entry_on <= '2026-10-31'`,
+    );
+    expect(bank).toEqual({ amount: '3.00' });
+    await closeOf(OCTOBER);
+    await books.verified();
+  });
+
   test('but a gap after its end keeps only the next month open', async () => {
     await closeTo('2026-08' as Month);
     await bank('2026-09-30', { invoice: 'INV-2026-000001', on: '2026-09-29' });

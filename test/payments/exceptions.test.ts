@@ -143,6 +143,24 @@ test('invoices less a bank fee are accepted in full, however small the last of t
   ]);
 });
 
+test('a possible duplicate that is another payment is kept with a reason, and is unapplied cash then', async () => {
+  const line = (reference: string) => `${HEAD}2026-10-13,11.11,USD,1,${reference},thanks,HARBOUR LIGHTS,ACC-20\n`;
+  await books.bankText('kept.csv', line('B-30'));
+  await books.bankText('kept-again.csv', line(''));
+  const held = (await listed()).find((each) => each.kind === 'possible_duplicate');
+  expect(held?.commands.at(-1)).toContain(`reckoner payment close-exception ${held?.exception} --reason`);
+  await close(held?.exception ?? '');
+  const after = (await listed()).filter((each) => each.amount === '11.11');
+  expect(after.map(({ kind, suggestions }) => [kind, suggestions])).toEqual([
+    ['unapplied_cash', []],
+    ['unapplied_cash', []],
+  ]);
+  for (const { payment_id } of after) {
+    await books.reverse({ paymentId: payment_id ?? 0, kind: 'refunded', reason: 'sent back' });
+  }
+  expect(await listed()).toEqual([]);
+});
+
 test('unapplied cash of a known payer is on the list and in status, until it is used', async () => {
   const { paymentId } = await books.record({ amount: '521.25', partnerId: 'p-3', reference: 'FT-30' });
   expect(await listed()).toMatchObject([

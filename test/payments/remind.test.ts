@@ -328,6 +328,57 @@ test('an undecided dispute or unconfirmed payment stops reminders until it is re
   expect(await remind('2026-09-08')).toEqual([`p-1 7 ${INV_1}`]);
 });
 
+/** Cash of a partner that pays nothing yet. */
+const cash = (partnerId: string, amount: string, reference: string) =>
+  world.database.transaction((tx) =>
+    recordPayment(tx, world, {
+      ...{ amount, partnerId, reference, currency: 'USD', method: 'wire', receivedOn: '2026-09-01' },
+    }),
+  );
+
+test("a parent's unapplied cash holds its children's reminders up to its amount, after its own debts", async () => {
+  await invoiceJuly('p-parent', 'p-a', 'p-b', 'p-c');
+  const child = (partner_id: string, parent: string) =>
+    partner({ partner_id, parent, invoicing_contact: { name: 'AP', email: `${partner_id}@partner.example`, cc: [] } });
+  await world.partners([child('p-a', 'p-parent'), child('p-b', 'p-a'), child('p-c', 'p-parent')]);
+  day('2026-09-01');
+  await cash('p-parent', '20.00', 'FT-1');
+  expect(await remind('2026-09-07')).toHaveLength(2);
+  day('2026-09-07');
+  expect((await plan()).skipped.map(({ number, reason }) => `${number} ${reason}`)).toEqual([
+    'INV-2026-000001 covered_by_parent',
+    'INV-2026-000004 covered_by_credit',
+  ]);
+  await cash('p-a', '1.00', 'FT-2');
+  await cash('p-parent', '0.99', 'FT-3');
+  day('2026-09-21');
+  // 7.00 of the parent's own; 6.00 and 7.00 of its children; 0.99 is left for the last.
+  const { reminders, skipped } = await plan();
+  expect(reminders.map((each) => each.partner_id)).toEqual(['p-c']);
+  expect(skipped.map(({ partner_id, reason }) => `${partner_id} ${reason}`)).toEqual([
+    'p-a covered_by_parent',
+    'p-b covered_by_parent',
+    'p-parent covered_by_credit',
+  ]);
+});
+
+test('a payment that may be a duplicate covers nothing, and the invoice that it names is named with that reason', async () => {
+  await invoiceJuly('p-1', 'p-2');
+  day('2026-09-01');
+  await cash('p-1', '3.50', 'FT-1');
+  await cash('p-1', '3.50', 'FT-2');
+  expect(await remind('2026-09-07')).toHaveLength(2);
+  const text = (await mails())[0]?.text ?? '';
+  expect(text).toContain('Payment received, not applied yet: -USD 3.50');
+  await world.sql(
+    `INSERT INTO payment_suggestions (payment_id, document_id, amount, confidence, evidence, recorded_at, event_id)
+     SELECT max(payment_id), (SELECT document_id FROM documents WHERE partner_id = 'p-1'), 3.5, 0.5, '{"why": "x"}', now(),
+            min(event_id) FROM payments`,
+  );
+  day('2026-09-21');
+  expect((await plan()).skipped).toMatchObject([{ partner_id: 'p-1', reason: 'possible_duplicate' }]);
+});
+
 test('an invoice that was never e-mailed is skipped', async () => {
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.rows([quote()]);

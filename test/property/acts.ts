@@ -199,7 +199,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'the books of a month are closed',
     weight: 3,
-    refusals: ['bank_feed_behind', 'bank_feed_gap'],
+    refusals: ['bank_feed_behind', 'bank_feed_gap', 'possible_duplicates_open'],
     async run(history) {
       const { world } = history;
       const state = await world.database.reading(readBooksState);

@@ -44,8 +44,10 @@ const SKIPPED = {
   disputed: 'the partner disputes it',
   card_dispute: 'a dispute about its payment is undecided',
   payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
+  possible_duplicate: 'it may be paid by a payment that may be a duplicate',
   not_sent: 'it has not been e-mailed',
   covered_by_credit: 'open credit or unapplied cash covers it',
+  covered_by_parent: "its parent's unapplied cash covers it",
 } as const;
 
 function describePlan({ reminders, skipped }: ReminderPlan): string {

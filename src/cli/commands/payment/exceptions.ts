@@ -12,7 +12,7 @@ export const define: Definition = (payment, act) => {
     .action(act(acting(paymentExceptions)));
   payment
     .command('close-exception <exception>')
-    .description('Close the exception of a bank line, bank statement or event that needs no action')
+    .description('Close what needs no action, or a possible duplicate that is another payment')
     .requiredOption(...REASON)
     .action(act(acting(paymentCloseException)));
 };

@@ -18,7 +18,11 @@ export const define: Definition = (payment, act) => {
     .requiredOption(...REASON)
     .option('--code <code>', "the bank's return code, such as R01")
     .option('--amount <amount>', 'how much (default: all that remains)')
-    .option('--on <date>', 'the date of the reversal (default: today)', dateArgument('--on'))
+    .option(
+      '--on <date>',
+      'the date of the reversal (default: today; of a duplicate its receipt)',
+      dateArgument('--on'),
+    )
     .option('--duplicate-of <id>', 'the payment that this one duplicates', idArgument('--duplicate-of'))
     .addHelpText('after', HELP)
     .action(act(acting(paymentReverse)));
