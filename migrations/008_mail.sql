@@ -5,12 +5,15 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'status')),
+                    'seal', 'books_seal', 'status')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
   day date,
+  -- An account statement of a month whose books are open: another follows when they close.
+  preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
+    CHECK (NOT preliminary OR kind = 'account_statement'),
   -- What asked for the e-mail of a document, or for one more of another kind; and the address that a user named instead of
   -- the usual one.
   asked_for text CONSTRAINT email_asked_for_known
@@ -45,11 +48,11 @@ CREATE TABLE emails (
   CONSTRAINT email_partner_and_day_named CHECK (
     (kind IN ('reminder', 'account_statement')) = (partner_id IS NOT NULL)
     AND (kind IN ('reminder', 'account_statement', 'missing_feeds')) = (day IS NOT NULL)),
-  CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal')) = (month IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
-    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
+    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'books_seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
@@ -64,12 +67,13 @@ ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 -- Its day is the last day of the month.
-CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day)
+CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 -- Of an open month, so it has the month's first day instead of a closed month.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
+CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 -- The status is read when its e-mail is sent: while one waits, another would say the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
@@ -81,10 +85,10 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 -- What an e-mail is about, its Message-ID and that it was sent are facts.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id

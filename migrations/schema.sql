@@ -1100,6 +1100,7 @@ CREATE TABLE emails (
   partner_id text COLLATE "C",
   month text COLLATE "C",
   day date,
+  preliminary boolean NOT NULL DEFAULT false,
   asked_for text,
   addressed_to text,
   event_id bigint,
@@ -1120,7 +1121,8 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'status'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'status'])),
+  CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
   CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL)),
@@ -1130,9 +1132,9 @@ CASE
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
   CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
-  CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal'])) = (month IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
@@ -1145,10 +1147,11 @@ END),
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
-CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day) WHERE kind = 'account_statement' AND asked_for IS NULL;
+CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day, preliminary) WHERE kind = 'account_statement' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
+CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
@@ -1160,10 +1163,10 @@ CREATE FUNCTION refuse_rewritten_email()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id

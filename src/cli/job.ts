@@ -95,8 +95,13 @@ export function runMonthClose(): Promise<number> {
       const seals = await readSealsOf(tx, closed);
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
     });
+    let closedBooks = 0;
+    const booksRefused = await closeDueBooks(database, job, (month) => {
+      closedBooks += 1;
+      log.info({ month }, 'books closed');
+    });
+    if (closedBooks > 0) await sendEmails(job, logOf(job));
     const unsent = await anyUnsent(job);
-    const booksRefused = await closeDueBooks(database, job, (month) => log.info({ month }, 'books closed'));
     if (booksRefused !== undefined) logFailure(log, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)

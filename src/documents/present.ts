@@ -3,7 +3,7 @@
  * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the command
  * line take them from here and only lay them out.
  */
-import type { AchInstructions, WireInstructions } from '../config/instructions.ts';
+import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
@@ -170,8 +170,7 @@ export function present(
     partner: { name: values.partner, purchaseOrder },
     reach,
     contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),
-    ach: isDue && instructions?.ach ? achFacts(instructions.ach, labels, clean) : null,
-    wire: isDue && instructions?.wire ? wireFacts(instructions.wire, labels, clean) : null,
+    ...bankDetails(isDue ? instructions : null, clean),
   };
 }
 
@@ -316,6 +315,18 @@ function paymentFacts(labels: Labels, clean: Clean) {
     (field: PaymentField, text: string | undefined, address: Address | null = null): PaymentFact[] =>
       text === undefined ? [] : [{ field, kind, label: labels.payment[field], value: clean(text), address }];
   return { party: row('party'), number: row('number'), word: row('word') };
+}
+
+/** Bank details as labeled facts; null where the instructions do not have them. */
+export function bankDetails(
+  instructions: Instructions | null,
+  clean: Clean = (text) => text,
+): Pick<Presentation, 'ach' | 'wire'> {
+  const { labels } = readTemplate();
+  return {
+    ach: instructions?.ach ? achFacts(instructions.ach, labels, clean) : null,
+    wire: instructions?.wire ? wireFacts(instructions.wire, labels, clean) : null,
+  };
 }
 
 function achFacts(ach: AchInstructions, labels: Labels, clean: Clean): PaymentFact[] {

@@ -65,4 +65,4 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
 /** A character that JSON escapes is one that no page shows. */
-const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);
+export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

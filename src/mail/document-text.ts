@@ -92,12 +92,12 @@ function detailsOf(facts: readonly PaymentFact[]) {
   return { value, address, account };
 }
 
-function achView(facts: readonly PaymentFact[]) {
+export function achView(facts: readonly PaymentFact[]) {
   const { value, account } = detailsOf(facts);
   return { ...account, routingNumber: value('routing_number_ach'), accountType: value('account_type') };
 }
 
-function wireView(facts: readonly PaymentFact[]) {
+export function wireView(facts: readonly PaymentFact[]) {
   const { value, address, account } = detailsOf(facts);
   const bic = value('intermediary_bic');
   const intermediary = { bankName: value('intermediary'), bankAddress: address('intermediary'), bic };

@@ -8,7 +8,14 @@ import type { Attachment, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
 /** The kinds of e-mail that carry no document. */
-export type OtherEmailKind = 'reminder' | 'account_statement' | 'close_report' | 'missing_feeds' | 'seal' | 'status';
+export type OtherEmailKind =
+  | 'reminder'
+  | 'account_statement'
+  | 'close_report'
+  | 'missing_feeds'
+  | 'seal'
+  | 'books_seal'
+  | 'status';
 
 export type EmailKind = DocumentKind | OtherEmailKind;
 
@@ -23,6 +30,8 @@ export interface EmailSubject {
   readonly month: Month | null;
   /** `YYYY-MM-DD`. */
   readonly day: string | null;
+  /** An account statement of a month whose books were open when it was asked for. */
+  readonly preliminary: boolean;
   /** The address that a user named instead of the usual one. */
   readonly addressed_to: string | null;
 }

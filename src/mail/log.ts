@@ -66,6 +66,8 @@ export interface ListedEmail {
   readonly partner_id: string | null;
   readonly month: string | null;
   readonly day: string | null;
+  /** An account statement of a month whose books were open. */
+  readonly preliminary: boolean;
   readonly asked_for: string | null;
   readonly status: EmailStatus;
   /** Why it is held, or what the mail server said last. */
@@ -96,8 +98,8 @@ export function readEmails(
   return query(
     tx,
     `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
-            coalesce(e.month, d.month) AS month, e.day, e.asked_for, e.status, e.reason, e.recipients AS "to",
-            e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
+            coalesce(e.month, d.month) AS month, e.day, e.preliminary, e.asked_for, e.status, e.reason,
+            e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished
      FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
      WHERE (:emailId::bigint IS NULL OR e.email_id = :emailId::bigint)
@@ -117,16 +119,17 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
 
 /** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
-  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month' | 'day'> & { document?: string | null },
+  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month' | 'day' | 'preliminary'> & { document?: string | null },
 ): string {
   if (email.document != null) return email.document;
-  const { kind, partner_id, month, day } = email;
+  const { kind, partner_id, month, day, preliminary } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
-    account_statement: `account statement to ${partner_id}`,
+    account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
     missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
     seal: `seal of ${month}`,
+    books_seal: `seal of the books of ${month}`,
   };
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }

@@ -13,6 +13,7 @@ export interface EmailToQueue {
   readonly partner_id?: string;
   readonly month?: string;
   readonly day?: string;
+  readonly preliminary?: boolean;
   /** What the Message-ID begins with. */
   readonly name: string;
 }
@@ -25,13 +26,15 @@ export async function queueEmails(
 ): Promise<EmailSubject[]> {
   return query(
     tx,
-    `INSERT INTO emails (kind, partner_id, month, day, message_id, status, queued_at, event_id)
-     SELECT q.kind, q.partner_id, q.month, q.day, format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text),
+    `INSERT INTO emails (kind, partner_id, month, day, preliminary, message_id, status, queued_at, event_id)
+     SELECT q.kind, q.partner_id, q.month, q.day, coalesce(q.preliminary, false),
+            format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text),
             'queued', :now::timestamptz, :eventId::bigint
-     FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, name text)
+     FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, preliminary boolean,
+       name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, addressed_to`,
+     RETURNING email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to`,
     { ...facts, emails: JSON.stringify(emails) },
   );
 }
@@ -56,7 +59,7 @@ export function readEmailState(tx: Transaction, emailId: number): Promise<EmailS
 export function readUnfinishedEmails(tx: Transaction): Promise<EmailSubject[]> {
   return query(
     tx,
-    `SELECT email_id, kind, document_id, partner_id, month, day, addressed_to FROM emails
+    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to FROM emails
      WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held') ORDER BY email_id`,
   );
 }

@@ -42,7 +42,8 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
     `SELECT e.email_id, a.address
      FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
      CROSS JOIN LATERAL (
-       SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'close_report' THEN :finance::text
+       SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'books_seal' THEN :auditor::text
+                          WHEN 'close_report' THEN :finance::text
                           WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'reminder' THEN p.contact_email
                           WHEN 'account_statement' THEN p.contact_email END AS address) AS a
@@ -89,13 +90,14 @@ function queueAgain(
 ): Promise<EmailSubject[]> {
   return query(
     tx,
-    `INSERT INTO emails (kind, partner_id, month, day, asked_for, addressed_to, event_id, message_id, status, queued_at)
-     SELECT e.kind, e.partner_id, e.month, e.day, :askedFor::text, :to::text, :eventId::bigint,
+    `INSERT INTO emails (
+       kind, partner_id, month, day, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
+     SELECT e.kind, e.partner_id, e.month, e.day, e.preliminary, :askedFor::text, :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, addressed_to`,
+     RETURNING email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to`,
     { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() },
   );
 }

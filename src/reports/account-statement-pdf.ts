@@ -5,22 +5,31 @@
 import type { Issuer } from '../config/settings.ts';
 import { localeOf } from '../documents/locale.ts';
 import { type AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
-import type { Element } from '../documents/pdf/canvas.ts';
-import { PdfCanvas } from '../documents/pdf/canvas.ts';
-import { drawNames } from '../documents/pdf/letterhead.ts';
+import { type Canvas, type Element, MeasuringCanvas, PdfCanvas } from '../documents/pdf/canvas.ts';
+import { drawAddressee, drawHeadline, drawNames } from '../documents/pdf/letterhead.ts';
+import { noticePart } from '../documents/pdf/notice-panel.ts';
 import { PageLayout } from '../documents/pdf/page-layout.ts';
+import { drawBankDetails, webAddress } from '../documents/pdf/payment.ts';
 import { paperSize } from '../documents/pdf/render.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
-import { addressLines } from '../documents/present.ts';
-import { addressText, type NamedText } from '../documents/printable.ts';
+import { bankDetails } from '../documents/present.ts';
+import { addressText, instructionsText, type NamedText } from '../documents/printable.ts';
 import { Amount, isZero } from '../money.ts';
-import { type AccountStatement, type ActivityLine, activityName, type CurrencyAccount } from './account-statement.ts';
+import type { HowToPay } from './account-payment.ts';
+import {
+  type AccountStatement,
+  type ActivityLine,
+  activityName,
+  type CurrencyAccount,
+  overdueOf,
+} from './account-statement.ts';
 import { BUCKETS } from './aging.ts';
 
 export interface StatementToRender {
   readonly statement: AccountStatement;
+  readonly pay: HowToPay;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
   /** The fonts that it needs besides the program's own. */
@@ -30,8 +39,8 @@ export interface StatementToRender {
 const ROW_PADDING = 3.4;
 const COLUMN_GAP = 12;
 const BEFORE_TABLE = 16;
-const AFTER_ADDRESS = 6;
-const BEFORE_TOTAL = 14;
+const AFTER_NOTICE = 14;
+const BEFORE_NOTE = 8;
 const STRONG_RULE = 0.9;
 
 interface TableColumn {
@@ -45,6 +54,8 @@ interface TableRow {
   readonly cells: readonly string[];
   /** Stands out: the balances before and after. */
   readonly strong?: boolean;
+  /** Where the first cell leads to. */
+  readonly link?: { readonly url: string; readonly says: string } | undefined;
 }
 
 export async function renderAccountStatement(request: StatementToRender): Promise<Buffer> {
@@ -54,57 +65,38 @@ export async function renderAccountStatement(request: StatementToRender): Promis
 /** The texts of a statement that come from a partner, the settings or a bank. */
 export const textsOfStatement = ({
   statement,
+  pay,
   issuer,
-}: Pick<StatementToRender, 'statement' | 'issuer'>): NamedText[] => [
+}: Pick<StatementToRender, 'statement' | 'pay' | 'issuer'>): NamedText[] => [
   ["the partner's name", statement.name],
   ["the partner's address", addressText(statement.address)],
   ["the issuer's name", issuer.legal_name],
   ["the issuer's address", addressText(issuer.address)],
+  ['the bank details', pay.accounts.map(({ instructions }) => instructionsText(instructions)).join(' ')],
   [
     'a payment reference',
     statement.accounts.flatMap(({ lines }) => lines.map((line) => line.reference ?? '')).join(' '),
   ],
 ];
 
-function draw({ statement, issuer, sandbox }: StatementToRender): PdfCanvas {
+/** Parts of the usual distances, tried in this order until the statement fits one page. */
+const SPACINGS = [1, 0.7, 0.45] as const;
+
+function draw(request: StatementToRender): PdfCanvas {
+  const { statement, issuer } = request;
+  const { labels, theme } = readTemplate();
   const { address } = statement;
-  const template = readTemplate();
-  const labels = template.labels.account;
-  const locale = localeOf(address.country);
-  const period = fill(labels.period, { from: locale.date(statement.from), to: locale.date(statement.as_of) });
-  const size = paperSize(template.theme, { partner: { address }, issuer });
+  const asOf = fill(labels.account.as_of, { date: localeOf(address.country).date(statement.as_of) });
   const pdf = new PdfCanvas({
-    size,
-    title: `${labels.title}, ${printable(statement.name)}, ${period}`,
+    size: paperSize(theme, { partner: { address }, issuer }),
+    title: `${labels.account.title}, ${printable(statement.name)}, ${asOf}`,
     author: printable(issuer.legal_name),
     issuedOn: statement.as_of,
-    colors: template.theme.colors,
+    colors: theme.colors,
   });
-  const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;
-  const running = {
-    continued: fill(template.labels.running.continued, { title: labels.title, number: period }),
-    about: printable(statement.name),
-    foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
-    mark: sandbox ? mark : null,
-  };
-  const layout = new PageLayout({ canvas: pdf, size, spacing: 1, running, template, locale });
-  drawNames(layout, { issuer }, { title: labels.title, number: period }, template);
-  const column = new Column(layout, layout.width);
-  column.text(labels.addressee, layout.style('label'));
-  column.text(printable(statement.name), layout.style('strong'), { before: 1 });
-  for (const line of addressLines(address, template, printable)) column.text(line, layout.style('body'));
-  column.text(`${template.labels.facts.partner_id} ${statement.partner_id}`, layout.style('small'), {
-    before: AFTER_ADDRESS,
-  });
-  const due = statement.accounts.filter(({ closing }) => Number(closing) > 0);
-  for (const [index, { currency, closing }] of due.entries()) {
-    const text = fill(labels.total_due, { amount: locale.amount(Amount.of(closing, currency)) });
-    column.text(text, layout.style('headline_strong'), { before: index === 0 ? BEFORE_TOTAL : 0 });
-  }
-  if (due.length > 0) column.text(labels.pay, layout.style('body'));
-  column.text(statement.accounts.length === 0 ? labels.nothing : labels.favor, layout.style('small'));
-  column.draw(layout.root, layout.left);
-  for (const account of statement.accounts) drawAccount(layout, statement, account);
+  const measuring = new MeasuringCanvas(pdf);
+  const spacing = SPACINGS.find((each) => layOut(measuring, request, each).pageCount === 1) ?? SPACINGS[0];
+  const layout = layOut(pdf, request, spacing);
   for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
@@ -112,38 +104,89 @@ function draw({ statement, issuer, sandbox }: StatementToRender): PdfCanvas {
   return pdf;
 }
 
-function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement, account: CurrencyAccount): void {
+function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementToRender, spacing: number): PageLayout {
+  const { address } = statement;
+  const template = readTemplate();
+  const labels = template.labels.account;
+  const locale = localeOf(address.country);
+  const size = paperSize(template.theme, { partner: { address }, issuer });
+  const number = fill(labels.as_of, { date: locale.date(statement.as_of) });
+  const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;
+  const running = {
+    continued: fill(template.labels.running.continued, { title: labels.title, number }),
+    about: printable(statement.name),
+    foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
+    mark: sandbox ? mark : null,
+  };
+  const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
+  drawNames(layout, { issuer }, { title: labels.title, number }, template);
+  if (statement.preliminary) {
+    const notice = { title: labels.preliminary_title, level: 'H2', text: labels.preliminary } as const;
+    noticePart(layout, notice, AFTER_NOTICE).draw();
+  }
+  drawTotals(layout, statement);
+  drawAddressee(
+    layout,
+    { addressee: labels.addressee, address, taxId: '' },
+    {
+      partner: { name: printable(statement.name) },
+      facts: [
+        { label: labels.from, value: locale.date(statement.from) },
+        { label: labels.to, value: locale.date(statement.as_of) },
+        { label: template.labels.facts.partner_id, value: statement.partner_id },
+      ],
+    },
+    template,
+  );
+  for (const account of statement.accounts) drawAccount(layout, { statement, account, pay });
+  drawSmallPrint(layout, statement);
+  return layout;
+}
+
+/** What is due in each currency, and how much of it is overdue. */
+function drawTotals(layout: PageLayout, { accounts }: AccountStatement): void {
+  const { account: labels } = layout.labels;
+  const show = (label: string, amount: string, sentence: string) =>
+    drawHeadline(layout, { headline: { label, amount, values: {} }, sentence });
+  if (accounts.length === 0) show(labels.nothing_due, '', labels.nothing);
+  for (const account of accounts) {
+    const closing = Amount.of(account.closing, account.currency);
+    if (closing.isPositive()) show(labels.total_due, layout.locale.amount(closing), overdueText(layout, account));
+    else if (closing.isNegative()) show(labels.in_favor, layout.locale.amount(closing.negated()), labels.credit_kept);
+    else show(accounts.length === 1 ? labels.nothing_due : `${labels.nothing_due}, ${account.currency}`, '', '');
+  }
+}
+
+/** Never more than the total: credit and unapplied cash lower that, and no invoice. */
+function overdueText(layout: PageLayout, account: CurrencyAccount): string {
+  const { account: labels } = layout.labels;
+  const total = Amount.of(account.closing, account.currency);
+  const overdue = overdueOf(account);
+  if (!overdue.isPositive()) return labels.none_overdue;
+  if (overdue.equals(total)) return labels.all_overdue;
+  return fill(labels.overdue_of_it, { overdue: layout.locale.amount(overdue) });
+}
+
+function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatement): void {
+  const { account: labels } = layout.labels;
+  if (accounts.length === 0) return;
+  const text = `${fill(labels.later_activity, { date: layout.locale.date(as_of) })} ${labels.favor}`;
+  const column = new Column(layout, layout.width).text(text, layout.style('small'));
+  layout.y += layout.space(BEFORE_NOTE);
+  layout.keepTogether(column.height);
+  column.draw(layout.root, layout.left);
+}
+
+interface AccountToDraw {
+  readonly statement: AccountStatement;
+  readonly account: CurrencyAccount;
+  readonly pay: HowToPay;
+}
+
+function drawAccount(layout: PageLayout, { statement, account, pay }: AccountToDraw): void {
   const { account: labels } = layout.labels;
   const { currency } = account;
   const number = (text: string) => layout.locale.number(text);
-  const right = (heading: string, width: number): TableColumn => ({ heading, width, align: 'right' });
-  const left = (heading: string, width: number): TableColumn => ({ heading, width, align: 'left' });
-  drawTable(
-    layout,
-    fill(labels.heading, { currency }),
-    [left(labels.date, 0.2), left(labels.what, 0.42), right(labels.amount, 0.19), right(labels.balance, 0.19)],
-    [
-      { cells: [layout.locale.date(from), labels.brought_forward, '', number(account.opening)], strong: true },
-      ...account.lines.map((line) => ({
-        cells: [layout.locale.date(line.date), movement(labels, line), number(line.amount), number(line.balance)],
-      })),
-      { cells: [layout.locale.date(asOf), labels.closing, '', number(account.closing)], strong: true },
-    ],
-  );
-  const overdue = (days: number | null) =>
-    days === null || days <= 0 ? '' : days === 1 ? labels.one_day : fill(labels.days, { days: String(days) });
-  const rows: TableRow[] = account.open_items.map((item) => ({
-    cells: [
-      Number(item.disputed) === 0
-        ? item.number
-        : fill(labels.disputed, { number: item.number, amount: number(item.disputed) }),
-      item.due_on === null ? labels.credit : layout.locale.date(item.due_on),
-      overdue(item.days_due),
-      number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
-    ],
-  }));
-  if (!isZero(account.unapplied)) rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
-  if (rows.length === 0) return;
   if (account.open_items.some(({ document }) => document === 'invoice')) {
     drawTable(
       layout,
@@ -154,11 +197,65 @@ function drawAccount(layout: PageLayout, { from, as_of: asOf }: AccountStatement
   }
   drawTable(
     layout,
-    fill(labels.open, { date: layout.locale.date(asOf), currency }),
+    fill(labels.heading, { currency }),
+    [left(labels.date, 0.2), left(labels.what, 0.42), right(labels.amount, 0.19), right(labels.balance, 0.19)],
+    [
+      {
+        cells: [layout.locale.date(statement.from), labels.brought_forward, '', number(account.opening)],
+        strong: true,
+      },
+      ...account.lines.map((line) => ({
+        cells: [layout.locale.date(line.date), movement(labels, line), number(line.amount), number(line.balance)],
+      })),
+      { cells: [layout.locale.date(statement.as_of), labels.closing, '', number(account.closing)], strong: true },
+    ],
+  );
+  drawOpenItems(layout, { statement, account, pay });
+  const way = pay.accounts.find((each) => each.currency === currency);
+  if (way === undefined) return;
+  const online = account.open_items.some((item) => pay.links.has(item.number));
+  drawBankDetails(layout, {
+    ...bankDetails(way.instructions, printable),
+    heading: fill(labels.pay, { currency }),
+    note: online ? labels.pay_online : labels.pay_by_bank,
+    currency,
+    reference: labels.reference,
+    changed: way.changed,
+  });
+}
+
+function drawOpenItems(layout: PageLayout, { statement, account, pay }: AccountToDraw): void {
+  const { account: labels, payment } = layout.labels;
+  const { currency } = account;
+  const number = (text: string) => layout.locale.number(text);
+  const overdue = (days: number | null) =>
+    days === null || days <= 0 ? '' : days === 1 ? labels.one_day : fill(labels.days, { days: String(days) });
+  const rows: TableRow[] = account.open_items.map((item) => {
+    const url = webAddress(pay.links.get(item.number) ?? '');
+    return {
+      link: url === undefined ? undefined : { url, says: fill(payment.online_contents, { number: item.number }) },
+      cells: [
+        Number(item.disputed) === 0
+          ? item.number
+          : fill(labels.disputed, { number: item.number, amount: number(item.disputed) }),
+        item.due_on === null ? labels.credit : layout.locale.date(item.due_on),
+        overdue(item.days_due),
+        number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
+      ],
+    };
+  });
+  if (!isZero(account.unapplied)) rows.push({ cells: [labels.unapplied, '', '', number(`-${account.unapplied}`)] });
+  if (rows.length === 0) return;
+  drawTable(
+    layout,
+    fill(labels.open, { date: layout.locale.date(statement.as_of), currency }),
     [left(labels.what, 0.38), left(labels.due, 0.24), right(labels.overdue, 0.19), right(labels.balance, 0.19)],
     [...rows, { cells: [labels.closing, '', '', number(account.closing)], strong: true }],
   );
 }
+
+const right = (heading: string, width: number): TableColumn => ({ heading, width, align: 'right' });
+const left = (heading: string, width: number): TableColumn => ({ heading, width, align: 'left' });
 
 const movement = (labels: PageLayout['labels']['account'], line: ActivityLine): string =>
   fill(labels.movements[activityName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
@@ -173,11 +270,12 @@ function drawTable(
   rows: readonly TableRow[],
 ): void {
   const heading = { style: layout.style('heading'), text: title };
-  const height = layout.style('cell').leading + 2 * ROW_PADDING;
-  layout.y += BEFORE_TABLE;
-  layout.keepTogether(heading.style.leading + ROW_PADDING + 3 * height);
+  const padding = layout.space(ROW_PADDING);
+  const height = layout.style('cell').leading + 2 * padding;
+  layout.y += layout.space(BEFORE_TABLE);
+  layout.keepTogether(heading.style.leading + padding + 3 * height);
   layout.content(layout.open(layout.root, 'H2'), () => layout.text(heading, layout.left, layout.y));
-  layout.y += heading.style.leading + ROW_PADDING;
+  layout.y += heading.style.leading + padding;
   const table = layout.open(layout.root, 'Table');
   drawHeadings(layout, columns, height, layout.open(layout.open(table, 'THead'), 'TR'));
   const body = layout.open(table, 'TBody');
@@ -192,12 +290,14 @@ function drawTable(
       const text = row.cells[index] ?? '';
       const cell = index === 0 ? layout.open(element, 'TH', { scope: 'Row' }) : layout.open(element, 'TD');
       if (text === '') return;
-      const run = shortened({ style, text }, width, layout.measure);
-      layout.content(cell, () =>
+      const link = index === 0 ? row.link : undefined;
+      const run = shortened({ style: link ? { ...style, color: 'accent' } : style, text }, width, layout.measure);
+      const drawText = () =>
         column.align === 'left'
-          ? layout.text(run, x, layout.y + ROW_PADDING)
-          : layout.textTo(run, x + width, layout.y + ROW_PADDING),
-      );
+          ? layout.text(run, x, layout.y + padding)
+          : layout.textTo(run, x + width, layout.y + padding);
+      if (link === undefined) layout.content(cell, drawText);
+      else layout.link(cell, { x, y: layout.y, width: layout.measure(run), height }, { ...link, draw: drawText });
     });
     layout.y += height;
     layout.rule(layout.left, layout.y, layout.width);
@@ -206,14 +306,13 @@ function drawTable(
 
 /** Tagged in the given row, or as decoration where a page repeats them. */
 function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
+  const padding = layout.space(ROW_PADDING);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
   const style = layout.style('column');
   eachCell(layout, columns, ({ heading, align }, _, x, width) => {
     const run = shortened({ style, text: heading }, width, layout.measure);
     const draw = () =>
-      align === 'left'
-        ? layout.text(run, x, layout.y + ROW_PADDING)
-        : layout.textTo(run, x + width, layout.y + ROW_PADDING);
+      align === 'left' ? layout.text(run, x, layout.y + padding) : layout.textTo(run, x + width, layout.y + padding);
     if (row === undefined) layout.artifact(draw, 'Pagination');
     else layout.content(layout.open(row, 'TH', { scope: 'Column' }), draw);
   });

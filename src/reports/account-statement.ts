@@ -166,6 +166,16 @@ function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise
   );
 }
 
+/** What of an account's balance is overdue: never more than is due after credit and unapplied cash. */
+export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
+  const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
+    (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
+    Amount.zero(currency),
+  );
+  const total = Amount.of(closing, currency);
+  return total.isLessThan(overdue) ? total : overdue;
+}
+
 /** One currency's account. Pure. */
 export function currencyAccount(
   currency: string,

@@ -6,7 +6,7 @@ import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WORKER_LOCKS } from '../../src/database/locks.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
-import { sealEmail } from '../../src/month-end/emails/seal.ts';
+import { booksSealEmail, sealEmail } from '../../src/month-end/emails/seal.ts';
 import { startOver } from '../close/start-over.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -108,4 +108,28 @@ test('if the mail server cannot be reached, the next run sends it', async () => 
   const environment = { ...world.environment, smtpUrl: 'smtp://127.0.0.1:1' };
   expect(await send({ environment })).toMatchObject([{ status: 'deferred' }]);
   expect(await send()).toMatchObject([{ status: 'sent' }]);
+});
+
+test('when books close, their seal is sent once, with the record that hashes to it', async () => {
+  const sendBooks = async () => {
+    const results: EmailResult[] = [];
+    const onEmail = (result: EmailResult) => results.push(result);
+    await sendOtherEmails({ ...world, composers: [booksSealEmail], onEmail });
+    return results;
+  };
+  expect(await sendBooks()).toEqual([]);
+  await world.closeBooks('2026-07');
+  expect(await sendBooks()).toMatchObject([{ email: { kind: 'books_seal', month: '2026-07' }, status: 'sent' }]);
+  expect(await sendBooks()).toEqual([]);
+  const [name = ''] = readdirSync(outbox()).filter((each) => each.startsWith('books-seal.'));
+  const mail = await simpleParser(readFileSync(join(outbox(), name)));
+  const [{ seal = '', record = '' } = {}] = await world.sql<{ seal: string; record: string }>(
+    'SELECT seal, record FROM book_closes',
+  );
+  expect(mail.to).toMatchObject({ text: '"Auditor" <auditor@protection.example>' });
+  expect(mail.subject).toBe(`[SANDBOX] Seal of the books of July 2026: ${seal.slice(0, 16)}`);
+  const text = mail.text ?? '';
+  const said = `${text.slice(text.search(/^reckoner books \d/m)).trimEnd()}\n`;
+  expect(said).toBe(record);
+  expect(createHash('sha256').update(said).digest('hex')).toBe(seal);
 });

@@ -5,6 +5,7 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import { type AccountStatement, currencyAccount } from '../../src/reports/account-statement.ts';
 import { renderAccountStatement } from '../../src/reports/account-statement-pdf.ts';
 
+const pay = { accounts: [], links: new Map<string, string>() };
 const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
   typeof renderAccountStatement
 >[0]['issuer'];
@@ -37,7 +38,7 @@ async function read(pdf: Buffer): Promise<{ pages: number; text: string }> {
 
 test('it says whose account it is, of which time, and each movement in English', async () => {
   const { pages, text } = await read(
-    await renderAccountStatement({ statement: statementOf(2), issuer, sandbox: true }),
+    await renderAccountStatement({ statement: statementOf(2), pay, issuer, sandbox: true }),
   );
   expect(pages).toBe(1);
   for (const said of [
@@ -52,14 +53,14 @@ test('it says whose account it is, of which time, and each movement in English',
 });
 
 test('the same statement is the same bytes, and in production it carries no mark', async () => {
-  const draw = (sandbox: boolean) => renderAccountStatement({ statement: statementOf(2), issuer, sandbox });
+  const draw = (sandbox: boolean) => renderAccountStatement({ statement: statementOf(2), pay, issuer, sandbox });
   expect((await draw(true)).equals(await draw(true))).toBe(true);
   expect((await read(await draw(false))).text).not.toContain('SANDBOX');
 });
 
 test('a long one goes on over pages that name the columns again and say how many there are', async () => {
   const { pages, text } = await read(
-    await renderAccountStatement({ statement: statementOf(90), issuer, sandbox: false }),
+    await renderAccountStatement({ statement: statementOf(90), pay, issuer, sandbox: false }),
   );
   expect(pages).toBeGreaterThan(2);
   expect(text.match(/Brought forward/g)).toHaveLength(1);

@@ -61,10 +61,11 @@ test('a payment stands before its return, a refund before it came back, each und
 });
 
 test('the PDF says the same', async () => {
+  const pay = { accounts: [], links: new Map<string, string>() };
   const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
     typeof renderAccountStatement
   >[0]['issuer'];
-  const pdf = await renderAccountStatement({ statement, issuer, sandbox: false });
+  const pdf = await renderAccountStatement({ statement, pay, issuer, sandbox: false });
   const page = await (await getDocument({ data: new Uint8Array(pdf), verbosity: 0 }).promise).getPage(1);
   const text = (await page.getTextContent()).items.map((item) => ('str' in item ? item.str : '')).join(' ');
   const said = [

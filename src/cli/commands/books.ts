@@ -6,7 +6,7 @@ import { lastDay, type Month, monthName } from '../../month.ts';
 import { type BooksReport, readBooksReport } from '../../reports/books.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
+import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../define.ts';
 import { table } from '../output.ts';
 import { describeTrialBalance } from './report/trial-balance.ts';
 
@@ -18,10 +18,11 @@ export const define: Definition = (books, act) => {
     .option('--without <account>', 'a bank account that reports no more; repeatable', repeatedArgument)
     .option(...REASON)
     .option('--dry-run', 'show what is missing and the balances, and write nothing')
+    .option(...NO_DELIVER)
     .action(act(acting(closeBooks)));
 };
 
-export interface BooksCloseOptions {
+export interface BooksCloseOptions extends DeliverOption {
   readonly without?: readonly string[];
   readonly reason?: string;
   readonly dryRun?: boolean;
@@ -29,15 +30,37 @@ export interface BooksCloseOptions {
 
 async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions): Promise<number> {
   const { database, output } = context;
-  const { without: accounts, reason, dryRun = false } = options;
+  const { without: accounts, reason, dryRun = false, deliver } = options;
   if ((accounts === undefined) !== (reason === undefined)) {
     throw refuse('usage', { reason: '--without ACCOUNT and --reason R go together' });
   }
   const request = { month, ...(accounts && reason !== undefined && { without: { accounts, reason } }) };
-  if (!dryRun) await runCloseBooks(database, context, request);
+  let unsent = false;
+  if (!dryRun) {
+    await runCloseBooks(database, context, request);
+    if (deliver) unsent = await sendNews(context);
+  }
   const report = await database.reading((tx) => readBooksReport(tx, context, request));
   output.print({ ...report, dry_run: dryRun }, () => describeBooks(report, dryRun));
-  return report.obstacles.length > 0 ? EXIT.attention : EXIT.done;
+  return report.obstacles.length > 0 || unsent ? EXIT.attention : EXIT.done;
+}
+
+/** The seal to the auditor and the account statements. Says whether one of them needs attention. */
+async function sendNews(context: CommandContext): Promise<boolean> {
+  const { withProgress } = await import('../deliveries.ts');
+  const { sendEmails } = await import('../../month-end/month-end.ts');
+  let [sent, unsent] = [0, false];
+  await withProgress(context.output, (reporter) =>
+    sendEmails(context, {
+      onEmail(result) {
+        if (result.status === 'sent') sent += 1;
+        if (['held', 'failed', 'uncertain'].includes(result.status)) unsent = true;
+        reporter.onEmail?.(result);
+      },
+    }),
+  );
+  if (sent > 0) context.output.note(`Sent ${plural(sent, 'e-mail')}.`);
+  return unsent;
 }
 
 function describeBooks(report: BooksReport, dryRun: boolean): string {

@@ -11,15 +11,17 @@ import { describeEmail } from '../deliveries.ts';
 export const define: Definition = (statement, act) => {
   statement
     .command('send')
-    .description('E-mail account statements of a closed month; safe to repeat')
-    .option('--month <month>', 'default: the month that was closed last', monthArgument('--month'))
+    .description(
+      'E-mail account statements of a closed month; safe to repeat. Before its books close they are preliminary',
+    )
+    .option('--month <month>', 'default: the last month whose books are closed', monthArgument('--month'))
     .option('--partner <id>', 'only this partner, whether it asks for statements or not')
     .action(act(acting(statementSend)));
 };
 
 async function statementSend(context: CommandContext, options: { month?: Month; partner?: string }): Promise<number> {
   const { database, output } = context;
-  const { month, emails } = await database.transaction((tx) =>
+  const { month, preliminary, emails } = await database.transaction((tx) =>
     sendStatements(tx, context, { month: options.month, partnerId: options.partner }),
   );
   const results: { partner_id: string | null; status: string; detail: string }[] = [];
@@ -34,10 +36,12 @@ async function statementSend(context: CommandContext, options: { month?: Month; 
     emails.map(({ email_id }) => email_id),
   );
   const sent = results.filter(({ status }) => status === 'sent').length;
-  output.print({ month, emails: results }, () =>
+  output.print({ month, preliminary, emails: results }, () =>
     emails.length === 0
-      ? `No statement of ${month} is left to send. 'reckoner email list' shows those that were sent.`
-      : `Sent ${plural(sent, 'account statement')} of ${month}.`,
+      ? `No ${preliminary ? 'preliminary ' : ''}statement of ${month} is left to send. 'reckoner email list' shows those that were sent.`
+      : preliminary
+        ? `Sent ${plural(sent, 'preliminary account statement')} of ${month}: its books are open. The final ones follow when they close.`
+        : `Sent ${plural(sent, 'account statement')} of ${month}.`,
   );
   return results.some(({ status }) => ['held', 'failed', 'uncertain'].includes(status)) ? EXIT.attention : EXIT.done;
 }

@@ -1,6 +1,7 @@
 /** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
 
 import type { Logo } from '../../config/logo.ts';
+import type { Address } from '../../config/validation.ts';
 import { addressLines, type Headline, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
@@ -85,8 +86,11 @@ function addLogo(layout: PageLayout, column: Column, { content, width, height }:
   column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
 }
 
-/** The amount due in one line, and a sentence that says who owes it to whom. */
-export function drawHeadline(layout: PageLayout, { headline, sentence }: Presentation): void {
+/** The amount due in one line, and a sentence that says what for. */
+export function drawHeadline(
+  layout: PageLayout,
+  { headline, sentence }: Pick<Presentation, 'headline' | 'sentence'>,
+): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
   column.text(sentence, layout.style('body'), { before: HEADLINE_SPACE });
@@ -116,20 +120,20 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
+/** To whom it is addressed, beside its facts. */
 export function drawAddressee(
   layout: PageLayout,
-  snapshot: DocumentSnapshot,
-  presentation: Presentation,
+  { addressee, address, ...partner }: { readonly addressee: string; readonly address: Address; readonly taxId: string },
+  presentation: Pick<Presentation, 'facts'> & { readonly partner: { readonly name: string } },
   template: Template,
 ): void {
   const { left, right, rightX } = halves(layout);
-  const { partner } = snapshot;
   const { labels } = layout;
   const body = layout.style('body');
-  left.text(labels.addressee[snapshot.document], layout.style('label'));
+  left.text(addressee, layout.style('label'));
   left.text(presentation.partner.name, layout.style('strong'), { before: 1 });
-  for (const line of addressLines(partner.address, template, printable)) left.text(line, body);
-  const taxId = printable(partner.tax_id);
+  for (const line of addressLines(address, template, printable)) left.text(line, body);
+  const taxId = printable(partner.taxId);
   if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });
   for (const { label, value } of presentation.facts) {
     if (value !== '') right.fact(label, [[{ text: value, style: body }]], { before: layout.space(FACT_SPACE) });

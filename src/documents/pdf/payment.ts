@@ -2,7 +2,7 @@
 import { addressLines, type PaymentFact, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { Box, Tag } from './canvas.ts';
-import { type Notice, noticePart, type Part } from './notice-panel.ts';
+import { noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page-layout.ts';
 import { type Code, codeOf } from './qr-code.ts';
 import { fill, readTemplate, type Style } from './template.ts';
@@ -31,11 +31,42 @@ const REFERENCE_SPACE = 8;
 /** The address of the payment page shrinks to this part of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
-interface Context {
+interface CardContext {
   readonly layout: PageLayout;
-  readonly code: Code | undefined;
   readonly currency: string;
   readonly reference: string;
+}
+
+interface Context extends CardContext {
+  readonly code: Code | undefined;
+}
+
+/** Bank details alone, under a heading of their own. */
+export interface BankDetails extends Pick<Presentation, 'ach' | 'wire'> {
+  readonly heading: string;
+  /** Under the heading: what else there is to know. */
+  readonly note: string;
+  readonly currency: string;
+  /** What the payer is to quote. */
+  readonly reference: string;
+  /** Whether the payer was told other details before. */
+  readonly changed: boolean;
+}
+
+export function drawBankDetails(layout: PageLayout, details: BankDetails): void {
+  const cards = cardsOf({ layout, ...details }, details);
+  const note = new Column(layout, layout.width).text(details.note, layout.style('small'));
+  const parts = [
+    ...(details.changed && cards.length > 0 ? [changedPart(layout)] : []),
+    ...(note.empty ? [] : [columnPart(layout, note, layout.space(AFTER_HEADING))]),
+    ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
+  ];
+  if (parts.length === 0) return;
+  // On one page, if they fit one.
+  const draw = () => {
+    for (const part of parts) part.draw();
+  };
+  drawWays(layout, details.heading, [{ height: parts.reduce((sum, { height }) => sum + height, 0), draw }]);
 }
 
 export function drawPayment(
@@ -45,13 +76,10 @@ export function drawPayment(
   code: Code | undefined,
 ): void {
   const context = { layout, code, currency: snapshot.currency, reference: presentation.number };
-  const { changed_title, changed } = layout.labels.payment;
-  const notice: Notice = { title: changed_title, level: 'H3', text: changed };
   const { payment_link, instructions_changed } = snapshot;
   const cards = cardsOf(context, presentation);
   const ways: Part[] = [
-    // Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them.
-    ...(instructions_changed && cards.length > 0 ? [noticePart(layout, notice, AFTER_PART)] : []),
+    ...(instructions_changed && cards.length > 0 ? [changedPart(layout)] : []),
     ...(payment_link === null ? [] : [onlinePart(context, payment_link)]),
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards)]),
   ];
@@ -59,17 +87,27 @@ export function drawPayment(
     if (presentation.reach === '') return;
     ways.push(nonePart(layout, presentation.reach));
   }
+  drawWays(layout, layout.labels.payment.heading, ways);
+}
+
+/** Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them. */
+function changedPart(layout: PageLayout): Part {
+  const { changed_title, changed } = layout.labels.payment;
+  return noticePart(layout, { title: changed_title, level: 'H3', text: changed }, AFTER_PART);
+}
+
+function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
   layout.y += layout.space(BEFORE_PAYMENT);
-  const heading = headingPart(layout);
+  const heading = headingPart(layout, title);
   // What fits below the table stands there, and only the rest moves to a new page. The heading never stands alone.
   layout.keepTogether(heading.height + (ways[0] as Part).height);
   heading.draw();
   for (const way of ways) way.draw();
 }
 
-function headingPart(layout: PageLayout): Part {
+function headingPart(layout: PageLayout, title: string): Part {
   const style = layout.style('heading');
-  const column = new Column(layout, layout.width).text(layout.labels.payment.heading, style, { tag: 'H2' });
+  const column = new Column(layout, layout.width).text(title, style, { tag: 'H2' });
   return columnPart(layout, column, layout.space(AFTER_HEADING));
 }
 
@@ -168,7 +206,7 @@ export function codeOfLink(link: string | null): Code | undefined {
 }
 
 /** The address as a PDF viewer may open it: ASCII, http or https only. */
-function webAddress(link: string): string | undefined {
+export function webAddress(link: string): string | undefined {
   if (!URL.canParse(link)) return undefined;
   const { protocol, href } = new URL(link);
   return protocol === 'https:' || protocol === 'http:' ? href : undefined;
@@ -181,7 +219,7 @@ const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, lin
 /** Fills a column with the facts of one way to pay. */
 type Card = (column: Column) => void;
 
-function cardsOf(context: Context, { ach, wire }: Pick<Presentation, 'ach' | 'wire'>): Card[] {
+function cardsOf(context: CardContext, { ach, wire }: Pick<Presentation, 'ach' | 'wire'>): Card[] {
   const { payment } = context.layout.labels;
   const wireNote = fill(payment.wire_note, { currency: context.currency });
   return [
@@ -217,7 +255,7 @@ function cardsPart(layout: PageLayout, cards: readonly Card[]): Part {
 }
 
 function fillCard(
-  { layout, reference }: Context,
+  { layout, reference }: CardContext,
   column: Column,
   facts: readonly PaymentFact[],
   title: string,

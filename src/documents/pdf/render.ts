@@ -145,7 +145,9 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
   drawNames(layout, snapshot, presentation, template);
   if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
   drawHeadline(layout, presentation);
-  drawAddressee(layout, snapshot, presentation, template);
+  const { address, tax_id: taxId } = snapshot.partner;
+  const addressee = template.labels.addressee[snapshot.document];
+  drawAddressee(layout, { addressee, address, taxId }, presentation, template);
   if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
   else drawLines(layout, snapshot, presentation);
   drawNote(layout, printable(snapshot.partner.legal_note));

@@ -1,24 +1,28 @@
 /**
- * The account statement by e-mail: after a month has closed to each partner that asks for one (`account_statement` in
- * partners.json), or when finance asks. Refusals: partner_unknown, month_not_closed.
+ * The account statement by e-mail: when the books of a month have closed, to each partner that asks for one
+ * (`account_statement` in partners.json); or when finance asks. Before the books close it is preliminary, and another
+ * follows when they do. Refusals: partner_unknown, month_not_closed, usage (no month is named and no books are closed).
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { type Locale, localeOf } from '../../documents/locale.ts';
+import { bankDetails } from '../../documents/present.ts';
 import { fontsFor } from '../../documents/printable.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { readClosedMonth, readLastClosed } from '../../ledger/closed-months.ts';
+import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
+import { achView, wireView } from '../../mail/document-text.ts';
 import type { EmailComposer, EmailContext, EmailSubject } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount } from '../../money.ts';
-import { type Month, monthInterval, monthName } from '../../month.ts';
+import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
-import { type CurrencyAccount, readAccountStatement } from '../../reports/account-statement.ts';
+import { type AccountPayment, type HowToPay, readHowToPay } from '../../reports/account-payment.ts';
+import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from '../../reports/account-statement-pdf.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 
@@ -37,13 +41,20 @@ export const accountStatementEmail: EmailComposer = {
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const statement = await readAccountStatement(tx, { partnerId, asOf: day, today: todayOf(context) });
     if (statement.accounts.length === 0) return { withdrawn: 'there was never anything on this account' };
+    const { preliminary } = statement;
+    if (email.preliminary && !preliminary) {
+      return { withdrawn: 'the books of the month are closed by now, and the final statement is sent' };
+    }
     const month = day.slice(0, 7) as Month;
     const locale = localeOf(partner.address.country);
     const sandbox = environment.name === 'sandbox';
-    const filename = `account-statement-${month}.pdf`;
-    const request = { statement, issuer: settings.issuer, sandbox };
+    const filename = `account-statement-${month}${preliminary ? '-preliminary' : ''}.pdf`;
+    const pay = await readHowToPay(tx, settings, statement);
+    const request = { statement, pay, issuer: settings.issuer, sandbox };
     const fonts = fontsFor(environment, 'The account statement', textsOfStatement(request));
     const pdf = await renderAccountStatement({ ...request, fonts });
+    const several = statement.accounts.length > 1;
+    const accounts = statement.accounts.map((account) => ({ ...accountView(account, pay, locale), several }));
     return {
       to: { name, address },
       cc,
@@ -53,8 +64,11 @@ export const accountStatementEmail: EmailComposer = {
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         ...{ month: monthName(month), asOf: locale.date(day), rowsOmitted: false, paymentLink: '' },
-        attachments: [{ filename, note: 'the account statement' }],
-        accounts: statement.accounts.map((account) => accountView(account, locale)),
+        preliminary,
+        attachments: [{ filename, note: preliminary ? 'the preliminary account statement' : 'the account statement' }],
+        accounts,
+        anyDue: accounts.some(({ due }) => due),
+        anyLink: pay.links.size > 0,
       }),
       attachments: [{ filename, contentType: 'application/pdf', content: pdf }],
     };
@@ -69,7 +83,7 @@ const BUCKET_LABELS = {
   over_90: 'More than 90 days overdue',
 } as const;
 
-function accountView(account: CurrencyAccount, locale: Locale) {
+function accountView(account: CurrencyAccount, pay: HowToPay, locale: Locale) {
   const { currency, closing, unapplied } = account;
   const amount = (text: string) => locale.amount(Amount.of(text, currency));
   const balance = Amount.of(closing, currency);
@@ -84,6 +98,8 @@ function accountView(account: CurrencyAccount, locale: Locale) {
     balance: amount(closing),
     due: balance.isPositive(),
     opening: amount(account.opening),
+    overdue: balance.isPositive() && overdueOf(account).isPositive() ? locale.amount(overdueOf(account)) : '',
+    favor: balance.isNegative() ? locale.amount(balance.negated()) : '',
     aging: BUCKETS.filter((name) => Number(account.aging[name]) !== 0).map((name) => ({
       label: BUCKET_LABELS[name],
       amount: amount(account.aging[name]),
@@ -98,47 +114,68 @@ function accountView(account: CurrencyAccount, locale: Locale) {
         dueOn: due_on === null ? '' : locale.date(due_on),
         overdue: (days_due ?? 0) > 0,
         amount: amount(open),
+        paymentLink: oneLine(pay.links.get(number) ?? ''),
       })),
+    ...payView(pay.accounts.find((each) => each.currency === currency)),
   };
 }
 
-/** The partners that want a statement of the month that was closed last, if that was lately. */
+/** Bank details as the e-mails of documents show them. */
+function payView(way: AccountPayment | undefined) {
+  const { ach, wire } = bankDetails(way?.instructions ?? null, oneLine);
+  return {
+    instructionsChanged: (way?.changed ?? false) && (ach !== null || wire !== null),
+    ach: ach && achView(ach),
+    wire: wire && wireView(wire),
+  };
+}
+
+/**
+ * The partners that want a statement of the month whose books were closed last, if that was lately, and those that have a
+ * preliminary one of it.
+ */
 async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
   const due = await query<{ month: Month; partner_id: string }>(
     tx,
-    `SELECT m.month, p.partner_id
-     FROM closed_months m CROSS JOIN partners p
-     WHERE m.closed_at >= :since::timestamptz AND m.month = (SELECT max(month) FROM closed_months)
-       AND p.account_statement = 'monthly' AND p.inactive_since IS NULL
+    `SELECT c.month, p.partner_id
+     FROM book_closes c CROSS JOIN partners p
+     CROSS JOIN LATERAL (
+       SELECT ((c.month || '-01')::date + interval '1 month' - interval '1 day')::date AS day) AS ended
+     WHERE c.closed_at >= :since::timestamptz AND c.month = (SELECT max(month) FROM book_closes)
+       AND (p.account_statement = 'monthly' AND p.inactive_since IS NULL
+            OR EXISTS (SELECT FROM emails e
+                       WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+                         AND e.preliminary))
        AND NOT EXISTS (
          SELECT FROM emails e
-         WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id
-           AND e.day = ((m.month || '-01')::date + interval '1 month' - interval '1 day')::date)
+         WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+           AND NOT e.preliminary)
      ORDER BY p.partner_id`,
     { since },
   );
   const [first] = due;
   if (first === undefined) return;
-  await queueStatements(
-    tx,
-    context,
-    first.month,
-    due.map(({ partner_id }) => partner_id),
-  );
+  const partnerIds = due.map(({ partner_id }) => partner_id);
+  await queueStatements(tx, context, { month: first.month, preliminary: false }, partnerIds);
 }
 
 /**
- * Queues the statements of a closed month, for one partner or for all that ask for one. Gives the e-mails that are new: a
- * partner that has one of this month keeps that.
+ * Queues the statements of a closed month, for one partner or for all that ask for one; without a month, of the last one
+ * whose books are closed. Gives the e-mails that are new: a partner that has one of this month keeps that.
  */
 export async function sendStatements(
   tx: Transaction,
   context: EmailContext,
   request: { readonly month?: Month | undefined; readonly partnerId?: string | undefined },
-): Promise<{ month: Month; emails: EmailSubject[] }> {
-  const month = request.month ?? (await readLastClosed(tx));
-  if (month === null) throw refuse('month_not_closed', { month: todayOf(context).slice(0, 7) });
+): Promise<{ month: Month; preliminary: boolean; emails: EmailSubject[] }> {
+  const books = await readLastClosedBooks(tx);
+  const month = request.month ?? books;
+  if (month === null) {
+    throw refuse('usage', {
+      reason: 'no books are closed yet: name the month with --month for preliminary statements',
+    });
+  }
   if ((await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
   const partners = await readPartners(tx, request.partnerId);
   if (request.partnerId !== undefined && partners.length === 0) {
@@ -149,22 +186,23 @@ export async function sendStatements(
       ({ account_statement, active }) => request.partnerId !== undefined || (active && account_statement === 'monthly'),
     )
     .map(({ partner_id }) => partner_id);
-  return { month, emails: ids.length === 0 ? [] : await queueStatements(tx, context, month, ids) };
+  const statements = { month, preliminary: books === null || month > books };
+  return { ...statements, emails: ids.length === 0 ? [] : await queueStatements(tx, context, statements, ids) };
 }
 
 async function queueStatements(
   tx: Transaction,
   { environment, settings, actor }: EmailContext,
-  month: Month,
+  { month, preliminary }: { readonly month: Month; readonly preliminary: boolean },
   partnerIds: readonly string[],
 ): Promise<EmailSubject[]> {
   const now = environment.now().toISO();
-  const day = monthInterval(month, 'utc').endsAt.minus({ days: 1 }).toISODate() as string;
-  const details = { partners: partnerIds };
+  const day = lastDay(month);
+  const details = { partners: partnerIds, ...(preliminary && { preliminary }) };
   const eventId = await recordEvent(tx, actor, { action: 'statement.send', subject: month, details, now });
   const emails = partnerIds.map((partner_id) => ({
-    ...({ kind: 'account_statement', day, partner_id } as const),
-    name: `account-statement.${month}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
+    ...({ kind: 'account_statement', day, partner_id, preliminary } as const),
+    name: `account-statement.${month}${preliminary ? '.preliminary' : ''}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
   }));
   return queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(settings) });
 }

@@ -4,11 +4,12 @@ import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
 import { closeReportEmail } from './close-report.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
-import { sealEmail } from './seal.ts';
+import { booksSealEmail, sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
 export const COMPOSERS: readonly EmailComposer[] = [
   sealEmail,
+  booksSealEmail,
   accountStatementEmail,
   closeReportEmail,
   missingFeedsEmail,

@@ -1,4 +1,4 @@
-/** The e-mail that tells the auditor a month's seal on the day it is made. */
+/** The e-mails that tell the auditor the seal of a month, and later that of its books, on the day that each is made. */
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
@@ -7,20 +7,29 @@ import { queueEmails } from '../../mail/queries.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { Seal } from '../../seals/queries.ts';
 
-export const sealEmail: EmailComposer = {
-  kind: 'seal',
-  queueDue,
+/** The seals of one kind: both queries give the month and what was sealed. */
+interface Seals {
+  readonly kind: 'seal' | 'books_seal';
+  /** What the Message-ID begins with. */
+  readonly name: string;
+  /** The seal of `:month`. */
+  readonly read: string;
+  /** Those made since `:since` and the latest, without those that an e-mail tells. */
+  readonly untold: string;
+}
+
+const sealEmailOf = (seals: Seals): EmailComposer => ({
+  kind: seals.kind,
+  queueDue: (tx, context) => queueDue(tx, context, seals),
   async compose(tx, { month }, { environment, settings }, templates) {
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
-    const { seal, record, sealed_at } = await queryOne<Pick<Seal, 'seal' | 'record' | 'sealed_at'>>(
-      tx,
-      `SELECT seal, record, sealed_at FROM seals WHERE month = :month`,
-      { month },
-    );
+    const { seal, record, sealed_at } = await queryOne<Pick<Seal, 'seal' | 'record' | 'sealed_at'>>(tx, seals.read, {
+      month,
+    });
     return {
       to: { name: 'Auditor', address: settings.auditor_email },
       cc: [],
-      content: templates.render('seal', {
+      content: templates.render(seals.kind, {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
         ...{ month: monthName(month as Month), seal, shortSeal: seal.slice(0, 16), record: record.trimEnd() },
@@ -29,23 +38,38 @@ export const sealEmail: EmailComposer = {
       date: sealed_at,
     };
   },
-};
+});
+
+export const sealEmail = sealEmailOf({
+  kind: 'seal',
+  name: 'seal',
+  read: `SELECT seal, record, sealed_at FROM seals WHERE month = :month`,
+  untold: `SELECT month FROM seals s
+     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
+});
+
+export const booksSealEmail = sealEmailOf({
+  kind: 'books_seal',
+  name: 'books-seal',
+  read: `SELECT seal, record, closed_at AS sealed_at FROM book_closes WHERE month = :month`,
+  untold: `SELECT month FROM book_closes s
+     WHERE (closed_at >= :since::timestamptz OR month = (SELECT max(month) FROM book_closes))
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'books_seal' AND e.month = s.month) ORDER BY month`,
+});
 
 /** A seal made this lately is mailed; of those made before there was an address, the latest alone, which binds them all. */
 const NEWS_FOR_DAYS = 7;
 
-/** Each month that was sealed lately, and the latest. */
-async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+async function queueDue(
+  tx: Transaction,
+  { environment, settings }: EmailContext,
+  { kind, name, untold }: Seals,
+): Promise<void> {
   if (settings.auditor_email === '') return;
   const now = environment.now();
-  const months = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM seals s
-     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
-    { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
-  );
+  const months = await query<{ month: Month }>(tx, untold, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
   if (months.length === 0) return;
-  const emails = months.map(({ month }) => ({ kind: 'seal', month, name: `seal.${month}` }) as const);
+  const emails = months.map(({ month }) => ({ kind, month, name: `${name}.${month}` }));
   await queueEmails(tx, emails, { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
 }

@@ -4,6 +4,7 @@ import { fontsFor } from '../../../documents/printable.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
+import { readHowToPay } from '../../../reports/account-payment.ts';
 import {
   type AccountStatement,
   type ActivityLine,
@@ -74,7 +75,8 @@ async function reportStatement(context: CommandContext, options: StatementOption
   );
   if (options.pdf !== undefined) {
     const sandbox = context.environment.name === 'sandbox';
-    const request = { statement, issuer: context.settings.issuer, sandbox };
+    const pay = await database.reading((tx) => readHowToPay(tx, context.settings, statement));
+    const request = { statement, pay, issuer: context.settings.issuer, sandbox };
     const fonts = fontsFor(context.environment, 'The statement of account', textsOfStatement(request));
     const pdf = await renderAccountStatement({ ...request, fonts });
     writeFileAsked(options.pdf, pdf);

@@ -1,0 +1,58 @@
+/** How the balance of an account can be paid: today's bank details, and the payment pages of its open invoices. */
+import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
+import type { Settings } from '../config/settings.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import type { AccountStatement } from './account-statement.ts';
+
+export interface AccountPayment {
+  readonly currency: string;
+  readonly instructions: Instructions | null;
+  /** Whether an open invoice carries other bank details. */
+  readonly changed: boolean;
+}
+
+export interface HowToPay {
+  /** For each account with something to pay. */
+  readonly accounts: readonly AccountPayment[];
+  /** The URLs of payment pages by invoice number. */
+  readonly links: ReadonlyMap<string, string>;
+}
+
+export async function readHowToPay(
+  tx: Transaction,
+  settings: Pick<Settings, 'instructions'>,
+  { accounts }: Pick<AccountStatement, 'accounts'>,
+): Promise<HowToPay> {
+  const owing = accounts.filter(({ closing }) => Number(closing) > 0);
+  const invoices = owing.flatMap(({ open_items }) => open_items.filter(({ document }) => document === 'invoice'));
+  const printed = await readPrinted(
+    tx,
+    invoices.map(({ document_id }) => document_id),
+  );
+  return {
+    accounts: owing.map(({ currency }) => {
+      const instructions = instructionsFor(settings, currency);
+      const kept = printed.flatMap((each) => (each.currency === currency ? (each.instructions ?? []) : []));
+      const changed = kept.some((each) => !sameInstructions(each, instructions));
+      return { currency, instructions: instructions ?? null, changed };
+    }),
+    links: new Map(printed.flatMap(({ number, url }) => (url === null ? [] : [[number, url]]))),
+  };
+}
+
+/** The payment page and the bank details that these documents print. */
+function readPrinted(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; currency: string; url: string | null; instructions: Instructions | null }[]> {
+  return query(
+    tx,
+    `SELECT d.number, d.currency, k.url, v.content AS instructions
+     FROM documents d
+     LEFT JOIN payment_links k USING (document_id)
+     LEFT JOIN document_pdfs w USING (document_id)
+     LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
+    { documentIds },
+  );
+}
