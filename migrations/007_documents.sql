@@ -210,6 +210,20 @@ CREATE TABLE credit_releases (
 CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
+-- An invoice that was issued with nothing due has no payment page and asks for nothing: only its void frees the credit.
+CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+    RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases
+  FOR EACH ROW WHEN (NEW.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit();
+
 -- The credit applications that are not released.
 CREATE VIEW live_credit_applications AS
 SELECT * FROM credit_applications a

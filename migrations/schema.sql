@@ -910,9 +910,24 @@ CREATE TABLE credit_releases (
 CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases FOR EACH ROW WHEN (new.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit();
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
+
+CREATE FUNCTION refuse_release_of_covering_credit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+    RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
+  END IF;
+  RETURN NEW;
+END
+$function$;
 
 CREATE VIEW live_credit_applications AS
  SELECT credit_application_id, credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, event_id,

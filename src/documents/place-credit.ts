@@ -1,7 +1,7 @@
 /**
  * Placing open credit: applying a credit note to any open invoice of its partner in its currency, and taking that back.
  * Refusals: document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
- * amount_invalid, clock_behind.
+ * credit_covers_invoice, amount_invalid, clock_behind.
  */
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -9,7 +9,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type IssueContext, refuseClockBehind } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
@@ -58,7 +58,10 @@ export async function applyCredit(
   return { credit_note: creditNote, number, partner_id, currency, amount: amount.toString() };
 }
 
-/** Takes back all credit of a credit note that is applied to an invoice, whoever applied it. */
+/**
+ * Takes back all credit of a credit note that is applied to an invoice, whoever applied it. An invoice that was issued with
+ * nothing due is reissued instead: it asks for nothing, and nobody could pay it.
+ */
 export async function unapplyCredit(
   tx: Transaction,
   context: IssueContext,
@@ -70,6 +73,7 @@ export async function unapplyCredit(
   const applied = await readCreditOn(tx, { creditNoteId: note.document_id, invoiceId: invoice.document_id });
   if (applied.length === 0) throw refuse('credit_not_applied', { credit_note: creditNote, number });
   const { currency, partner_id, document_id: invoiceId } = invoice;
+  if (isZero(invoice.amount_due)) throw refuse('credit_covers_invoice', { credit_note: creditNote, number });
   const amount = applied.reduce((sum, each) => sum.plus(Amount.of(each.amount, currency)), Amount.zero(currency));
   const act = await beginAct(tx, context, 'credit.unapply', { creditNote, number, amount });
   await insertCreditReleases(tx, { ...act, ids: applied.map((each) => each.credit_application_id), invoiceId });

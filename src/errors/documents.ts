@@ -100,6 +100,12 @@ export const DOCUMENTS = {
       `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back. ` +
       `'reckoner invoice show ${f.credit_note}' shows where its credit went.`,
   ),
+  credit_covers_invoice: refused<{ credit_note: string; number: string }>(
+    (f) =>
+      `${f.number} was issued with nothing due, because credit of ${f.credit_note} covers it: it has no payment page, and its ` +
+      `PDF asks for nothing. Void it with 'reckoner invoice void ${f.number} --reason R', which frees the credit. Place or ` +
+      `refund that, then reissue the invoice with 'reckoner invoice rerun ${f.number}'.`,
+  ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(
     (f) =>

@@ -882,6 +882,27 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     says: /No credit of CN-2026-000001 is applied to INV-2026-000002/,
     run: () => inCorrected('credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'),
   },
+  credit_covers_invoice: {
+    when: 'credit is to be taken back from an invoice that was issued with nothing due',
+    exit: 3,
+    says: /was issued with nothing due, because credit of CN-.* covers it.*invoice void .*invoice rerun/,
+    run: async () => {
+      const own = await correctedWorld();
+      own.at('2026-10-02T10:00:00Z');
+      await own.rows([quote({ partner_id: 'p-2', accepted_at: '2026-09-05T12:00:00Z' })]);
+      await own.close();
+      const env = { RECKONER_HOME: own.home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-10-03T10:00:00Z' };
+      const [found] = await own.sql<{ note: string; number: string }>(
+        `SELECT n.number AS note, i.number FROM live_credit_applications a
+         JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+         WHERE i.invoice_amount = i.credit_applied`,
+      );
+      const { note = '', number = '' } = found ?? {};
+      const ran = await command(['--json', 'credit', 'unapply', note, '--invoice', number], { env });
+      await own.end();
+      return ran;
+    },
+  },
   refund_repeated: {
     when: 'a part of the credit is refunded again on the same day with the same reference',
     exit: 3,

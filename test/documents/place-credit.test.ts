@@ -131,6 +131,37 @@ test('credit that an invoice was issued with is moved to an older one; the issue
   await expectVerified(world);
 });
 
+test('credit that covers an invoice whole at issue is moved by voiding and reissuing the invoice', async () => {
+  await withCredit();
+  world.at('2026-09-02T10:00:00Z');
+  await world.rows([sale('2026-08', '30')]);
+  await world.close('2026-08');
+  await world.deliver();
+  const before = await document(world, INV_3);
+  expect(before).toMatchObject({ credit_applied: '30.00', amount_due: '0.00', status: 'paid' });
+  expect(await refusalOf(act.unapply(CN_1, INV_3))).toMatchObject({ code: 'credit_covers_invoice' });
+  expect(await document(world, INV_3)).toEqual(before);
+  // As the message says.
+  await act.voided(INV_3);
+  await act.apply(CN_1, INV_1);
+  await act.rerun(INV_3);
+  expect(await document(world, 'INV-2026-000004')).toMatchObject({
+    ...{ replaces: INV_3, credit_applied: '0.00', amount_due: '30.00', balance: '30.00' },
+  });
+  await expectVerified(world);
+  // No other way leads there.
+  await act.unapply(CN_1, INV_1);
+  await act.voided('INV-2026-000004');
+  await act.rerun('INV-2026-000004');
+  await expect(
+    world.sql(
+      `INSERT INTO credit_releases (credit_application_id, released_on, recorded_at, event_id, reopened_on)
+       SELECT max(a.credit_application_id), max(a.applied_on), max(a.recorded_at), max(a.event_id), max(a.entry_on)
+       FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id WHERE d.number = 'INV-2026-000005'`,
+    ),
+  ).rejects.toThrow(/issued with nothing due/);
+});
+
 test('a void releases placed credit for the replacement, and what was taken back before only once', async () => {
   await withCredit();
   await act.apply(CN_1, INV_2, '30');

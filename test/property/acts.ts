@@ -317,6 +317,7 @@ export const ACTS: readonly Act[] = [
     name: 'placed credit taken back',
     weight: 2,
     rare: true,
+    refusals: ['credit_covers_invoice'],
     async run(history) {
       const placed = await history.world.sql<{ note: string; number: string }>(
         `SELECT n.number AS note, i.number FROM live_credit_applications a

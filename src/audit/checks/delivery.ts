@@ -27,11 +27,12 @@ export const EMAILS_CONSISTENT = `inspected AS (
 )`;
 
 /**
- * A document has at most one open payment link, for at most its amount and in its currency. A link that was deactivated
+ * A document has at most one open payment link, for at most its total (credit of its issue may be taken
+ * back) and in its currency. A link that was deactivated
  * had been created, a refused one had not, and attempts are numbered from 1.
  */
 export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
-  SELECT d.number, d.currency AS document_currency, d.invoice_amount - d.credit_applied AS amount_due, i.*,
+  SELECT d.number, d.currency AS document_currency, d.invoice_amount, i.*,
          o.provider_id, c.why, v.document_id IS NOT NULL AS void,
          count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
          (SELECT count(*) FROM payment_link_attempts a
@@ -45,12 +46,13 @@ export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT format('link %s of %s', version, number) AS subject,
-         format('for %s %s of %s %s due, %s open, %s of %s attempts, %s, closed: %s', amount, currency, amount_due,
+         format('for %s %s of %s %s, %s open, %s of %s attempts, %s, closed: %s', amount, currency, invoice_amount,
                 document_currency, open_links, attempts, coalesce(last_attempt, 0),
                 coalesce(provider_id, 'not created'),
                 coalesce(why, 'no')) AS detail
   FROM inspected
-  WHERE open_links > 1 OR amount > amount_due OR currency <> document_currency OR last_attempt IS DISTINCT FROM attempts
+  WHERE open_links > 1 OR amount > invoice_amount OR currency <> document_currency
+     OR last_attempt IS DISTINCT FROM attempts
      OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
      OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
      OR (why = 'void' AND NOT void)
