@@ -651,8 +651,8 @@ SELECT s.document_id, s.recorded_at, 'small_difference', jsonb_build_object('amo
 FROM small_differences s
 UNION ALL
 SELECT a.document_id, u.recorded_at, 'unpaid',
-       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'reason', r.reason,
-         'charges', s.amount::text),
+       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'code', r.code,
+         'reason', r.reason, 'charges', s.amount::text),
        u.event_id
 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 JOIN payments p USING (payment_id)
@@ -764,8 +764,9 @@ CREATE VIEW payment_exceptions AS
 SELECT CASE WHEN e.of IS NOT NULL THEN 'possible_duplicate' WHEN s.why IS NOT NULL THEN 'suggestion'
             WHEN b.partner_id IS NULL THEN 'unknown_payer' ELSE 'unapplied_cash' END AS kind,
        'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount, p.received_on AS since,
-       coalesce('perhaps the same as ' || e.of, s.why, l.reason, format('by %s, reference %s', p.method, p.reference))
-         AS reason
+       coalesce('perhaps the same as ' || e.of, s.why, l.reason,
+         CASE WHEN b.applied > 0 THEN 'the rest of this payment is applied, this part is not'
+              ELSE format('no invoice is known for it: by %s, reference %s', p.method, p.reference) END) AS reason
 FROM payment_balances b JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
   SELECT (array_agg(format('perhaps %s: %s', d.number, s.evidence->>'why')

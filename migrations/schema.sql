@@ -2341,7 +2341,7 @@ UNION ALL
    FROM small_differences s
 UNION ALL
  SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS act,
-    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'reason', r.reason, 'charges', s.amount::text) AS facts,
+    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'code', r.code, 'reason', r.reason, 'charges', s.amount::text) AS facts,
     u.event_id
    FROM payment_unapplications u
      JOIN payment_applications a USING (payment_application_id)
@@ -2473,7 +2473,11 @@ CREATE VIEW payment_exceptions AS
         END AS kind,
     'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount,
     p.received_on AS since,
-    COALESCE('perhaps the same as ' || e.of, s.why, l.reason, format('by %s, reference %s', p.method, p.reference)) AS reason
+    COALESCE('perhaps the same as ' || e.of, s.why, l.reason,
+        CASE
+            WHEN b.applied > 0::numeric THEN 'the rest of this payment is applied, this part is not'
+            ELSE format('no invoice is known for it: by %s, reference %s', p.method, p.reference)
+        END) AS reason
    FROM payment_balances b
      JOIN payments p USING (payment_id)
      CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', d.number, s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why

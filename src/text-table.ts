@@ -42,6 +42,9 @@ export function table(headings: readonly string[], all: readonly Row[], width = 
     .join('\n');
 }
 
+/** The width of tables in e-mails of plain text. */
+export const EMAIL_TEXT_WIDTH = 78;
+
 const GAP = 2;
 const LEAST_WIDTH = 8;
 

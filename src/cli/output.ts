@@ -6,11 +6,13 @@ import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { table as textTable } from '../text-table.ts';
 
-export { printable, short, wrapped } from '../text-table.ts';
+export { printable, wrapped } from '../text-table.ts';
 
 /** A table for people. A terminal's width is kept; in a pipe or a file nothing is shortened. */
-export const table: typeof textTable = (headings, rows) =>
-  textTable(headings, rows, process.stdout.isTTY ? process.stdout.columns : undefined);
+export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
+
+/** The columns of the terminal; undefined in a pipe or a file. */
+export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export interface Output {
   readonly json: boolean;

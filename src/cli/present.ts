@@ -18,26 +18,35 @@ export const FORMAT = [
 ] as const;
 export const OUT = ['-o, --out <file>', 'with --format: write this file instead of stdout'] as const;
 
+/** Refuses what cannot be printed. A command that changes something asks before it does. Refusal: usage. */
+export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
+  if (format === undefined) {
+    if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
+    return;
+  }
+  if (output.json) throw refuse('usage', { reason: `--json and --format ${format} cannot be combined` });
+  if (format === 'xlsx' && out === undefined && process.stdout.isTTY)
+    throw refuse('usage', { reason: 'a workbook cannot be shown here. Write it to a file with --out FILE' });
+}
+
 /** Prints a list or report. Refusals: usage, file_unwritable. */
 export async function present(
   output: Output,
-  { format, out }: PresentOptions,
+  options: PresentOptions,
   value: unknown,
   sheet: () => Sheet,
   people: () => string,
 ): Promise<void> {
+  checkPresentable(output, options);
+  const { format, out } = options;
   if (format === undefined) {
-    if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
     output.print(value, people);
     return;
   }
-  if (output.json) throw refuse('usage', { reason: `--json and --format ${format} cannot be combined` });
   const { csvOf, xlsxOf } = await import('./sheet.ts');
   const content = format === 'csv' ? csvOf(sheet()) : await xlsxOf(sheet());
   if (out !== undefined) {
     writeFileAsked(out, content);
     output.note(`Wrote ${out}.`);
-  } else if (format === 'xlsx' && process.stdout.isTTY) {
-    throw refuse('usage', { reason: 'a workbook cannot be shown here. Write it to a file with --out FILE' });
   } else process.stdout.write(content);
 }

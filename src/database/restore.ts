@@ -327,12 +327,15 @@ export function restoreBackup<Proof>(
 /** Tables that `init` and scheduled jobs fill by themselves. Rows in any other table are user data. */
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
+/** Events of anything but what `init` and the first command do by themselves. */
+const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change')`;
+
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
   await pendingMigrations(tx.knex);
   if ((await doneMigrations(tx.knex)).length === 0) return;
   const filled: string[] = [];
   for (const { name } of await readTables(tx)) {
-    const rows = await query(tx, `SELECT FROM ${quoted(name)} LIMIT 1`);
+    const rows = await query(tx, `SELECT FROM ${quoted(name)} ${name === 'audit_events' ? OF_USERS : ''} LIMIT 1`);
     if (rows.length === 0) continue;
     if (name === 'installation') await checkEnvironment(tx.knex, { name: environment });
     if (!OF_A_FRESH_HOME.includes(name)) filled.push(name);
@@ -340,11 +343,16 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
   if (filled.length > 0) throw refuse('database_not_empty', { tables: filled });
 }
 
-/** The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. */
+/**
+ * The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. So do
+ * its audit events: nothing refers to those of a fresh home.
+ */
 async function clearFreshHome(tx: Transaction): Promise<void> {
-  await execute(tx, `ALTER TABLE installation DISABLE TRIGGER append_only_rows`);
-  await execute(tx, `DELETE FROM installation`);
-  await execute(tx, `ALTER TABLE installation ENABLE TRIGGER append_only_rows`);
+  for (const table of ['installation', 'audit_events']) {
+    await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER append_only_rows`);
+    await execute(tx, `DELETE FROM ${table}`);
+    await execute(tx, `ALTER TABLE ${table} ENABLE TRIGGER append_only_rows`);
+  }
   await execute(tx, `DELETE FROM job_runs`);
 }
 

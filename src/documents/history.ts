@@ -52,7 +52,7 @@ const SENTENCES = {
   unpaid: (f: Facts) =>
     `payment of ${f['amount']}, reference ${f['reference']}, ${
       f['kind'] ? UNPAID_BECAUSE[f['kind'] as keyof typeof UNPAID_BECAUSE] : 'unapplied'
-    }${given(': ', f['reason'])}${given('; bank charges of ', f['charges'], ' reversed')}`,
+    }${given(': ', [f['code'], f['reason']].filter(Boolean).join(' '))}${given('; bank charges of ', f['charges'], ' reversed')}`,
   refunded: (f: Facts) => `${f['amount']} refunded on ${f['on']}${given(', reference ', f['reference'])}`,
   refund_returned: (f: Facts) => `refund of ${f['amount']} returned: ${f['reason']}`,
   voided: (f: Facts) => `voided: ${f['reason']}`,
@@ -66,7 +66,7 @@ const given = (before: string, text: string | null | undefined, after = ''): str
 
 /** By the kind of the payment's reversal. */
 const UNPAID_BECAUSE = {
-  returned: 'returned',
+  returned: 'returned by the bank',
   refunded: 'refunded',
   disputed: 'disputed',
   mistake: 'removed, recorded by mistake',

@@ -97,6 +97,15 @@ export interface DocumentFilter {
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
   readonly status?: string | undefined;
+  /** The amount due as issued or the balance, in major units. */
+  readonly amount?: string | undefined;
+  /** Part of the number, the purchase order or the partner's name or id, in any case. */
+  readonly text?: string | undefined;
+  /** The first and the last day of issue, inclusive. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  /** Open invoices whose due date lies before this day. */
+  readonly overdueOn?: string | undefined;
   /** With the issuer's logo, for rendering. Each document carries its own copy, so ask for a few at a time. */
   readonly withLogos?: boolean | undefined;
 }
@@ -161,7 +170,15 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
        AND (:number::text IS NULL OR d.number = :number)
        AND (:months::text[] IS NULL OR d.month = ANY (:months::text[]))
        AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
-       AND (:status::text IS NULL OR b.status = :status)`,
+       AND (:status::text IS NULL OR b.status = :status)
+       AND (:amount::numeric IS NULL OR :amount::numeric IN (b.amount_due, b.balance))
+       AND (:text::text IS NULL
+            OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
+                      lower(:text)) > 0)
+       AND (:from::date IS NULL OR d.issued_on >= :from::date)
+       AND (:to::date IS NULL OR d.issued_on <= :to::date)
+       AND (:overdueOn::date IS NULL
+            OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))`,
       ':withLogos::boolean',
     ),
     {
@@ -170,6 +187,11 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
       months: filter.months ?? null,
       partnerId: filter.partnerId ?? null,
       status: filter.status ?? null,
+      amount: filter.amount ?? null,
+      text: filter.text ?? null,
+      from: filter.from ?? null,
+      to: filter.to ?? null,
+      overdueOn: filter.overdueOn ?? null,
       withLogos: filter.withLogos ?? false,
     },
   );

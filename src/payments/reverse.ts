@@ -55,8 +55,13 @@ const RETURN_REASONS: Readonly<Record<string, string>> = {
   MS03: 'no reason given',
 };
 
+/** What the code of a return means. The code is shown in front of it. */
 export const returnReason = (code: string | undefined): string =>
-  code === undefined ? 'no code given' : `${code}, ${RETURN_REASONS[code] ?? 'unknown code'}`;
+  code === undefined ? 'no code given' : (RETURN_REASONS[code] ?? 'unknown code');
+
+/** `R01 insufficient funds`. */
+export const withCode = (code: string | null | undefined, reason: string): string =>
+  code == null || reason.startsWith(code) ? reason : `${code} ${reason}`;
 
 export interface ReverseRequest {
   readonly paymentId: number;

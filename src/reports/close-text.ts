@@ -1,13 +1,13 @@
-/** The report of a close as plain text: what the command prints, and what finance gets by e-mail. */
+/** The report of a close as plain text: what the command prints, and what finance gets by e-mail. Names are cut to the width. */
 import { groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
-import { printable, short, table, wrapped } from '../text-table.ts';
+import { printable, table, wrapped } from '../text-table.ts';
 import type { CloseReport, PartnerChange } from './close.ts';
 
 /** Of each currency, so many partners are listed, by how much they changed; the rest is in --json. */
 const LISTED = 20;
 
-export function describeClose(report: CloseReport): string {
+export function describeClose(report: CloseReport, width?: number): string {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
   const parts = [
@@ -30,7 +30,7 @@ export function describeClose(report: CloseReport): string {
       ),
     );
   }
-  parts.push(...changes(report));
+  parts.push(...changes(report, width));
   if (report.no_activity.length > 0)
     parts.push(
       listed(
@@ -43,14 +43,15 @@ export function describeClose(report: CloseReport): string {
       [
         'Late rows, billed this month',
         table(
-          ['partner', 'of', '>rows', '>invoiceAmount', ''],
+          ['~partner', 'of', '>rows', '>invoiceAmount', ''],
           report.late.map((row) => [
-            short(printable(row.name), 30),
+            row.name,
             row.month,
             row.entries,
             groupThousands(row.invoice_amount),
             row.currency,
           ]),
+          width,
         ),
       ].join('\n'),
     );
@@ -76,18 +77,23 @@ export function largestChanges(
   return { shown, rest: own.length - shown.length };
 }
 
-function changes(report: CloseReport): string[] {
+function changes(report: CloseReport, width?: number): string[] {
   const { partners, previous } = report;
   return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
     const { shown, rest } = largestChanges(report, currency);
     const rows = shown.map((row) => [
-      short(printable(row.name), 24),
+      row.name,
       row.documents.join(', '),
       groupThousands(row.invoice_amount),
       ...(previous === null ? [] : [groupThousands(row.change)]),
     ]);
-    const headings = [currency, 'document', '>this month', ...(previous === null ? [] : [`>against ${previous}`])];
-    return table(headings, rows) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
+    const headings = [
+      `~${currency}`,
+      'document',
+      '>this month',
+      ...(previous === null ? [] : [`>against ${previous}`]),
+    ];
+    return table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
   });
 }
 

@@ -1,9 +1,9 @@
-/** The status as plain text, for the command and for the e-mail to operations. */
+/** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
 import { missingFeeds } from '../close/feeds.ts';
-import { printable, short, table } from '../text-table.ts';
+import { table } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-export function describeStatus(found: Status, advice: readonly string[] = []): string {
+export function describeStatus(found: Status, advice: readonly string[] = [], width?: number): string {
   const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
@@ -20,33 +20,28 @@ export function describeStatus(found: Status, advice: readonly string[] = []): s
     ].join('\n'),
   ];
   if (waiting.length > 0) {
-    const rows = waiting.map((each) => [
-      each.number,
-      short(each.partner_id, 18),
-      each.status,
-      printable(each.reason ?? ''),
-    ]);
-    sections.push(table(['document', 'partner', 'state', 'reason'], rows));
+    const rows = waiting.map((each) => [each.number, each.partner_id, each.status, each.reason ?? '']);
+    sections.push(table(['document', '~partner', 'state', 'reason'], rows, width));
   }
   if (emails.length > 0) {
     const rows = emails.map((each) => [
       each.email,
       each.about,
-      short(each.to?.join(', ') ?? '', 28),
+      each.to?.join(', ') ?? '',
       each.status,
       each.since.slice(0, 16).replace('T', ' '),
-      printable(each.reason ?? ''),
+      each.reason ?? '',
     ]);
-    sections.push(table(['>e-mail', 'about', 'to', 'state', 'since (UTC)', 'reason'], rows));
+    sections.push(table(['>e-mail', 'about', '~to', 'state', 'since (UTC)', 'reason'], rows, width));
   }
   if (connected.accounts.length > 0) {
     const rows = connected.accounts.map((each) => [
-      short(each.account, 26),
-      short(each.partners.join(', '), 18),
+      each.account,
+      each.partners.join(', '),
       each.balance_transactions_from === 'processor' ? 'processor' : 'settlement file',
       each.read_to?.slice(0, 16).replace('T', ' ') ?? 'never',
     ]);
-    sections.push(table(['account', 'partner', 'source', 'read up to'], rows));
+    sections.push(table(['~account', '~partner', 'source', 'read up to'], rows, width));
   }
   if (jobs.length > 0) {
     const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);

@@ -97,3 +97,22 @@ test('a field that is emptied, filled or replaced is a change; a list is one val
   ]);
   expect(changesBetween(after, after)).toEqual([]);
 });
+
+test('a backup is restored into a home that init has just made, whose own events it replaces', async () => {
+  const backup = join(folder, 'a.backup');
+  await run(`backup ${backup}`);
+  const other = await makeDatabase('master_data_restored');
+  const env = {
+    RECKONER_HOME: join(folder, 'restored'),
+    DATABASE_URL: other.url,
+    RECKONER_NOW: '2026-07-02T10:00:00Z',
+  };
+  try {
+    for (const args of [['init'], ['restore', backup]])
+      expect(await reckoner(args, { env })).toMatchObject({ status: 0 });
+    const history = (await reckoner(['--json', 'settings', 'history'], { env })).json() as Event[];
+    expect(history.map(({ claimed_by }) => claimed_by)).toEqual(['Ada Lovelace', 'Mallory']);
+  } finally {
+    await other.drop();
+  }
+}, 60_000);

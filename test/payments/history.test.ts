@@ -24,3 +24,14 @@ test('the history of a document has its payments, why they were applied, and tha
     ['unpaid', 'payment of USD 5.00, reference FT-1, unapplied'],
   ]);
 });
+
+test('the history of a document says why the bank took a payment back, with its code', async () => {
+  const books = booksOf(world);
+  const number = 'INV-2026-000001';
+  const paid = await books.record({ amount: '5.00', number, reference: 'FT-2', receivedOn: '2026-08-01' });
+  await books.reverse({ paymentId: paid.paymentId, code: 'R01', reason: 'insufficient funds' });
+  expect((await story(world, number)).at(-1)).toEqual([
+    'unpaid',
+    'payment of USD 5.00, reference FT-2, returned by the bank: R01 insufficient funds',
+  ]);
+});

@@ -4,6 +4,8 @@ import { wholeNumberArgument } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (client, act) => {
   const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
@@ -30,6 +32,8 @@ export const define: Definition = (client, act) => {
   client
     .command('list [partner]')
     .description('List clients and their valid secrets')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(acting(clientList)));
 };
 
@@ -84,6 +88,7 @@ async function clientRevoke(context: CommandContext, clientId: string): Promise<
 async function clientList(
   { database, environment, output }: CommandContext,
   partnerId: string | undefined,
+  options: PresentOptions,
 ): Promise<void> {
   const rows = await database.reading((tx) => readClients(tx, { partnerId, now: environment.now().toISO() }));
   const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, live_secrets }) => ({
@@ -93,7 +98,7 @@ async function clientList(
     revoked_at,
     secrets: live_secrets.map(({ sequence, ends_at }) => ({ sequence, ends_at })),
   }));
-  output.print(clients, () =>
+  const listed = () =>
     clients.length === 0
       ? "There are no API clients. Create one with 'reckoner client create PARTNER'."
       : table(
@@ -104,6 +109,14 @@ async function clientList(
             created_at.slice(0, 10),
             revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`,
           ]),
-        ),
-  );
+        );
+  await present(output, options, clients, () => sheetOf(clients), listed);
 }
+
+type ListedClient = Readonly<{ client_id: string; secrets: readonly unknown[] }>;
+
+const sheetOf = (clients: readonly ListedClient[]): Sheet => ({
+  name: 'API clients',
+  columns: { client_id: 'text', partner_id: 'text', created_at: 'date', revoked_at: 'date', valid_secrets: 'count' },
+  rows: clients.map((client) => ({ ...client, valid_secrets: client.secrets.length })),
+});

@@ -12,7 +12,7 @@ import { readSealsOf } from '../../seals/queries.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
-import { amount, money, short, table } from '../output.ts';
+import { amount, money, table } from '../output.ts';
 
 export const define: Definition = (command, act) => {
   command
@@ -55,10 +55,10 @@ async function close(
         [
           describeMonths(months, 'would close'),
           table(
-            ['number', 'partner', 'month', '>rows', '>amount due'],
+            ['number', '~partner', 'month', '>rows', '>amount due'],
             documents.map((row) => [
               row.number,
-              short(row.partner_id, 24),
+              row.partner_name,
               row.month,
               row.lines.reduce((count, line) => count + line.count, 0),
               money(row.amount_due, row.currency),

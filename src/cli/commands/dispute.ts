@@ -7,6 +7,7 @@ import { plural } from '../../text.ts';
 import { dateArgument, lineArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
 import { amount, money, printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 
 export const define: Definition = (dispute, act) => {
   dispute
@@ -25,6 +26,8 @@ export const define: Definition = (dispute, act) => {
   dispute
     .command('list')
     .description('List the open disputes of invoices')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(reading(disputeList)));
 };
 
@@ -52,14 +55,14 @@ async function disputeClose(context: CommandContext, number: string, { reason }:
   output.print({ number, dispute: null, reason }, () => `The dispute of ${number} is closed: ${printable(reason)}.`);
 }
 
-async function disputeList({ database, output }: CommandContext): Promise<void> {
+async function disputeList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
   const disputes = await database.reading((tx) => readOpenDisputes(tx));
-  output.print(disputes.map(disputeJson), () =>
+  const listed = () =>
     disputes.length === 0
       ? 'No invoice is in dispute.'
       : [
           table(
-            ['invoice', 'partner', '', '>disputed', '>balance', 'since', 'promised', 'owner', 'reason'],
+            ['invoice', '~partner', '', '>disputed', '>balance', 'since', 'promised', 'owner', '~reason'],
             disputes.map((each) => [
               each.number,
               printable(each.partner_name),
@@ -73,9 +76,28 @@ async function disputeList({ database, output }: CommandContext): Promise<void> 
             ]),
           ),
           `${plural(disputes.length, 'dispute')}: ${totalsOf(disputes)}.`,
-        ].join('\n\n'),
+        ].join('\n\n');
+  await present(
+    output,
+    options,
+    disputes.map(disputeJson),
+    () => ({ name: 'Disputes', columns: COLUMNS, rows: disputes }),
+    listed,
   );
 }
+
+const COLUMNS = {
+  number: 'text',
+  partner_id: 'text',
+  partner_name: 'text',
+  currency: 'text',
+  amount: 'amount',
+  balance: 'amount',
+  disputed_on: 'date',
+  promised_on: 'date',
+  owner: 'text',
+  reason: 'text',
+} as const;
 
 /** `USD 20.00, EUR 7.50`. */
 function totalsOf(disputes: readonly OpenDispute[]): string {

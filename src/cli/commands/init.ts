@@ -10,7 +10,7 @@ import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
-import { type Output, short, table, wrapped } from '../output.ts';
+import { type Output, table, wrapped } from '../output.ts';
 import { bringUpToDate } from './migrate.ts';
 
 export const define: Definition = (command, act) => {
@@ -69,12 +69,12 @@ const NEEDS_WIDTH = 38;
 function describeReadiness({ missing, link_limits: limits }: Readiness): string {
   const rows = missing.flatMap((gap) => {
     const [first = '', ...more] = wrapped(`${gap.needs}${forPartners(gap.partners)}`, NEEDS_WIDTH);
-    return [[gap.scope, short(gap.id, 26), first], ...more.map((text) => ['', '', text])];
+    return [[gap.scope, gap.id, first], ...more.map((text) => ['', '', text])];
   });
   return [
     ...(missing.length === 0
       ? ['Nothing is missing for production.']
-      : [table(['of', 'which', 'needs'], rows), '', `Missing for production: ${plural(missing.length, 'item')}.`]),
+      : [table(['of', '~which', 'needs'], rows), '', `Missing for production: ${plural(missing.length, 'item')}.`]),
     ...Object.entries(limits).map(([currency, limit]) => `Payment links in ${currency}: ${limit}.`),
   ].join('\n');
 }

@@ -11,6 +11,8 @@ import { monthArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
 import { deliverWithProgress } from '../deliveries.ts';
 import { printable, table, wrapped } from '../output.ts';
+import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 import { describedReversals } from './processor/reverse.ts';
 
 export const define: Definition = (command, act) => {
@@ -19,15 +21,18 @@ export const define: Definition = (command, act) => {
     .option('--reverse', 'record reversed transfers as reversals in the ledger, where the price is known')
     .option('--bill-missing', 'issue invoices for transfers that never arrived')
     .option(...NO_DELIVER)
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(acting(reconcile)));
 };
 
 export async function reconcile(
   context: CommandContext,
   month: Month,
-  options: { billMissing?: boolean; reverse?: boolean; deliver: boolean },
+  options: PresentOptions & { billMissing?: boolean; reverse?: boolean; deliver: boolean },
 ): Promise<number> {
   const { database, environment, settings, output } = context;
+  checkPresentable(output, options);
   const reversals = options.reverse
     ? await database.transaction((tx) => recordReversals(tx, context, month))
     : undefined;
@@ -45,15 +50,34 @@ export async function reconcile(
     ...(reversals === undefined ? {} : { reversals }),
     ...(invoices === undefined ? {} : { invoices }),
   };
-  output.print(report, () =>
+  const described = () =>
     [
       ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new to reverse.']),
       ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
       describedReconciliation(found, billable.length),
-    ].join('\n\n'),
-  );
+    ].join('\n\n');
+  await present(output, options, report, () => sheetOf(month, found.exceptions), described);
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
+
+/** A row for each quote or balance transaction that is not as expected. */
+const sheetOf = (month: Month, exceptions: readonly Exception[]): Sheet => ({
+  name: 'Reconciliation',
+  columns: {
+    month: 'text',
+    status: 'text',
+    partner_id: 'text',
+    account: 'text',
+    quote_id: 'text',
+    balance_transactions: 'text',
+    currency: 'text',
+    expected: 'amount',
+    routed: 'amount',
+    open: 'amount',
+    age_days: 'count',
+  },
+  rows: exceptions.map((each) => ({ ...each, month, balance_transactions: each.balance_transactions.join(' ') })),
+});
 
 const describedInvoices = (numbers: readonly string[]): string =>
   numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`;

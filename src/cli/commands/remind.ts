@@ -2,21 +2,37 @@
 import { EXIT } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { sendEmails } from '../../month-end/month-end.ts';
+import { readPartnerNames } from '../../partners/queries.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { describeEmail } from '../deliveries.ts';
-import { short, table } from '../output.ts';
+import { table } from '../output.ts';
+import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (command, act) => {
-  command.option('--dry-run', 'show the reminders that are due and send nothing').action(act(acting(remind)));
+  command
+    .option('--dry-run', 'show the reminders that are due and send nothing')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(acting(remind)));
 };
 
-export async function remind(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<number> {
+export async function remind(context: CommandContext, options: PresentOptions & { dryRun?: boolean }): Promise<number> {
   const { database, output } = context;
+  const { dryRun = false } = options;
+  checkPresentable(output, options);
+  const names = await database.reading(readPartnerNames);
   if (dryRun) {
     const plan = await database.reading((tx) => planReminders(tx, context));
-    output.print({ ...plan, dry_run: true }, () => `${describePlan(plan)}\n\nPreview only: nothing was sent.`);
+    await present(
+      output,
+      options,
+      { ...plan, dry_run: true },
+      () => sheetOf(plan, names),
+      () => `${describePlan(plan, names)}\n\nPreview only: nothing was sent.`,
+    );
     return EXIT.done;
   }
   const plan = await database.transaction((tx) => recordReminders(tx, context));
@@ -32,9 +48,12 @@ export async function remind(context: CommandContext, { dryRun = false }: { dryR
     ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
     ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
   };
-  output.print(
+  await present(
+    output,
+    options,
     { ...plan, dry_run: false, emails },
-    () => `${describePlan(plan)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
+    () => sheetOf(plan, names),
+    () => `${describePlan(plan, names)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
   );
   return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
 }
@@ -50,14 +69,42 @@ const SKIPPED = {
   covered_by_parent: "its parent's unapplied cash covers it",
 } as const;
 
-function describePlan({ reminders, skipped }: ReminderPlan): string {
+type Names = ReadonlyMap<string, string>;
+
+/** A row for each document, with why it is left out. */
+const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
+  name: 'Reminders',
+  columns: {
+    partner_id: 'text',
+    partner_name: 'text',
+    number: 'text',
+    due_on: 'date',
+    currency: 'text',
+    balance: 'amount',
+    disputed: 'amount',
+    dunning_level: 'count',
+    not_reminded: 'text',
+  },
+  rows: [
+    ...reminders.flatMap(({ partner_id, dunning_level, documents }) =>
+      documents.map((each) => ({ ...each, partner_id, partner_name: names.get(partner_id) ?? '', dunning_level })),
+    ),
+    ...skipped.map((each) => ({
+      ...each,
+      partner_name: names.get(each.partner_id) ?? '',
+      not_reminded: SKIPPED[each.reason],
+    })),
+  ],
+});
+
+function describePlan({ reminders, skipped }: ReminderPlan, names: Names): string {
   const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
-      ['partner', 'level', 'document', 'due', '>open', '>disputed', ''],
+      ['~partner', 'level', 'document', 'due', '>open', '>disputed', ''],
       reminders.flatMap(({ partner_id, dunning_level, documents }) =>
         documents.map((each, index) => [
-          index === 0 ? short(partner_id, 20) : '',
+          index === 0 ? (names.get(partner_id) ?? partner_id) : '',
           index === 0 ? levelName(dunning_level) : '',
           each.number,
           each.due_on,

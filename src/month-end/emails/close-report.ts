@@ -12,6 +12,7 @@ import { recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { describeClose, largestChanges } from '../../reports/close-text.ts';
 import { plural } from '../../text.ts';
+import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 
 /** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
 const NEWS_FOR_DAYS = 7;
@@ -73,7 +74,7 @@ function viewOf(report: CloseReport) {
   return {
     month: monthName(report.month),
     closedOn: report.issued_on,
-    report: describeClose(report),
+    report: describeClose(report, EMAIL_TEXT_WIDTH),
     emailsSent: String(sent),
     emailsUnsent: unsent > 0 ? String(unsent) : '',
     documents: {

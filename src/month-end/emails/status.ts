@@ -6,6 +6,7 @@ import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
+import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 
 export const statusEmail: EmailComposer = {
   kind: 'status',
@@ -21,7 +22,7 @@ export const statusEmail: EmailComposer = {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
         ...{ count: String(attention.length), single: attention.length === 1, attention: [...attention] },
-        report: describeStatus(status),
+        report: describeStatus(status, [], EMAIL_TEXT_WIDTH),
       }),
       attachments: [],
     };

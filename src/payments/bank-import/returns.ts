@@ -12,7 +12,7 @@ import type { NewReversal } from '../insert.sql.ts';
 import type { EqualDebit, OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
-import { type Reversed, returnReason, reverseAll, whatIsOwedAgain } from '../reverse.ts';
+import { type Reversed, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
 import { equalEvidence, type NewLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
@@ -67,7 +67,7 @@ export async function recordDebits(
     // A payment of the same file is named by its line: a preview would show another id than the import.
     const own = ownLines.get(payment_id);
     const payment = own === undefined ? `payment ${payment_id}` : `the payment of line ${own.line.position}`;
-    const why = `${payment} is ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
+    const why = `${payment} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
     // A paid invoice is open again: finance should know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
@@ -120,7 +120,7 @@ function decideDebits(
     }
     const payment = returnedPayment(each.line, [...left.values()]);
     if (payment !== undefined) return { reverses: payment };
-    const why = `looks like a return (${returnReason(each.line.return_code)}), but its payment is not certain: reverse it with 'reckoner payment reverse'`;
+    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse it with 'reckoner payment reverse'`;
     return { why, needsReview: true };
   };
   return new Map(
@@ -135,7 +135,7 @@ function decideDebits(
   );
 }
 
-const reasonOf = (line: BankLine): string => `returned by the bank: ${returnReason(line.return_code)}`;
+const reasonOf = ({ return_code }: BankLine): string => withCode(return_code, returnReason(return_code));
 
 const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidate): NewReversal => ({
   identity: bankIdentity(account, identity),
@@ -143,7 +143,7 @@ const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidat
   amount: line.amount.toString(),
   kind: 'returned',
   code: line.return_code,
-  reason: reasonOf(line),
+  reason: returnReason(line.return_code),
   bank_line_id: id,
   reversed_on: line.booked_on,
 });

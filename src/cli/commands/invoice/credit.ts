@@ -1,8 +1,10 @@
 /** `reckoner invoice credit`. */
 import { creditInvoice } from '../../../documents/credit.ts';
 import { documentJson } from '../../../documents/document.ts';
+import type { DocumentRow } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
+import { isZero } from '../../../money.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { money, wrapped } from '../../output.ts';
@@ -36,14 +38,19 @@ async function invoiceCredit(
   output.print(documentJson(issued), () =>
     [
       `${note} credits ${money(issued.invoice_amount, issued.currency)} on ${number}.`,
-      ...wrapped(
-        `${money(issued.credited, issued.currency)} of it is applied to ${number}, which leaves ` +
-          `${money(invoice.balance, invoice.currency)} to pay; ${money(issued.balance, issued.currency)} is open credit.`,
-        80,
-        '  ',
-      ),
+      ...wrapped(whereItWent(issued, invoice), 80, '  '),
       ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
     ].join('\n'),
   );
   return deliver ? exitOf(issued) : EXIT.done;
+}
+
+/** What a credit note did to its invoice, and what is left of it. */
+function whereItWent(note: DocumentRow, invoice: DocumentRow): string {
+  const [applied, left, open] = [note.credited, invoice.balance, note.balance].map((each) =>
+    money(each, note.currency),
+  );
+  if (isZero(note.credited)) return `Nothing is left to pay on ${invoice.number}, so the full ${open} is open credit.`;
+  const standing = `${applied} is applied to ${invoice.number}, which leaves ${left} to pay`;
+  return isZero(note.balance) ? `${standing}.` : `${standing}; ${open} is open credit.`;
 }

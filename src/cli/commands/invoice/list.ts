@@ -4,7 +4,7 @@ import { documentJson } from '../../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { Amount, groupThousands } from '../../../money.ts';
 import { daysBetween, type Month } from '../../../month.ts';
-import { choiceArgument, monthArgument } from '../../arguments.ts';
+import { amountArgument, choiceArgument, dateArgument, monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
@@ -17,20 +17,34 @@ export const define: Definition = (invoice, act) => {
     .option('--month <month>', 'only documents of this month', monthArgument('--month'))
     .option('--partner <id>', 'only documents of this partner')
     .option('--status <status>', 'open, paid or void', choiceArgument('--status', ['open', 'paid', 'void']))
+    .option('--overdue', 'only open invoices past their due date')
+    .option('--amount <amount>', 'only those with this amount due or balance', amountArgument('--amount'))
+    .option('--text <text>', "only those with this text in the number, the purchase order or the partner's name or id")
+    .option('--from <date>', 'issued on this day or later', dateArgument('--from'))
+    .option('--to <date>', 'issued on this day or earlier', dateArgument('--to'))
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(invoiceList)));
 };
 
-async function invoiceList(
-  context: CommandContext,
-  options: PresentOptions & { month?: Month; partner?: string; status?: 'open' | 'paid' | 'void' },
-): Promise<void> {
-  const { month, partner: partnerId, status } = options;
+interface InvoiceListOptions extends PresentOptions {
+  readonly month?: Month;
+  readonly partner?: string;
+  readonly status?: 'open' | 'paid' | 'void';
+  readonly overdue?: boolean;
+  readonly amount?: string;
+  readonly text?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+async function invoiceList(context: CommandContext, options: InvoiceListOptions): Promise<void> {
+  const { month, partner: partnerId, status, overdue, amount, text, from, to } = options;
   const { database, output } = context;
   const months = month === undefined ? undefined : [month];
-  const documents = await database.reading((tx) => readDocuments(tx, { months, partnerId, status }));
   const today = todayOf(context);
+  const filter = { months, partnerId, status, amount, text, from, to, overdueOn: overdue ? today : undefined };
+  const documents = await database.reading((tx) => readDocuments(tx, filter));
   await present(
     output,
     options,

@@ -8,7 +8,7 @@ import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../d
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { amount, money, printable, short, table, wrapped } from '../../output.ts';
+import { amount, money, printable, table, wrapped } from '../../output.ts';
 import { disputeJson, disputeText } from '../dispute.ts';
 
 export const define: Definition = (invoice, act) => {
@@ -63,7 +63,7 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     ['e-mail', emailText(row)],
   ];
   const lines = row.lines.map((line) => [
-    short(line.policy_name, 24),
+    line.policy_name,
     rowKindName(line.kind),
     line.month,
     line.count,
@@ -75,7 +75,7 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     `${documentTitle(row.document)} ${row.number}`,
     ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
     '',
-    table(['policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
+    table(['~policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
   ].join('\n');
 }
 

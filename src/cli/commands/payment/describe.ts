@@ -3,6 +3,7 @@ import { refuse } from '../../../errors/refusals.ts';
 import { groupThousands, isZero } from '../../../money.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
 import { readPayments } from '../../../payments/queries.ts';
+import { withCode } from '../../../payments/reverse.ts';
 import type { CommandContext, Context } from '../../context.ts';
 import { printable, wrapped } from '../../output.ts';
 
@@ -29,7 +30,10 @@ export function described(payment: PaymentJson): string {
   }
   for (const each of payment.reversals) {
     const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
-    lines.push([each.kind, `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${each.reason}${back}`]);
+    lines.push([
+      each.kind,
+      `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${withCode(each.code, each.reason)}${back}`,
+    ]);
   }
   if (!isZero(payment.unapplied)) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
   for (const each of payment.suggestions) {

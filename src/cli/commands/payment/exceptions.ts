@@ -3,12 +3,16 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { closeException, ENDS, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { money, printable } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import type { Sheet } from '../../sheet.ts';
 import { labelled } from './describe.ts';
 
 export const define: Definition = (payment, act) => {
   payment
     .command('exceptions')
     .description('List open payment exceptions and how to resolve each; exit 4 if there are any')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(acting(paymentExceptions)));
   payment
     .command('close-exception <exception>')
@@ -18,12 +22,48 @@ export const define: Definition = (payment, act) => {
 };
 
 /** What needs manual review; exit 4 if there is anything. */
-async function paymentExceptions({ database, output }: CommandContext): Promise<number> {
+async function paymentExceptions({ database, output }: CommandContext, options: PresentOptions): Promise<number> {
   const exceptions = await database.reading((tx) => listExceptions(tx));
-  output.print(exceptions, () =>
-    exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n\n'),
+  await present(
+    output,
+    options,
+    exceptions,
+    () => sheetOf(exceptions),
+    () => (exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n\n')),
   );
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
+}
+
+const sheetOf = (exceptions: readonly ListedException[]): Sheet => ({
+  name: 'Exceptions',
+  columns: {
+    exception: 'text',
+    kind: 'text',
+    since: 'date',
+    currency: 'text',
+    amount: 'amount',
+    partner_id: 'text',
+    partner_name: 'text',
+    payer: 'text',
+    payer_account: 'text',
+    reference: 'text',
+    text: 'text',
+    why: 'text',
+    commands: 'text',
+  },
+  rows: exceptions.map((each) => ({
+    ...each,
+    payer: each.payer?.name ?? '',
+    payer_account: each.payer?.account ?? '',
+    why: reasonsOf(each).join('; '),
+    commands: (each.commands.length === 0 ? [ENDS[each.kind]] : each.commands).join('; '),
+  })),
+});
+
+/** Why each suggestion fits; without any, why it is listed. */
+function reasonsOf({ sets, suggestions, reason }: ListedException): readonly string[] {
+  const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
+  return why.length === 0 ? [reason] : why;
 }
 
 function described(exception: ListedException): string {

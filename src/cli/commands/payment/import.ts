@@ -9,7 +9,7 @@ import { plural } from '../../../text.ts';
 import { choiceArgument } from '../../arguments.ts';
 import { acting, type Definition, type Done } from '../../define.ts';
 import { readInput } from '../../input.ts';
-import { type Output, printable, short, table, wrapped } from '../../output.ts';
+import { type Output, printable, table, wrapped } from '../../output.ts';
 import { amountOf } from './describe.ts';
 
 const HELP = `
@@ -84,11 +84,11 @@ function describeImport(report: BankImport, dryRun: boolean): string {
       line.booked_on,
       `${line.direction === 'debit' ? '-' : ''}${groupThousands(line.amount)}`,
       line.currency,
-      short(line.payer ?? '', 18),
+      line.payer ?? '',
       line.outcome === 'duplicate' ? 'known' : line.outcome,
-      short(whatFor(line), 24),
+      whatFor(line),
     ]);
-    text.push(table(['booked', '>amount', '', 'payer', 'is', 'for'], rows), '');
+    text.push(table(['booked', '>amount', '', '~payer', 'is', '~for'], rows), '');
     for (const line of new_lines) text.push(...chargesOf(line));
     for (const line of new_lines.filter((each) => each.needs_review)) {
       text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));

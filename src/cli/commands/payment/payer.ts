@@ -3,10 +3,10 @@ import { failpoint } from '../../../failpoint.ts';
 import { assignPayment } from '../../../payments/assign.ts';
 import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.sql.ts';
 import { forgetAccount } from '../../../payments/payer-accounts.ts';
-import { plural } from '../../../text.ts';
 import { idArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
-import { printable, short, table } from '../../output.ts';
+import { printable, table } from '../../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { show } from './describe.ts';
 
 export const define: Definition = (payment, act) => {
@@ -19,6 +19,8 @@ export const define: Definition = (payment, act) => {
   payment
     .command('accounts')
     .description('List the bank accounts that payers are known by')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(acting(paymentAccounts)));
   payment
     .command('forget-account <account>')
@@ -37,17 +39,33 @@ async function paymentAssign(
   return show(context, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
 }
 
-async function paymentAccounts({ database, output }: CommandContext): Promise<void> {
+async function paymentAccounts({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
   const accounts = await database.reading(readPayerAccounts);
-  output.print(accounts, () => (accounts.length === 0 ? 'No payer is known by its account yet.' : listed(accounts)));
+  await present(
+    output,
+    options,
+    accounts,
+    () => ({
+      name: 'Payer accounts',
+      columns: {
+        payer_account: 'text',
+        partner_ids: 'text',
+        names: 'text',
+        payments: 'count',
+        last_received_on: 'date',
+      },
+      rows: accounts.map((each) => ({ ...each, partner_ids: each.partners.join(' '), names: each.names.join(', ') })),
+    }),
+    () => (accounts.length === 0 ? 'No payer is known by its account yet.' : listed(accounts)),
+  );
 }
 
 const listed = (accounts: readonly PayerAccount[]): string =>
   table(
-    ['account', 'partner', '>payments', 'last', ''],
+    ['account', '~partner', '>payments', 'last', ''],
     accounts.map((each) => [
       each.payer_account,
-      short(each.names.join(', '), 34),
+      each.names.join(', '),
       each.payments,
       each.last_received_on,
       each.partners.length > 1 ? 'several partners: not used' : '',
@@ -60,7 +78,7 @@ async function paymentForgetAccount(context: CommandContext, account: string): P
   output.print(
     known,
     () =>
-      `${printable(account)} is forgotten: ${plural(known.payments, 'payment')} of ${known.names.join(' and ')} no longer ` +
-      'tell who pays from it. What is applied stays applied.',
+      `${printable(account)} is forgotten: later payments from it are not taken to be from ` +
+      `${known.names.join(' or ')}. What is applied stays applied.`,
   );
 }

@@ -1,0 +1,112 @@
+/** Lists and reports as spreadsheets, in a pipe, and searched. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { command as reckoner } from '../support/program.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+const LONG = 'The Very Long-Named Company for Tickets, Parking and Everything Else of Northern Europe, Inc.';
+
+let world: World;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reckoner-lists-'));
+  world = await openWorld();
+  await world.partners([partner({ name: LONG }), partner({ partner_id: 'p-2', purchase_order: 'PO-4711' })]);
+  await world.rows([
+    quote(),
+    quote({ partner_id: 'p-2', spotPrice: '20.00', partnerCut: '6.00', invoiceAmount: '14.00' }),
+  ]);
+  await world.close();
+  await world.deliver();
+});
+afterAll(async () => {
+  await world.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const run = (args: string) => {
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-12-01T10:00:00Z' };
+  return reckoner(args.split(' '), { env });
+};
+const numbers = async (args: string) =>
+  ((await run(`--json invoice list ${args}`)).json() as { number: string }[]).map((each) => each.number);
+
+/** Every list and report, with the first columns of its sheet. */
+const SHEETS: Readonly<Record<string, string>> = {
+  'partner list': 'partner_id,name,',
+  'partner history p-1': 'event_id,occurred_at,',
+  'settings history': 'event_id,occurred_at,',
+  'invoice list': 'number,document,',
+  'payment list': 'payment_id,received_on,',
+  'payment accounts': 'payer_account,partner_ids,',
+  'payment exceptions': 'exception,kind,',
+  'payment payouts': 'payout_id,',
+  'dispute list': 'number,partner_id,',
+  'email list': 'number,kind,',
+  'client list': 'client_id,partner_id,',
+  'remind --dry-run': 'partner_id,partner_name,',
+  'reconcile 2026-07': 'month,status,',
+  'report aging': 'partner_id,',
+  'report statement --partner p-1': '',
+  'report trial-balance': '',
+  'report close': 'partner_id,name,',
+  'report coverage': 'partner_id,month,',
+};
+
+for (const [command, columns] of Object.entries(SHEETS)) {
+  test(`${command} is written as CSV and as a workbook`, async () => {
+    const ran = await run(`${command} --format csv`);
+    expect([ran.stderr.replace(/^Preliminary: .*\n$/, ''), [0, 4].includes(ran.status ?? -1)]).toEqual(['', true]);
+    expect(ran.stdout.startsWith(`\uFEFF${columns}`), ran.stdout.slice(0, 80)).toBe(true);
+    const out = join(folder, 'list.xlsx');
+    expect((await run(`${command} --format xlsx --out ${out}`)).stderr).toContain(`Wrote ${out}.`);
+  });
+}
+
+test('no list without a sheet is left out of this test', async () => {
+  const help = (await run('--help')).stdout;
+  const groups = [...help.matchAll(/^ {2}([a-z]+) +\S/gm)].map(([, name]) => name as string);
+  expect(groups.length).toBeGreaterThan(20);
+  for (const group of groups.filter((name) => name !== 'help')) {
+    const text = (await run(`${group} --help`)).stdout;
+    if (/^ {2}list\b/m.test(text)) expect(Object.keys(SHEETS)).toContain(`${group} list`);
+    if (group === 'report') {
+      const reports = [...text.slice(text.indexOf('Commands:')).matchAll(/^ {2}([a-z-]+)\b/gm)].map(([, name]) => name);
+      for (const name of reports.filter((each) => each !== 'help'))
+        expect(
+          Object.keys(SHEETS).some((each) => each.startsWith(`report ${name}`)),
+          name,
+        ).toBe(true);
+    }
+  }
+});
+
+test('a sheet that cannot be printed is refused before reminders are recorded', async () => {
+  expect(await run('remind --out list.csv')).toMatchObject({ status: 2 });
+  expect(await world.sql('SELECT FROM reminders')).toEqual([]);
+});
+
+test('in a pipe, nothing is cut', async () => {
+  const line = `2026-08-02,1.00,USD,1,B,x,"${LONG}",`;
+  writeFileSync(
+    join(folder, 'b.csv'),
+    `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}\n`,
+  );
+  const commands = ['invoice list', 'remind --dry-run', 'report close', 'report aging', 'payment list', 'partner list'];
+  for (const command of [`payment import ${join(folder, 'b.csv')}`, ...commands]) {
+    expect([command, (await run(command)).stdout]).toEqual([command, expect.stringContaining(LONG)]);
+  }
+});
+
+test('documents are found by amount, text, day of issue and being overdue', async () => {
+  expect(await numbers('--amount 14')).toEqual(['INV-2026-000002']);
+  expect(await numbers('--amount 14.01')).toEqual([]);
+  expect(await numbers('--text po-4711')).toEqual(['INV-2026-000002']);
+  expect(await numbers('--text very')).toEqual(['INV-2026-000001']);
+  expect(await numbers('--overdue')).toEqual(['INV-2026-000001', 'INV-2026-000002']);
+  expect(await numbers('--from 2026-08-02')).toEqual([]);
+  expect(await numbers('--from 2026-08-01 --to 2026-08-01 --text 000001')).toEqual(['INV-2026-000001']);
+  expect(await run('invoice list --amount x')).toMatchObject({ status: 2 });
+});
