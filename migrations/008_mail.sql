@@ -5,12 +5,14 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'books_seal', 'status')),
+                    'seal', 'books_seal', 'status', 'payment_receipt', 'refund_notice')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
   day date,
+  payment_id bigint,
+  credit_refund_id bigint,
   -- An account statement of a month whose books are open: another follows when they close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
@@ -46,8 +48,10 @@ CREATE TABLE emails (
     CASE WHEN document_id IS NULL THEN asked_for IS NULL OR asked_for IN ('resend', 'new_address')
          ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
-    (kind IN ('reminder', 'account_statement')) = (partner_id IS NOT NULL)
+    (kind IN ('reminder', 'account_statement', 'payment_receipt', 'refund_notice')) = (partner_id IS NOT NULL)
     AND (kind IN ('reminder', 'account_statement', 'missing_feeds')) = (day IS NOT NULL)),
+  CONSTRAINT email_money_named CHECK (
+    (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
@@ -69,6 +73,11 @@ CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'remi
 -- Its day is the last day of the month.
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
+-- One that was withdrawn before it was sent may become due again.
+CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id)
+  WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
+CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
+  WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 -- Of an open month, so it has the month's first day instead of a closed month.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
@@ -85,10 +94,10 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 -- What an e-mail is about, its Message-ID and that it was sent are facts.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
@@ -130,11 +139,14 @@ CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_emails');
 
--- The same of the e-mails that carry no document: the latest about each partner and day, each month, or the status.
+-- The same of the e-mails that carry no document: the latest about each partner and day, each month, payment and refund, or
+-- the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day)
-       email_id, kind, partner_id, month, day, addressed_to, status, reason, recipients, queued_at, dismissal_reason
-FROM emails WHERE document_id IS NULL ORDER BY kind, partner_id, month, day, email_id DESC;
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id)
+       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, addressed_to, status, reason, recipients,
+       queued_at, dismissal_reason
+FROM emails WHERE document_id IS NULL
+ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
 -- What is neither sent nor withdrawn nor dismissed, nor followed by a later e-mail about the same.
@@ -144,7 +156,8 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
   AND CASE WHEN document_id IS NULL THEN NOT EXISTS (
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
-               AND (later.partner_id, later.month, later.day) IS NOT DISTINCT FROM (e.partner_id, e.month, e.day))
+               AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id)
+                   IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id))
            ELSE document_id IN (SELECT document_id FROM live_documents) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');

@@ -921,3 +921,9 @@ CREATE TABLE reminders (
 );
 CREATE INDEX reminders_of_email ON reminders (email_id);
 CALL make_append_only('reminders');
+
+-- The e-mails about payments: a receipt for each that pays an invoice, a notice of each refund of credit.
+ALTER TABLE emails ADD CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments,
+  ADD CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds;
+CREATE INDEX payment_applications_recorded ON payment_applications (recorded_at);
+CREATE INDEX credit_refunds_recorded ON credit_refunds (recorded_at);

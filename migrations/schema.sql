@@ -1115,6 +1115,8 @@ CREATE TABLE emails (
   partner_id text COLLATE "C",
   month text COLLATE "C",
   day date,
+  payment_id bigint,
+  credit_refund_id bigint,
   preliminary boolean NOT NULL DEFAULT false,
   asked_for text,
   addressed_to text,
@@ -1136,7 +1138,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'status'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'status', 'payment_receipt', 'refund_notice'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
@@ -1146,7 +1148,8 @@ CASE
     WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
-  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
+  CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
@@ -1158,11 +1161,15 @@ END),
   CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
-  CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id)
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day, preliminary) WHERE kind = 'account_statement' AND asked_for IS NULL;
+CREATE UNIQUE INDEX payment_receipt_once ON emails USING btree (payment_id) WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
+CREATE UNIQUE INDEX refund_notice_once ON emails USING btree (credit_refund_id) WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
@@ -1178,10 +1185,10 @@ CREATE FUNCTION refuse_rewritten_email()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
@@ -1226,11 +1233,11 @@ CREATE VIEW latest_emails AS
 GRANT SELECT ON latest_emails TO reckoner_app;
 
 CREATE VIEW latest_other_emails AS
- SELECT DISTINCT ON (kind, partner_id, month, day) email_id, kind, partner_id, month, day, addressed_to, status,
-    reason, recipients, queued_at, dismissal_reason
+ SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id) email_id, kind, partner_id, month,
+    day, payment_id, credit_refund_id, addressed_to, status, reason, recipients, queued_at, dismissal_reason
    FROM emails
   WHERE document_id IS NULL
-  ORDER BY kind, partner_id, month, day, email_id DESC;
+  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, email_id DESC;
 GRANT SELECT ON latest_other_emails TO reckoner_app;
 
 CREATE VIEW unfinished_emails AS
@@ -1240,7 +1247,7 @@ CREATE VIEW unfinished_emails AS
         CASE
             WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
                FROM emails later
-              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day)))
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id)))
             ELSE (document_id IN ( SELECT live_documents.document_id
                FROM live_documents)) AND NOT (EXISTS ( SELECT
                FROM emails later
@@ -1720,6 +1727,7 @@ CREATE TABLE payment_applications (
 CREATE INDEX payment_applications_of_payment ON payment_applications USING btree (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
 CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
+CREATE INDEX payment_applications_recorded ON payment_applications USING btree (recorded_at);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
@@ -1978,6 +1986,7 @@ CREATE TABLE credit_refunds (
 );
 CREATE INDEX credit_refunds_of_document ON credit_refunds USING btree (document_id);
 CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (fact_id);
+CREATE INDEX credit_refunds_recorded ON credit_refunds USING btree (recorded_at);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');

@@ -39,6 +39,7 @@ export const FAILPOINTS = [
   'payments.committed',
   'assignment.recorded',
   'assignment.committed',
+  'receipt.queued',
   'inbox.stored',
   'inbox.processed',
   'processor.recorded',

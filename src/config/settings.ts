@@ -97,6 +97,10 @@ export const settingsSchema = z.strictObject({
   allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
   /** Dunning levels: days after the due date, or before it if negative. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
+  /** Whether a payment that pays invoices is acknowledged to its payer by e-mail. */
+  payment_receipts: z.boolean().default(true),
+  /** Whether a refund of credit is announced to its partner by e-mail. */
+  refund_notices: z.boolean().default(true),
   /**
    * Which open credit an invoice takes when it is issued: all, only that of months below zero, or none. The rest waits for
    * `credit apply` or a payment that names it.

@@ -15,7 +15,9 @@ export type OtherEmailKind =
   | 'missing_feeds'
   | 'seal'
   | 'books_seal'
-  | 'status';
+  | 'status'
+  | 'payment_receipt'
+  | 'refund_notice';
 
 export type EmailKind = DocumentKind | OtherEmailKind;
 
@@ -30,6 +32,10 @@ export interface EmailSubject {
   readonly month: Month | null;
   /** `YYYY-MM-DD`. */
   readonly day: string | null;
+  /** Of a payment receipt. */
+  readonly payment_id: number | null;
+  /** Of a refund notice. */
+  readonly credit_refund_id: number | null;
   /** An account statement of a month whose books were open when it was asked for. */
   readonly preliminary: boolean;
   /** The address that a user named instead of the usual one. */

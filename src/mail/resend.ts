@@ -46,7 +46,9 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
                           WHEN 'close_report' THEN :finance::text
                           WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'reminder' THEN p.contact_email
-                          WHEN 'account_statement' THEN p.contact_email END AS address) AS a
+                          WHEN 'account_statement' THEN p.contact_email
+                          WHEN 'payment_receipt' THEN p.contact_email
+                          WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
      WHERE e.status IN ('failed', 'uncertain') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
        AND a.address <> '' AND a.address <> ALL (e.recipients)
      ORDER BY e.email_id`,
@@ -74,7 +76,8 @@ async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
     `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
-       ON (l.kind, l.partner_id, l.month, l.day) IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day)
+       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id)
+          IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id)
      WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -91,13 +94,16 @@ function queueAgain(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
-     SELECT e.kind, e.partner_id, e.month, e.day, e.preliminary, :askedFor::text, :to::text, :eventId::bigint,
+       kind, partner_id, month, day, payment_id, credit_refund_id, preliminary, asked_for, addressed_to, event_id,
+       message_id, status, queued_at)
+     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.preliminary, :askedFor::text,
+            :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to`,
+     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, preliminary,
+               addressed_to`,
     { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() },
   );
 }

@@ -19,6 +19,7 @@ const COMMANDS = {
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   books: () => ['books', 'close', '2026-07'],
   assignment: () => ['payment', 'assign', '1', '--partner', 'p-2'],
+  receipt: () => ['deliver'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
   deliver: () => ['deliver'],
 } as const;
@@ -29,7 +30,8 @@ const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
-const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER];
+const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receipt'];
+const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER, WITH_A_RECEIPT];
 
 /** Not repeated after their commits: a credit, a void, a release and an assignment are refused, and credit would be placed twice. */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([

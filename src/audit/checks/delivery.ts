@@ -6,7 +6,7 @@ import { inMonth } from './query.ts';
  * message itself. Every finished attempt is logged.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
-  SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day)) AS about,
+  SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
          (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}

@@ -4,6 +4,8 @@ import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
 import { closeReportEmail } from './close-report.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
+import { paymentReceiptEmail } from './payment-receipt.ts';
+import { refundNoticeEmail } from './refund-notice.ts';
 import { booksSealEmail, sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
@@ -14,5 +16,7 @@ export const COMPOSERS: readonly EmailComposer[] = [
   closeReportEmail,
   missingFeedsEmail,
   reminderEmail,
+  paymentReceiptEmail,
+  refundNoticeEmail,
   statusEmail,
 ];
