@@ -178,12 +178,8 @@ const paymentRows = (from: Month, to: Month) => `
         FROM payments p JOIN payment_balances b USING (payment_id)) AS payment
   WHERE ${inMonths(from, to)} ORDER BY payment_id`;
 
-/**
- * Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. An assigned amount
- * changes hands between partners.
- */
-const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
-  ['payment_id', 'payment_id'],
+/** The columns that moves of payments and of credit have alike. */
+const MOVES = (text: (column: string) => string): Columns => [
   ['move', 'move'],
   ['document', 'document'],
   ['currency', 'currency'],
@@ -193,6 +189,12 @@ const PAYMENT_MOVES = (text: (column: string) => string): Columns => [
   ['why', text('why')],
   ['recorded_at', time('recorded_at')],
 ];
+
+/**
+ * Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. An
+ * assigned amount changes hands between partners.
+ */
+const PAYMENT_MOVES = (text: (column: string) => string): Columns => [['payment_id', 'payment_id'], ...MOVES(text)];
 
 const paymentMoveRows = (from: Month, to: Month) => `
   FROM (
@@ -227,17 +229,7 @@ const paymentMoveRows = (from: Month, to: Month) => `
   ) AS moved
   WHERE ${inMonths(from, to)} ORDER BY recorded_at, payment_id, move, document`;
 
-const CREDIT_MOVES = (text: (column: string) => string): Columns => [
-  ['credit_note', 'credit_note'],
-  ['move', 'move'],
-  ['document', 'document'],
-  ['currency', 'currency'],
-  ['amount', exactly('amount')],
-  ['dated_on', 'dated_on'],
-  ['entry_on', 'entry_on'],
-  ['why', text('why')],
-  ['recorded_at', time('recorded_at')],
-];
+const CREDIT_MOVES = (text: (column: string) => string): Columns => [['credit_note', 'credit_note'], ...MOVES(text)];
 
 /** What became of open credit: above zero it is used, below zero it is open again. */
 const creditMoveRows = (from: Month, to: Month) => `

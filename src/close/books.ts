@@ -52,7 +52,7 @@ export interface BankFeed {
 }
 
 /** The bank feeds at a month's end, by account. */
-export async function readFeeds(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
+export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
   const feeds = await readBankFeeds(tx);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
   for (const account of request.without?.accounts ?? []) {
@@ -91,7 +91,9 @@ export async function findObstacles(
   if (state.last_closed === null || month > state.last_closed) obstacles.push(refuse('month_not_closed', { month }));
   const next = nextBooks(state);
   if (next !== null && next < month) obstacles.push(refuse('earlier_books_open', { month, open: next }));
-  const behind = (await readFeeds(tx, settings, request)).filter(({ complete, ended }) => !complete && ended === null);
+  const behind = (await bankFeedsAt(tx, settings, request)).filter(
+    ({ complete, ended }) => !complete && ended === null,
+  );
   if (behind.length > 0) {
     const accounts = behind.map(({ account, reported_to }) => ({ account, reported_to }));
     obstacles.push(refuse('bank_feed_behind', { month, ends_on: lastDay(month), accounts }));
@@ -116,7 +118,7 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
   const [obstacle] = await findObstacles(tx, context, request);
   if (obstacle !== undefined) throw obstacle;
   if (booksAreClosed(state, month)) return;
-  const feeds = await readFeeds(tx, context.settings, request);
+  const feeds = await bankFeedsAt(tx, context.settings, request);
   const now = context.environment.now().toISO();
   const eventId = await recordEvent(tx, context.actor, {
     action: 'books.close',

@@ -17,7 +17,14 @@ import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
-import { type FeedDecision, type Feeds, isIncomplete, missingFeeds, readFeeds, refuseMissingFeeds } from './feeds.ts';
+import {
+  type FeedDecision,
+  type Feeds,
+  isIncomplete,
+  missingFeeds,
+  readPartnerFeeds,
+  refuseMissingFeeds,
+} from './feeds.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -49,7 +56,7 @@ export async function planClose(
   if (first !== undefined && !request.preview) {
     // What the operator said is about the month that was named, not about an earlier one that closes with it.
     const { without, allowEmpty } = first === request.month ? request : {};
-    refuseMissingFeeds(await readFeeds(tx, settings, first), { without, allowEmpty });
+    refuseMissingFeeds(await readPartnerFeeds(tx, settings, first), { without, allowEmpty });
   }
   return months;
 }
@@ -88,7 +95,7 @@ export async function closeNext(
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
-  const feeds = await readFeeds(tx, { allow_empty: false }, month);
+  const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
   // Also where the settings allow it: which feeds were missing is part of what was closed.
   const details = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
@@ -132,7 +139,7 @@ export async function readNextFeeds(
   const next = nextToClose(await readLedgerState(tx), undefined);
   if (next === undefined) return null;
   const due = dueMonths(next, await readPartnerZones(tx), now).length > 0;
-  return { ...(await readFeeds(tx, settings, next)), due };
+  return { ...(await readPartnerFeeds(tx, settings, next)), due };
 }
 
 /** The month that must be closed next; undefined while there is neither a row nor a first month. */

@@ -27,7 +27,7 @@ export interface Feeds {
 }
 
 /** Which feeds a month should have and which of them have arrived. The months before it that are closed decide. */
-export async function readFeeds(
+export async function readPartnerFeeds(
   tx: Transaction,
   { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,
   month: Month,

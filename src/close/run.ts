@@ -8,7 +8,7 @@ import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose } from './close.ts';
-import { type Feeds, readFeeds } from './feeds.ts';
+import { type Feeds, readPartnerFeeds } from './feeds.ts';
 import { type MonthFacts, readMonthFacts } from './queries.ts';
 
 export interface PreviewedClose {
@@ -51,7 +51,7 @@ export function previewClose(
     const months: Month[] = [];
     for (let month = await next(); month !== undefined; month = await next()) months.push(month);
     const feeds: Feeds[] = [];
-    for (const month of months) feeds.push(await readFeeds(tx, context.settings, month));
+    for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
     return { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
   });
 }

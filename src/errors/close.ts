@@ -14,7 +14,7 @@ export const CLOSE = {
   ),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>(
     (f) =>
-      `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at}. ` +
+      `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at.slice(0, 16).replace('T', ' ')}. ` +
       'Close it after that. Use --dry-run to preview a month that is still running.',
   ),
   earlier_month_open: refused<{ month: string; open: string; entries: number }>(

@@ -15,7 +15,7 @@ export const inserting =
     if (rows.length > 0) await execute(context.tx, sql, bindings(context, rows));
   };
 
-/** The date of the journal entry: the true date, but never in a closed month. */
+/** The date of the journal entry: the true date, but never in a month whose books are closed. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
@@ -168,7 +168,7 @@ export interface NewReversal {
   readonly reversed_on: string;
 }
 
-/** Gives the ids by identity. What a reversal takes from applications is unapplied by the caller. */
+/** Gives the ids by identity. The caller undoes the applications that a reversal takes from. */
 export async function insertReversals(
   context: PaymentContext,
   rows: readonly NewReversal[],

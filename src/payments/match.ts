@@ -278,13 +278,13 @@ function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems)
   const [guessed] = named;
   const number =
     guessed === undefined
-      ? 'no certain reference'
+      ? 'no invoice number is recognized'
       : `invoice number ${guessed.reference.guess === MISSPELLED ? 'misspelled' : 'incomplete'} (${guessed.reference.found})`;
-  if (known !== undefined) return `from ${known}, ${guessed === undefined ? 'without a certain reference' : number}`;
+  if (known !== undefined) return `from ${known}; ${number}`;
   const likely = likelyPayers(receipt, items);
   const payer = payer_name === undefined ? '' : ` (${payer_name.slice(0, 60)})`;
   if (likely.length > 0) return `${number}; payer looks like ${likely.join(' or ')}${payer}`;
   return guessed === undefined
-    ? `neither a certain reference nor a known payer${payer}`
+    ? `${number}, and the payer is not known${payer}`
     : `${number}; the payer is not known${payer}`;
 }

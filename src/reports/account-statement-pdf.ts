@@ -1,5 +1,5 @@
 /**
- * Draws a statement of account as a tagged PDF, with the letterhead, type and paper of the documents. The same statement
+ * Draws an account statement as a tagged PDF, with the letterhead, type and paper of the documents. The same statement
  * gives the same bytes.
  */
 import type { Issuer } from '../config/settings.ts';

@@ -14,6 +14,9 @@ import type { Status } from './status.ts';
 /** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
 export const OVERDUE_HOURS = 24;
 
+/** `2026-08-01 11:00 UTC`, of an ISO instant in UTC. */
+const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
 interface Found extends Omit<Status, 'attention'> {
   /** Documents whose first e-mail has waited longer than OVERDUE_HOURS. */
   readonly delayed: number;
@@ -22,7 +25,8 @@ interface Found extends Omit<Status, 'attention'> {
 export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...found.months.overdue.map(
     ({ month, ended_at }) =>
-      `${month} ended everywhere at ${ended_at} and is still open. Run 'reckoner close' and read what it says.`,
+      `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open. Run 'reckoner close' and read what ` +
+      'it says.',
   ),
   ...attentionToBooks(found.books),
   ...attentionToFeeds(found.feeds),
@@ -115,7 +119,7 @@ function attentionToEmail(email: Status['unfinished_emails'][number], now: DateT
     ...{ failed: 'Correct the address, or run', uncertain: 'Ask the recipient, then run' },
   }[status as 'queued' | 'sending' | 'held' | 'failed' | 'uncertain'];
   return [
-    `E-mail ${email.email}, ${about}${to === null ? '' : ` to ${to.join(', ')}`}, ${state} since ${since}` +
+    `E-mail ${email.email}, ${about}${to === null ? '' : ` to ${to.join(', ')}`}, ${state} since ${minuteOf(since)}` +
       `${reason === null ? '' : ` (${reason})`}. ${first} ${remedies.map((each) => `'${each}'`).join(' or ')}.`,
   ];
 }
@@ -128,7 +132,8 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
     const numbers = some.map(({ number }) => number);
     return numbers.length > 3 ? `${numbers.slice(0, 3).join(', ')} and ${numbers.length - 3} more` : numbers.join(', ');
   };
-  const why = (some: readonly LinkTrouble[]) => some.find(({ reason }) => reason !== null)?.reason ?? 'not tried yet';
+  const why = (some: readonly LinkTrouble[]) => some.find(({ reason }) => reason !== null)?.reason;
+  const because = (some: readonly LinkTrouble[]) => (why(some) === undefined ? '' : ` (${why(some)})`);
   const active = links.filter((each) => each.active);
   const refused = links.filter((each) => !each.active && each.kind === 'refused');
   const late = links.filter(
@@ -137,17 +142,17 @@ function attentionToLinks(links: readonly LinkTrouble[]): string[] {
   const needed: string[] = [];
   if (active.length > 0) {
     needed.push(
-      `${named(active)}: can still be paid by a link although that is not owed (${why(active)}). Run 'reckoner deliver'; ` +
-        'if it stays, switch the link off at the processor by hand.',
+      `${named(active)}: a payment link for more than is owed is still active${because(active)}. ` +
+        "Run 'reckoner deliver'; if it stays, switch the link off at the processor by hand.",
     );
   }
   if (refused.length > 0) {
     needed.push(
-      `${named(refused)}: the processor refused the payment link (${why(refused)}). The next attempt is in a day.`,
+      `${named(refused)}: the processor refused the payment link${because(refused)}. The next attempt is in a day.`,
     );
   }
   if (late.length > 0) {
-    needed.push(`${named(late)}: no payment link for more than an hour (${why(late)}). Run 'reckoner deliver'.`);
+    needed.push(`${named(late)}: no payment link for more than an hour${because(late)}. Run 'reckoner deliver'.`);
   }
   return needed;
 }

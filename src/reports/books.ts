@@ -1,7 +1,7 @@
 /**
  * The books of a month: whether they are closed, what keeps them from closing, and what they show at the month's end.
  */
-import { type BankFeed, type BooksContext, type BooksRequest, findObstacles, readFeeds } from '../close/books.ts';
+import { type BankFeed, type BooksContext, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
@@ -48,7 +48,7 @@ export async function readBooksReport(
     status: closed === undefined ? 'open' : 'closed',
     closed_at: closed?.closed_at ?? null,
     seal: closed?.seal ?? null,
-    bank_feeds: await readFeeds(tx, context.settings, request),
+    bank_feeds: await bankFeedsAt(tx, context.settings, request),
     exceptions: Object.fromEntries(exceptions.map(({ kind, count }) => [kind, count])),
     unapplied: sumByCurrency(await readUnappliedCash(tx, end)),
     obstacles: obstacles.map(({ code, message }) => ({ code, message })),

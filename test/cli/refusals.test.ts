@@ -652,7 +652,7 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
   month_not_ended: {
     when: 'the month still runs in New York',
     exit: 3,
-    says: /America\/New_York it ends at 2026-09-01T00:00:00\.000-04:00/,
+    says: /America\/New_York it ends at 2026-09-01 00:00\./,
     run: () => inWorld(['close', '2026-08']),
   },
   feeds_missing: {

@@ -63,7 +63,7 @@ const accountsOn = async (asOf: string) =>
   Object.fromEntries((await trial(asOf)).accounts.map(({ account, debit, credit }) => [account, `${debit} ${credit}`]));
 const agingOn = (asOf: string) => world.database.reading((tx) => readAging(tx, { asOf, today: '2026-11-03' }));
 
-/** A statement of account 0001 to a day, with a credit of 7.00 for an invoice where one is named. */
+/** An account statement 0001 to a day, with a credit of 7.00 for an invoice where one is named. */
 function camt(
   closedOn: string,
   line?: { invoice: string; on: string; amount?: string },

@@ -186,7 +186,7 @@ test('the command line opens, shows, lists and closes a dispute', async () => {
   const shown = await run('--json', 'invoice', 'show', INVOICE);
   expect(shown.json()).toMatchObject({ dispute: { amount: '3.00', balance: '7.00', owner: 'Ada' } });
   expect((await run('dispute', 'list')).stdout).toContain('1 dispute: 3.00 USD.');
-  expect((await run('report', 'aging')).stdout).toMatch(/of it disputed/);
+  expect((await run('report', 'aging')).stdout).toMatch(/of which disputed/);
   expect((await run('dispute', 'close', INVOICE, '--reason', 'explained')).status).toBe(0);
   expect((await run('--json', 'dispute', 'list')).json()).toEqual([]);
 });

@@ -51,7 +51,7 @@ test('a month that stays open 24 hours after it ended everywhere is named, and t
   const [mail] = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('status'));
   const parsed = await simpleParser(readFileSync(join(world.home, 'outbox', mail as string)));
   expect(parsed.subject).toBe('[SANDBOX] Reckoner needs attention: 1 item');
-  expect(parsed.text).toContain('2026-07 ended everywhere at 2026-08-01T11:00:00.000Z and is still open.');
+  expect(parsed.text).toContain('2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open.');
   expect([parsed.to].flat().map((to) => to?.text)).toEqual(['"Operations" <operations@protection.example>']);
 });
 

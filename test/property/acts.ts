@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
-import { openBooks, readFeeds, runCloseBooks } from '../../src/close/books.ts';
+import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
@@ -118,17 +118,13 @@ const aCreditNote = (document: DocumentJson) => document.document === 'credit_no
 /** How often each act on payments is chosen: what comes in oftener than what goes back. */
 const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3, 'import a bank file': 2, apply: 2 };
 
-const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set([
-  'reverse a duplicate',
-  'apply over partners',
-  'forget an account',
-]);
+const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set(['apply over partners', 'forget an account']);
 
 /** The acts on payments, on the day that it is. */
 const paymentActs: readonly Act[] = Object.entries(PAYMENT_ACTS).map(([name, act]) => ({
   name: `payments: ${name}`,
   weight: PAYMENT_WEIGHTS[name] ?? 1,
-  // They need two payments of one amount, invoices of several partners, or an account that was learned.
+  // They need invoices of several partners, or an account that was learned.
   ...(RARE_PAYMENT_ACTS.has(name) && { rare: true as const }),
   run: ({ world, random, now }) => act(booksOf(world), random, now.toISOString().slice(0, 10)),
 }));
@@ -205,7 +201,7 @@ export const ACTS: readonly Act[] = [
       const state = await world.database.reading(readBooksState);
       const month = openBooks(state)[0];
       if (month === undefined) return false;
-      const behind = (await world.database.reading((tx) => readFeeds(tx, world.settings, { month })))
+      const behind = (await world.database.reading((tx) => bankFeedsAt(tx, world.settings, { month })))
         .filter(({ complete }) => !complete)
         .map(({ account }) => account);
       const without = behind.length > 0 && below(history, 2) === 0 && { accounts: behind, reason: 'reports no more' };

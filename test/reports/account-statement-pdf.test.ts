@@ -1,4 +1,4 @@
-/** The statement of account as PDF: what a reader finds in it, over how many pages, and that it is the same each time. */
+/** The account statement as PDF: what a reader finds in it, over how many pages, and that it is the same each time. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';

@@ -1,4 +1,4 @@
-/** The statement of account within one day: what happened stands in its order and under its name, in the PDF too. */
+/** The account statement within one day: what happened stands in its order and under its name, in the PDF too. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { activityText } from '../../src/cli/commands/report/statement.ts';

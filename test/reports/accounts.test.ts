@@ -1,4 +1,4 @@
-/** Journal, trial balance, ageing and statement of account, by one story that can be checked on paper. */
+/** Journal, trial balance, aging and account statement, by one story that can be checked on paper. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { voidDocument } from '../../src/documents/void.ts';
@@ -200,7 +200,7 @@ test('after the write-off only credit and unapplied cash are left, and the net i
   ]);
 });
 
-test('the statement of account brings forward, tells each movement, and ends with what is open', async () => {
+test('the account statement brings forward, tells each movement, and ends with what is open', async () => {
   const statement = await world.database.reading((tx) =>
     readAccountStatement(tx, { partnerId: 'p-1', asOf: '2026-09-30', today: '2026-10-03' }),
   );

@@ -77,7 +77,7 @@ test('a month still open 24 hours after it ended everywhere needs attention, and
   const { months, attention } = await status();
   expect(months.overdue).toEqual([{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }]);
   expect(attention).toEqual([
-    "2026-07 ended everywhere at 2026-08-01T11:00:00.000Z and is still open. Run 'reckoner close' and read what it says.",
+    "2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open. Run 'reckoner close' and read what it says.",
   ]);
   await world.close();
   expect((await status()).months.overdue).toEqual([]);

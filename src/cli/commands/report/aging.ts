@@ -103,7 +103,7 @@ function describeAging(aging: Aging, detail: boolean): string {
       [row.open, row.disputed, row.credit, row.unapplied, row.net].map(groupThousands);
     parts.push(
       table(
-        [`~${total.currency}`, '>open invoices', '>of it disputed', '>open credit', '>unapplied cash', '>net'],
+        [`~${total.currency}`, '>open invoices', '>of which disputed', '>open credit', '>unapplied cash', '>net'],
         [...beside.map((row) => [named(row), ...columns(row)]), ['total', ...columns(total)]],
       ),
     );

@@ -77,7 +77,7 @@ async function reportStatement(context: CommandContext, options: StatementOption
     const sandbox = context.environment.name === 'sandbox';
     const pay = await database.reading((tx) => readHowToPay(tx, context.settings, statement));
     const request = { statement, pay, issuer: context.settings.issuer, sandbox };
-    const fonts = fontsFor(context.environment, 'The statement of account', textsOfStatement(request));
+    const fonts = fontsFor(context.environment, 'The account statement', textsOfStatement(request));
     const pdf = await renderAccountStatement({ ...request, fonts });
     writeFileAsked(options.pdf, pdf);
     output.note(`Wrote ${options.pdf}.`);
