@@ -8,6 +8,7 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
@@ -55,6 +56,7 @@ export async function openDispute(
   const details = { amount: facts.amount, currency, reason, owner, promised_on: facts.promisedOn };
   const eventId = await recordEvent(tx, context.actor, { action: 'dispute.open', subject: number, details, now });
   await insertDispute(tx, { documentId: invoice.document_id, ...facts, today, now, eventId });
+  failpoint('dispute.recorded');
 }
 
 /** Ends the dispute of an invoice; `reason` says how. What is still open is dunned again. */
@@ -70,4 +72,5 @@ export async function closeDispute(
   const details = { reason };
   const eventId = await recordEvent(tx, context.actor, { action: 'dispute.close', subject: number, details, now });
   await insertDisputeClosing(tx, { documentId, reason, today: todayOf(context), now, eventId });
+  failpoint('dispute_closing.recorded');
 }

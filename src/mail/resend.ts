@@ -6,6 +6,7 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { EmailContext, EmailSubject } from './email.ts';
 import { type ListedEmail, nameOf, readEmail } from './log.ts';
@@ -28,6 +29,7 @@ export async function resendEmail(
   const [queued] = await queueAgain(tx, context, [latest.email_id], { askedFor: 'resend', to: to ?? null, eventId });
   // Another process has just queued the same.
   if (queued === undefined) throw unfinished;
+  failpoint('resend.queued');
   return queued;
 }
 

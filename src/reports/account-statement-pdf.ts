@@ -79,7 +79,7 @@ export const textsOfStatement = ({
   ],
 ];
 
-/** Parts of the usual distances, tried in this order until the statement fits one page. */
+/** Parts of the usual distances: the widest that needs no more pages than the closest. */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
 function draw(request: StatementToRender): PdfCanvas {
@@ -95,8 +95,9 @@ function draw(request: StatementToRender): PdfCanvas {
     colors: theme.colors,
   });
   const measuring = new MeasuringCanvas(pdf);
-  const spacing = SPACINGS.find((each) => layOut(measuring, request, each).pageCount === 1) ?? SPACINGS[0];
-  const layout = layOut(pdf, request, spacing);
+  const pagesOf = (spacing: number) => layOut(measuring, request, spacing).pageCount;
+  const fewest = pagesOf(Math.min(...SPACINGS));
+  const layout = layOut(pdf, request, SPACINGS.find((each) => pagesOf(each) === fewest) ?? 1);
   for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
@@ -111,9 +112,10 @@ function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementTo
   const locale = localeOf(address.country);
   const size = paperSize(template.theme, { partner: { address }, issuer });
   const number = fill(labels.as_of, { date: locale.date(statement.as_of) });
+  const continued = fill(labels.continued, { date: locale.date(statement.as_of) });
   const mark = { banner: labels.sandbox, across: labels.sandbox, style: 'watermark', spoken: 'first' } as const;
   const running = {
-    continued: fill(template.labels.running.continued, { title: labels.title, number }),
+    continued: fill(template.labels.running.continued, { title: labels.title, number: continued }),
     about: printable(statement.name),
     foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
     mark: sandbox ? mark : null,
@@ -249,7 +251,7 @@ function drawOpenItems(layout: PageLayout, { statement, account, pay }: AccountT
   drawTable(
     layout,
     fill(labels.open, { date: layout.locale.date(statement.as_of), currency }),
-    [left(labels.what, 0.38), left(labels.due, 0.24), right(labels.overdue, 0.19), right(labels.balance, 0.19)],
+    [left(labels.document, 0.38), left(labels.due, 0.24), right(labels.overdue, 0.19), right(labels.balance, 0.19)],
     [...rows, { cells: [labels.closing, '', '', number(account.closing)], strong: true }],
   );
 }

@@ -14,6 +14,20 @@ const COMMANDS = {
   rename: ({ renamedFile }: Story) => ['partner', 'import', renamedFile],
   rerun: () => ['invoice', 'rerun', '--month', '2026-08', '--changed'],
   void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
+  dispute: () => ['dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '2.50'],
+  dispute_closing: () => ['dispute', 'close', 'INV-2026-000001', '--reason', 'explained'],
+  // The invoices are of September: without this, August's statement would be empty.
+  prepaid: () => [
+    ...['payment', 'record', '--partner', 'p-1', '--amount', '5', '--currency', 'USD', '--method', 'wire'],
+    ...['--received-on', '2026-08-30', '--reference', 'FT-8'],
+  ],
+  statement: () => ['statement', 'send', '--month', '2026-08', '--partner', 'p-1'],
+  resend: async ({ world }: Story) => {
+    const [email] = await world.sql<{ id: string }>(
+      `SELECT email_id AS id FROM emails WHERE kind = 'account_statement' ORDER BY email_id LIMIT 1`,
+    );
+    return ['email', 'resend', email?.id ?? ''];
+  },
   placement: () => ['credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '3'],
   release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
@@ -31,12 +45,21 @@ const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'i
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
 const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receipt'];
-const STORIES = [TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER, WITH_A_RECEIPT];
+const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute_closing', 'deliver'];
+const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
+const STORIES = [
+  ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
+  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS],
+];
 
-/** Not repeated after their commits: a credit, a void, a release and an assignment are refused, and credit would be placed twice. */
+/**
+ * Not repeated after their commits: a credit, a void, a release, an assignment and a dispute are refused, credit would be
+ * placed twice, and an e-mail resent twice.
+ */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
+  ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 
 /** Acceptances and connected accounts have tests of their own: acceptances.test.ts, splits.test.ts. */
@@ -52,7 +75,7 @@ const commandsFor = (failpoint: Failpoint) =>
   STORIES.find((commands) => commands.includes(commandOf(failpoint))) as readonly Command[];
 
 async function goOn(story: Story, command: Command): Promise<void> {
-  const ran = await story.run(COMMANDS[command](story));
+  const ran = await story.run(await COMMANDS[command](story));
   expect({ command, status: ran.status, stderr: ran.stderr }).toMatchObject({ command, status: 0 });
 }
 
@@ -91,7 +114,7 @@ for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 5, short: 20, long: 
     const expected = await outcomeUndisturbed(commands);
     const at = commands.indexOf(commandOf(failpoint));
     const story = await beginStory(await after(commands.slice(0, at)));
-    const killed = await story.run(COMMANDS[commandOf(failpoint)](story), { RECKONER_FAILPOINT: failpoint });
+    const killed = await story.run(await COMMANDS[commandOf(failpoint)](story), { RECKONER_FAILPOINT: failpoint });
     expect({ status: killed.status, signal: killed.signal }).toEqual({ status: null, signal: 'SIGKILL' });
     for (const command of commands.slice(NOT_REPEATED.has(failpoint) ? at + 1 : at)) await goOn(story, command);
     expect(await outcome(story)).toEqual(expected);
@@ -99,6 +122,22 @@ for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 5, short: 20, long: 
     await story.end();
     survived += 1;
   }, 300_000);
+}
+
+const SENDING = ['delivery.sent', 'delivery.composed', 'delivery.claimed', 'delivery.recorded'] as const;
+for (const failpoint of someOf(SENDING, times({ few: 1, short: 2, long: SENDING.length }))) {
+  test(`an account statement whose sending is killed at ${failpoint} is delivered as an undisturbed one`, async () => {
+    const expected = await outcomeUndisturbed(WITH_STATEMENTS);
+    const story = await beginStory(await after([...TO_THE_CLOSE, 'prepaid']));
+    const args = await COMMANDS.statement();
+    expect(await story.run(args, { RECKONER_FAILPOINT: failpoint })).toMatchObject({ signal: 'SIGKILL' });
+    await goOn(story, 'statement');
+    await goOn(story, 'resend');
+    expect(await outcome(story)).toEqual(expected);
+    await assertNothingLostOrDoubled(story, 1);
+    await story.end();
+    survived += 1;
+  }, 120_000);
 }
 
 afterAll(async () => {

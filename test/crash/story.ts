@@ -143,7 +143,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT kind, partner_id, own_id(ledger_rows) AS own_id, posted_month, month, spot_price
      FROM ledger_rows ORDER BY partner_id, kind, own_id`,
   );
-  const received = new Set(mail.mails.map((each) => each.parsed.messageId ?? '').filter(isOfDocument));
+  const received = new Set(mail.mails.map((each) => each.parsed.messageId ?? '').filter(isToPartner));
   const links = stripe.activeLinks().map(({ metadata, line_items }) => ({ metadata, line_items }));
   const byInvoice = (link: (typeof links)[number]) => JSON.stringify(link.metadata);
   links.sort((one, other) => byInvoice(one).localeCompare(byInvoice(other)));
@@ -164,8 +164,18 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT month, account, currency, trim_scale(amount)::text AS amount FROM book_closes JOIN book_balances USING (month)
      ORDER BY month, account, currency`,
   );
+  const statements = await world.sql(
+    `SELECT partner_id, day::text, preliminary, asked_for, status FROM emails WHERE kind = 'account_statement'
+     ORDER BY email_id`,
+  );
+  const disputes = await world.sql(
+    `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
+     LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id) ORDER BY invoice_dispute_id`,
+  );
   return {
     documents,
+    statements,
+    disputes,
     rows,
     payments,
     lines,
@@ -176,8 +186,8 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   };
 }
 
-/** Seals, close reports and other e-mails to finance and the auditor are not; a kill may keep one waiting. */
-const isOfDocument = (messageId: string): boolean => /^<(INV|CN|ST)-/.test(messageId);
+/** Documents and account statements; seals, close reports and other e-mails to finance and the auditor may wait after a kill. */
+const isToPartner = (messageId: string): boolean => /^<(INV|CN|ST|account[-_]statement)[-.]/.test(messageId);
 
 /**
  * Every world has an installation of its own. The version counts how often the link was replaced: a balance that changed
@@ -228,8 +238,10 @@ export async function assertNothingLostOrDoubled(story: Story, kills: number): P
   }
   for (const [id, bytes] of copies) expect({ id, versions: bytes.size }).toEqual({ id, versions: 1 });
   expect(repeated).toBeLessThanOrEqual(kills * IN_FLIGHT);
-  const sent = await world.sql<{ message_id: string }>(`SELECT message_id FROM document_emails WHERE status = 'sent'`);
-  expect(new Set([...copies.keys()].filter(isOfDocument))).toEqual(new Set(sent.map((row) => row.message_id)));
+  const sent = await world.sql<{ message_id: string }>(
+    `SELECT message_id FROM emails WHERE status = 'sent' AND (document_id IS NOT NULL OR kind = 'account_statement')`,
+  );
+  expect(new Set([...copies.keys()].filter(isToPartner))).toEqual(new Set(sent.map((row) => row.message_id)));
   const { differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
 }

@@ -1,4 +1,6 @@
 /** Disputes of invoices: what is disputed stays due, is shown wherever the invoice is, and is not dunned. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { readOpenDisputes } from '../../src/documents/disputes.sql.ts';
@@ -186,6 +188,17 @@ test('the command line opens, shows, lists and closes a dispute', async () => {
   const shown = await run('--json', 'invoice', 'show', INVOICE);
   expect(shown.json()).toMatchObject({ dispute: { amount: '3.00', balance: '7.00', owner: 'Ada' } });
   expect((await run('dispute', 'list')).stdout).toContain('1 dispute: 3.00 USD.');
+  const csv = await run('dispute', 'list', '--format', 'csv');
+  expect(csv.stdout.replace('\uFEFF', '').split('\r\n')).toEqual([
+    'number,partner_id,partner_name,currency,amount,balance,due_on,disputed_on,promised_on,late,owner,reason',
+    `${INVOICE},p-1,Harbour Lights Ticketing,USD,3.00,7.00,2026-08-31,2026-09-07,2026-09-20,,Ada,wrong count`,
+    '',
+  ]);
+  const file = join(world.home, 'disputes.xlsx');
+  expect((await run('dispute', 'list', '--format', 'xlsx', '-o', file)).status).toBe(0);
+  expect(readFileSync(file).subarray(0, 2).toString()).toBe('PK');
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-21T16:00:00Z' };
+  expect((await command(['dispute', 'list'], { env })).stdout).toContain('2026-09-20, late');
   expect((await run('report', 'aging')).stdout).toMatch(/of which disputed/);
   expect((await run('dispute', 'close', INVOICE, '--reason', 'explained')).status).toBe(0);
   expect((await run('--json', 'dispute', 'list')).json()).toEqual([]);

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext, verify } from '../../src/audit/verify.ts';
+import { todayOf } from '../../src/config/today.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
@@ -13,6 +14,7 @@ import { startOver } from '../close/start-over.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
 import { seeded } from '../support/random.ts';
+import { expectStatementsToTie } from '../support/statements-tie.ts';
 import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { partner, type World } from '../support/world.ts';
@@ -137,6 +139,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
   const done = new Map(ACTS.map(({ name }) => [name, 0]));
   const refused = new Map<string, number>();
   let steps = 0;
+  let statements = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
     await startOver(world);
     server.behaviour = 'accept';
@@ -173,6 +176,8 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
         witness.compare(documents);
         await expectBalancesToTie(documents);
         await expectMailToBeRight();
+        const today = todayOf(world);
+        statements += await expectStatementsToTie(world, { today, dates: 4, told: `seed ${seed}` });
         await expectBooksToTie();
       }
       acts.push('the end');
@@ -195,6 +200,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     expect(refused.size).toBeGreaterThan(0);
   }
   tally('sequences run', `of ${LENGTH} acts or more`, HISTORIES);
+  expect(statements).toBeGreaterThan(0);
   tally('states verified', 'after acts', steps);
 });
 

@@ -64,7 +64,7 @@ test('a long one goes on over pages that name the columns again and say how many
   );
   expect(pages).toBeGreaterThan(2);
   expect(text.match(/Brought forward/g)).toHaveLength(1);
-  expect(text.match(/What/g)).toHaveLength(pages);
+  expect(text.match(/Description/g)).toHaveLength(pages);
   expect(text).toContain(`Page ${pages} of ${pages}`);
   expect(text.match(/INV-2026-/g)).toHaveLength(90);
 });

@@ -21,6 +21,7 @@ import { readAccountStatement } from '../../src/reports/account-statement.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { seeded } from '../support/random.ts';
+import { expectStatementsToTie } from '../support/statements-tie.ts';
 import { times } from '../support/sweep.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -284,6 +285,8 @@ test(`after ${ACTS} random payments and corrections aging ties on any date, and 
     if (count % INSPECTED === INSPECTED - 1) await inspect();
   }
   await inspect();
+  const today = issuersDay();
+  expect(await expectStatementsToTie(world, { today, dates: 10, told: `seed ${seed}` })).toBeGreaterThanOrEqual(20);
   // A test that did nothing of a kind says nothing of it.
   for (const name of Object.keys(acts)) expect({ name, done: (done[name] ?? 0) > 0 }).toEqual({ name, done: true });
   expect(closedBooks.size).toBeGreaterThanOrEqual(8);

@@ -1,13 +1,16 @@
 /** `reckoner dispute`. */
 
+import { todayOf } from '../../config/today.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { closeDispute, type DisputeRequest, openDispute } from '../../documents/disputes.ts';
+import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
 import { plural } from '../../text.ts';
 import { dateArgument, lineArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
 import { amount, money, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (dispute, act) => {
   dispute
@@ -25,7 +28,7 @@ export const define: Definition = (dispute, act) => {
     .action(act(acting(disputeClose)));
   dispute
     .command('list')
-    .description('List the open disputes of invoices')
+    .description('List the open disputes of invoices, by promised date')
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(disputeList)));
@@ -41,6 +44,7 @@ async function disputeOpen(
     await openDispute(tx, context, { ...options, number });
     return readOpenDisputes(tx, { number });
   });
+  failpoint('dispute.committed');
   const opened = dispute as OpenDispute;
   output.print(
     disputeJson(opened),
@@ -52,52 +56,61 @@ async function disputeOpen(
 async function disputeClose(context: CommandContext, number: string, { reason }: { reason: string }): Promise<void> {
   const { database, output } = context;
   await database.transaction((tx) => closeDispute(tx, context, { number, reason }));
+  failpoint('dispute_closing.committed');
   output.print({ number, dispute: null, reason }, () => `The dispute of ${number} is closed: ${printable(reason)}.`);
 }
 
-async function disputeList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
+async function disputeList(context: CommandContext, options: PresentOptions): Promise<void> {
+  const { database, output } = context;
+  const today = todayOf(context);
   const disputes = await database.reading((tx) => readOpenDisputes(tx));
-  const listed = () =>
-    disputes.length === 0
-      ? 'No invoice is in dispute.'
-      : [
-          table(
-            ['invoice', '~partner', '', '>disputed', '>balance', 'since', 'promised', 'owner', '~reason'],
-            disputes.map((each) => [
-              each.number,
-              printable(each.partner_name),
-              each.currency,
-              amount(each.amount, each.currency),
-              amount(each.balance, each.currency),
-              each.disputed_on,
-              each.promised_on ?? '',
-              printable(each.owner),
-              printable(each.reason),
-            ]),
-          ),
-          `${plural(disputes.length, 'dispute')}: ${totalsOf(disputes)}.`,
-        ].join('\n\n');
   await present(
     output,
     options,
     disputes.map(disputeJson),
-    () => ({ name: 'Disputes', columns: COLUMNS, rows: disputes }),
-    listed,
+    () => sheetOf(disputes, today),
+    () => (disputes.length === 0 ? 'No invoice is in dispute.' : described(disputes, today)),
   );
 }
 
-const COLUMNS = {
-  number: 'text',
-  partner_id: 'text',
-  partner_name: 'text',
-  currency: 'text',
-  amount: 'amount',
-  balance: 'amount',
-  disputed_on: 'date',
-  promised_on: 'date',
-  owner: 'text',
-  reason: 'text',
-} as const;
+const isLate = ({ promised_on }: OpenDispute, today: string): boolean => promised_on !== null && promised_on < today;
+
+const sheetOf = (disputes: readonly OpenDispute[], today: string): Sheet => ({
+  name: 'Disputes',
+  columns: {
+    number: 'text',
+    partner_id: 'text',
+    partner_name: 'text',
+    currency: 'text',
+    amount: 'amount',
+    balance: 'amount',
+    due_on: 'date',
+    disputed_on: 'date',
+    promised_on: 'date',
+    late: 'text',
+    owner: 'text',
+    reason: 'text',
+  },
+  rows: disputes.map((each) => ({ ...disputeJson(each), late: isLate(each, today) ? 'late' : '' })),
+});
+
+function described(disputes: readonly OpenDispute[], today: string): string {
+  const rows = disputes.map((each) => [
+    each.number,
+    printable(each.partner_name),
+    amount(each.amount, each.currency),
+    amount(each.balance, each.currency),
+    each.currency,
+    each.disputed_on,
+    `${each.promised_on ?? ''}${isLate(each, today) ? ', late' : ''}`,
+    printable(each.owner),
+    printable(each.reason),
+  ]);
+  return [
+    table(['invoice', '~partner', '>disputed', '>balance', '', 'since', 'promised', 'owner', '~reason'], rows),
+    `${plural(disputes.length, 'dispute')}: ${totalsOf(disputes)}.`,
+  ].join('\n\n');
+}
 
 /** `USD 20.00, EUR 7.50`. */
 function totalsOf(disputes: readonly OpenDispute[]): string {

@@ -1,6 +1,7 @@
 /** `reckoner email list|resend|dismiss`: the e-mails of every kind, and what to do about one that was not sent. */
 import { resendDocument } from '../../delivery/resend.ts';
 import { EXIT } from '../../errors/refusals.ts';
+import { failpoint } from '../../failpoint.ts';
 import { dismissEmail } from '../../mail/dismiss.ts';
 import { type ListedEmail, nameOf, readEmail, readEmails, remediesOf } from '../../mail/log.ts';
 import { resendEmail } from '../../mail/resend.ts';
@@ -111,6 +112,7 @@ async function emailResend(
     if (number === null) return readEmail(tx, (await resendEmail(tx, context, { emailId, to })).email_id);
     return readEmail(tx, await resendDocument(tx, context, { number, to }));
   });
+  failpoint('resend.committed');
   if (deliver && queued.document !== null) await deliverWithProgress(context, output, [queued.document]);
   else if (deliver) await withProgress(output, (reporter) => sendTheseEmails(context, reporter, [queued.email_id]));
   const email = await database.reading((tx) => readEmail(tx, queued.email_id));

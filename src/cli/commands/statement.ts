@@ -1,5 +1,6 @@
 /** `reckoner statement send`. */
 import { EXIT } from '../../errors/refusals.ts';
+import { failpoint } from '../../failpoint.ts';
 import type { Month } from '../../month.ts';
 import { sendStatements } from '../../month-end/emails/account-statement.ts';
 import { sendTheseEmails } from '../../month-end/month-end.ts';
@@ -24,6 +25,7 @@ async function statementSend(context: CommandContext, options: { month?: Month; 
   const { month, preliminary, emails } = await database.transaction((tx) =>
     sendStatements(tx, context, { month: options.month, partnerId: options.partner }),
   );
+  failpoint('statement.committed');
   const results: { partner_id: string | null; status: string; detail: string }[] = [];
   await sendTheseEmails(
     context,

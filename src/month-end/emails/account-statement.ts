@@ -11,6 +11,7 @@ import { type Locale, localeOf } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { fontsFor } from '../../documents/printable.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { failpoint } from '../../failpoint.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
 import { achView, wireView } from '../../mail/document-text.ts';
 import type { EmailComposer, EmailContext, EmailSubject } from '../../mail/email.ts';
@@ -162,7 +163,8 @@ async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
 
 /**
  * Queues the statements of a closed month, for one partner or for all that ask for one; without a month, of the last one
- * whose books are closed. Gives the e-mails that are new: a partner that has one of this month keeps that.
+ * whose books are closed. Gives the e-mails to send: the new ones, and those that an earlier run queued and did not send. A
+ * partner that has one of this month keeps that.
  */
 export async function sendStatements(
   tx: Transaction,
@@ -187,13 +189,37 @@ export async function sendStatements(
     )
     .map(({ partner_id }) => partner_id);
   const statements = { month, preliminary: books === null || month > books };
-  return { ...statements, emails: ids.length === 0 ? [] : await queueStatements(tx, context, statements, ids) };
+  const queued = await readQueued(tx, statements);
+  const fresh = ids.filter((id) => !queued.some(({ partner_id }) => partner_id === id));
+  const unsent = queued.filter(({ partner_id, unsent }) => unsent && ids.includes(partner_id as string));
+  const added = fresh.length === 0 ? [] : await queueStatements(tx, context, statements, fresh);
+  return { ...statements, emails: [...unsent, ...added] };
+}
+
+interface Statements {
+  readonly month: Month;
+  readonly preliminary: boolean;
+}
+
+/** The statements of a month that were asked for before, and which of them still have to be sent. */
+function readQueued(
+  tx: Transaction,
+  { month, preliminary }: Statements,
+): Promise<(EmailSubject & { readonly unsent: boolean })[]> {
+  return query(
+    tx,
+    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to,
+            status IN ('queued', 'sending', 'held') AS unsent
+     FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
+     ORDER BY email_id`,
+    { day: lastDay(month), preliminary },
+  );
 }
 
 async function queueStatements(
   tx: Transaction,
   { environment, settings, actor }: EmailContext,
-  { month, preliminary }: { readonly month: Month; readonly preliminary: boolean },
+  { month, preliminary }: Statements,
   partnerIds: readonly string[],
 ): Promise<EmailSubject[]> {
   const now = environment.now().toISO();
@@ -204,5 +230,7 @@ async function queueStatements(
     ...({ kind: 'account_statement', day, partner_id, preliminary } as const),
     name: `account-statement.${month}${preliminary ? '.preliminary' : ''}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
   }));
-  return queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(settings) });
+  const queued = await queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(settings) });
+  failpoint('statement.queued');
+  return queued;
 }
