@@ -1,13 +1,14 @@
 /** settings.json: what would send money astray or print what cannot be used is refused when the file is read. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { readEnvironment } from '../src/config/environment.ts';
 import { firstSettings } from '../src/config/first-settings.ts';
 import { instructionsFor, isRoutingNumber } from '../src/config/instructions.ts';
 import { missingSettings } from '../src/config/missing-settings.ts';
-import { readSettings } from '../src/config/settings.ts';
+import { readSettings, settingsSchema } from '../src/config/settings.ts';
 import { Refusal } from '../src/errors/refusals.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'reckoner-settings-'));
@@ -49,6 +50,22 @@ function problems(settings: Json): string[] {
 const ACH = 'instructions.USD.ach';
 const WIRE = 'instructions.USD.wire';
 const ABROAD = 'instructions.*.wire';
+
+/** The names of all fields of a JSON schema, at every depth. */
+function fieldNames(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const properties = 'properties' in schema ? Object.keys(schema.properties as object) : [];
+  return [...properties, ...Object.values(schema).flatMap(fieldNames)];
+}
+
+test('the documentation names every field of the settings', () => {
+  const names = new Set(fieldNames(z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' })));
+  for (const known of ['legal_name', 'return_code', 'routing_number', 'trust_proxy', 'signature_parameter'])
+    expect(names).toContain(known);
+  const documentation = readFileSync(new URL('../docs/settings.md', import.meta.url), 'utf8');
+  const written = new Set(documentation.match(/[a-z][a-z0-9_]*/g));
+  expect([...names].filter((name) => !written.has(name))).toEqual([]);
+});
 
 test('the settings that init writes are read', () => {
   expect(problems(firstSettings('sandbox') as unknown as Json)).toEqual([]);
