@@ -71,6 +71,8 @@ export interface DocumentRow {
   readonly written_off: string;
   /** Small differences that were written to bank charges. */
   readonly bank_charges: string;
+  /** Of the credit that it was issued with. */
+  readonly credit_taken_back: string;
   /** The last seal before it was issued. */
   readonly seal: SnapshotSeal | null;
   /** Since when it is on hold, and why; null if it is not. */
@@ -124,7 +126,9 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
-            coalesce(y.bank_charges, 0) AS bank_charges
+            coalesce(y.bank_charges, 0) AS bank_charges,
+            (SELECT coalesce(sum(a.amount), 0) FROM credit_applications a JOIN credit_releases USING (credit_application_id)
+             WHERE a.invoice_id = d.document_id AND a.at_issue) AS credit_taken_back
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      JOIN issuer_versions i ON i.issuer_version_id = d.issuer_version_id

@@ -17,6 +17,9 @@ export const FILES = {
   date_in_future: badInput<{ argument: string; value: string; today: string }>(
     (f) => `${f.argument} ${f.value} is in the future: today is ${f.today}.`,
   ),
+  date_too_early: refused<{ argument: string; value: string; earliest: string; what: string }>(
+    (f) => `${f.argument} ${f.value} is too early: ${f.what} on ${f.earliest}. Give that day or a later one.`,
+  ),
   usage: badInput<{ reason: string }>((f) => `${f.reason}. Run 'reckoner --help' for the commands.`),
   file_unreadable: badInput<{ file: string; reason: string }>(
     (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,

@@ -75,9 +75,9 @@ export const PAYMENTS = {
   credit_not_refundable: refused<{ number: string; reason: string }>(
     (f) => `${f.number} cannot be refunded: ${f.reason}. 'reckoner invoice show ${f.number}' shows its open credit.`,
   ),
-  refund_repeated: refused<{ number: string; amount: string; on: string }>(
+  refund_repeated: refused<{ number: string; amount: string; on: string; reference: string }>(
     (f) =>
-      `${f.amount} of ${f.number} was already refunded on ${f.on} with the same reference. ` +
+      `${f.amount} of ${f.number} was already refunded on ${f.on} ${f.reference === '' ? 'without a reference' : 'with the same reference'}. ` +
       'To record another refund, add --again.',
   ),
   processor_events_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(

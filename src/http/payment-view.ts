@@ -150,19 +150,19 @@ function standingOf({ document, reductions }: PaymentPage, { payment_page: label
 
 function dueView(
   { document }: PaymentPage,
-  { locale, amount, dueOn }: Presentation,
+  { locale, total, dueOn }: Presentation,
   { payment_page: labels }: Labels,
   today: string,
 ): Pick<PaymentView, 'dueOn' | 'overdue' | 'partlyPaid'> {
-  const settled = Amount.of(document.amount_due, document.currency).minus(
-    Amount.of(document.balance, document.currency),
-  );
+  const settled = total.amount.minus(Amount.of(document.balance, document.currency));
   const days = document.due_on === null ? 0 : daysBetween(document.due_on, today);
   const overdue = days === 1 ? labels.overdue_one_day : fill(labels.overdue, { days: String(days) });
   return {
     dueOn: dueOn !== '' && document.due_on === today ? labels.due_today : dueOn && fill(labels.due, { due_on: dueOn }),
     overdue: days > 0 ? overdue : '',
-    partlyPaid: settled.isPositive() ? fill(labels.partly_paid, { amount, settled: locale.amount(settled) }) : '',
+    partlyPaid: settled.isPositive()
+      ? fill(labels.partly_paid, { amount: locale.amount(total.amount), settled: locale.amount(settled) })
+      : '',
   };
 }
 

@@ -8,6 +8,7 @@ import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { enqueueDeliveries as enqueueDocuments } from '../documents/emails.ts';
+import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
 
@@ -41,6 +42,33 @@ export async function openPaymentContext(
   const now = caller.environment.now().toISO();
   const eventId = await recordEvent(tx, caller.actor, { ...event, now });
   return { tx, now, today: todayOf(caller), eventId, earliest: await readEarliestPostableDate(tx) };
+}
+
+/**
+ * The day that a caller gave for an act, else `otherwise`. A day that is not given is moved to the first day on which the
+ * act could happen; a day that is given is refused before it and after today. Refusals: date_in_future, date_too_early.
+ */
+export function dayOfAct(
+  caller: Caller,
+  given: string | undefined,
+  { earliest, what, otherwise }: { earliest: string; what: string; otherwise?: string },
+): string {
+  const today = todayOf(caller);
+  if (given === undefined) {
+    const day = otherwise ?? today;
+    return day < earliest ? earliest : day;
+  }
+  if (given > today) throw refuse('date_in_future', { argument: '--on', value: given, today });
+  if (given < earliest) throw refuse('date_too_early', { argument: '--on', value: given, earliest, what });
+  return given;
+}
+
+/** Says where the books enter an act on a later day than its own; undefined where they do not. */
+export function enteredLater(on: string, entryOn: string): string | undefined {
+  if (entryOn <= on) return undefined;
+  return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')
+    ? `The books of ${on.slice(0, 7)} are closed: it is entered on ${entryOn}.`
+    : `It is entered in the books on ${entryOn}: before, its money counts elsewhere.`;
 }
 
 /** Asks delivery to open or close the payment links of documents whose balance changed. */

@@ -141,6 +141,7 @@ export interface PaymentRow {
     readonly code: string | null;
     readonly reason: string;
     readonly reversed_on: string;
+    readonly entry_on: string;
     readonly reinstated_on: string | null;
     readonly duplicate_of: number | null;
   }[];
@@ -195,8 +196,8 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               WHERE a.payment_id = p.payment_id), '[]') AS applications,
             coalesce((
               SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'code', r.code,
-                       'reason', r.reason, 'reversed_on', r.reversed_on, 'reinstated_on', i.reinstated_on,
-                       'duplicate_of', r.duplicate_of) ORDER BY r.payment_reversal_id)
+                       'reason', r.reason, 'reversed_on', r.reversed_on, 'entry_on', r.entry_on,
+                       'reinstated_on', i.reinstated_on, 'duplicate_of', r.duplicate_of) ORDER BY r.payment_reversal_id)
               FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
               WHERE r.payment_id = p.payment_id), '[]') AS reversals,
             coalesce((

@@ -1,14 +1,14 @@
 /**
  * Refunding open credit of a credit note, all of it or a part, and undoing that when the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid,
- * date_in_future.
+ * date_in_future, date_too_early.
  */
-import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { normalizeReference } from './bank/statement.ts';
+import { type Caller, dayOfAct, lockPayments, openPaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
@@ -17,7 +17,7 @@ export interface RefundRequest {
   readonly number: string;
   /** In the credit note's currency; left out: all open credit. */
   readonly amount?: string | undefined;
-  /** Allows the same amount with the same reference on the same day a second time. */
+  /** Allows the same amount with the same reference a second time. */
   readonly again?: boolean | undefined;
   readonly method: 'ach' | 'wire' | 'other';
   /** The bank's reference; empty where it is unknown. */
@@ -32,45 +32,53 @@ export interface Refund {
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
+  /** Of a refund that was returned. */
+  readonly returned_on?: string;
+  /** The day on which the books enter the refund, or its return. */
+  readonly entry_on: string;
 }
 
 /**
- * Refunds open credit of a credit note. A part that was refunded with the same reference on the same day already is taken
- * for a repeated command and refused, unless `again` is set.
+ * Refunds open credit of a credit note. A part that was refunded with the same reference already, on whatever day, is
+ * taken for a repeated command and refused, unless `again` is set.
  */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
-  const on = dayOf(caller, request.on);
   const note = await lockCreditNote(tx, number);
+  const on = dayOfAct(caller, request.on, { earliest: note.issued_on, what: `${number} was issued` });
   const { document_id: documentId, partner_id, currency, status } = note;
   if (status !== 'open') throw notRefundable(number, status === 'void' ? 'it is void' : 'its credit is used up');
-  const amount = (await amountToRefund(tx, note, { ...request, on })).toString();
+  const amount = (await amountToRefund(tx, note, request)).toString();
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund',
     subject: number,
     details: { amount, currency, reference },
   });
-  const refunded_on = await insertRefund(context, { documentId, amount, method, reference, on });
+  const entry_on = await insertRefund(context, { documentId, amount, method, reference, on });
   await matchRecordedRefunds(context, { currency, amount });
-  return { number, partner_id, currency, amount, refunded_on };
+  return { number, partner_id, currency, amount, refunded_on: on, entry_on };
 }
 
 async function amountToRefund(
   tx: Transaction,
   { document_id, number, currency, balance }: PayableRow,
-  request: RefundRequest & { on: string },
+  request: RefundRequest,
 ): Promise<Amount> {
   const open = Amount.of(balance, currency);
   if (request.amount === undefined) return open;
   const amount = positiveAmount(request.amount, currency);
   const same = (await readRefunds(tx, document_id)).find(
     (each) =>
-      each.reference === request.reference &&
-      each.refunded_on === request.on &&
+      normalizeReference(each.reference) === normalizeReference(request.reference) &&
       Amount.of(each.amount, currency).equals(amount),
   );
   if (same !== undefined && !request.again) {
-    throw refuse('refund_repeated', { number, amount: amount.forPeople(), on: same.refunded_on });
+    throw refuse('refund_repeated', {
+      number,
+      amount: amount.forPeople(),
+      on: same.refunded_on,
+      reference: same.reference,
+    });
   }
   if (amount.minus(open).isPositive()) {
     const what = `of open credit on ${number}`;
@@ -90,7 +98,6 @@ export async function returnRefund(
     on,
   }: { number: string; reason: string; amount?: string | undefined; on?: string | undefined },
 ): Promise<Refund> {
-  const returnedOn = dayOf(caller, on);
   const { document_id, partner_id, currency } = await lockCreditNote(tx, number);
   const asked = over === undefined ? undefined : positiveAmount(over, currency);
   const refund = (await readRefunds(tx, document_id)).find(
@@ -99,23 +106,19 @@ export async function returnRefund(
   if (refund === undefined) {
     throw notRefundable(number, `it has no refund${asked ? ` of ${asked.forPeople()}` : ''} that could be returned`);
   }
+  const what = `${number} was refunded`;
+  const returnedOn = dayOfAct(caller, on, { earliest: refund.refunded_on, what });
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
     subject: number,
     details: { amount: refund.amount, currency, reason },
   });
-  await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
+  const entry_on = await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
   const amount = Amount.of(refund.amount, currency).toString();
-  return { number, partner_id, currency, amount, refunded_on: refund.refunded_on };
+  return { number, partner_id, currency, amount, refunded_on: refund.refunded_on, returned_on: returnedOn, entry_on };
 }
 
 const notRefundable = (number: string, reason: string) => refuse('credit_not_refundable', { number, reason });
-
-function dayOf(caller: Caller, on: string | undefined): string {
-  const today = todayOf(caller);
-  if (on !== undefined && on > today) throw refuse('date_in_future', { argument: '--on', value: on, today });
-  return on ?? today;
-}
 
 async function lockCreditNote(tx: Transaction, number: string): Promise<PayableRow> {
   await lockPayments(tx);

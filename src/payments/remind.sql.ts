@@ -29,6 +29,7 @@ export interface OwedRow {
   /** As issued, before any credit. */
   readonly invoice_amount: string;
   readonly balance: string;
+  readonly amount_paid: string;
   /** What of the balance the partner disputes: it is not dunned. */
   readonly disputed: string;
   readonly payment_link: string | null;
@@ -48,7 +49,7 @@ const FAMILY = `(
 /** Open invoices, and why each is not reminded of whatever covers it. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
-            d.invoice_amount, b.balance, least(coalesce(t.amount, 0), b.balance) AS disputed,
+            d.invoice_amount, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
@@ -143,7 +144,7 @@ export function readOwed(
     tx,
     `WITH ${OWED}, ${MONEY}, ${COVERED}
      SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.invoice_amount, o.balance,
-            o.disputed, o.payment_link, o.dunning_level, coalesce(c.by, o.skip_reason) AS skip_reason
+            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, coalesce(c.by, o.skip_reason) AS skip_reason
      FROM owed o LEFT JOIN covered c USING (document_id)
      WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
      ORDER BY o.series, o.sequence`,

@@ -139,7 +139,8 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
 function documentView(row: OwedRow, day: string, locale: Locale) {
   const days = daysApart(row.due_on, day);
   const amount = (text: string) => Amount.of(text, row.currency);
-  const settled = amount(row.invoice_amount).minus(amount(row.balance));
+  const paid = amount(row.amount_paid);
+  const credited = amount(row.invoice_amount).minus(amount(row.balance)).minus(paid);
   const disputed = amount(row.disputed);
   return {
     number: row.number,
@@ -150,8 +151,12 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    original: !settled.isPositive() && disputed.isZero() ? '' : locale.amount(amount(row.invoice_amount)),
-    settled: settled.isPositive() ? locale.amount(settled) : '',
+    // The amounts add up: the original amount, less what is paid, credited and in dispute, is what is asked for.
+    original: [paid, credited, disputed].every((each) => each.isZero())
+      ? ''
+      : locale.amount(amount(row.invoice_amount)),
+    paid: paid.isZero() ? '' : locale.amount(paid),
+    credited: credited.isZero() ? '' : locale.amount(credited),
     disputed: disputed.isZero() ? '' : locale.amount(disputed),
     paymentLink: oneLine(row.payment_link ?? ''),
   };

@@ -1,15 +1,21 @@
 /**
  * Reversing payments: a return, a refund, a dispute, a mistake, a duplicate. What was applied is unapplied, so that the
  * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
- * Refusals: payment_unknown, payment_amount_too_large, argument_invalid.
+ * Refusals: payment_unknown, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
-import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
-import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import {
+  type Caller,
+  dayOfAct,
+  enqueueDeliveries,
+  lockPayments,
+  openPaymentContext,
+  type PaymentContext,
+} from './context.ts';
 import type { ReversalKind } from './enums.ts';
 import {
   insertApplications,
@@ -83,9 +89,11 @@ export async function reversePayment(
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  const today = todayOf(caller);
-  const on = request.on ?? (request.kind === 'duplicate' ? state.received_on : today);
-  if (on > today) throw refuse('date_in_future', { argument: '--on', value: on, today });
+  const on = dayOfAct(caller, request.on, {
+    earliest: state.received_on,
+    what: `payment ${state.payment_id} was received`,
+    ...(request.kind === 'duplicate' && { otherwise: state.received_on }),
+  });
   const invalid = (argument: string, value: string, reason: string) =>
     refuse('argument_invalid', { argument, value, reason });
   if (request.reason.trim() === '') throw invalid('--reason', '', 'must not be empty');

@@ -903,8 +903,14 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return ran;
     },
   },
+  date_too_early: {
+    when: 'credit is to have been paid out before its credit note was issued',
+    exit: 3,
+    says: /--on 2026-01-01 is too early: CN-2026-000001 was issued on \d{4}-\d\d-\d\d\. Give that day or a later one/,
+    run: () => inCorrected('credit', 'refund', 'CN-2026-000001', '--amount', '1', '--on', '2026-01-01'),
+  },
   refund_repeated: {
-    when: 'a part of the credit is refunded again on the same day with the same reference',
+    when: 'a part of the credit is refunded again with the same reference',
     exit: 3,
     says: /USD 1\.00 of CN-2026-000001 was already refunded on 2026-09-03.*add --again/,
     run: async () => {

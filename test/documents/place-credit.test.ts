@@ -1,6 +1,8 @@
 /** Open credit is money to be placed: on any open invoice, back again, and paid out in parts. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
+import { readDocuments } from '../../src/documents/queries.ts';
+import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -49,7 +51,7 @@ async function withCredit(): Promise<void> {
   await world.close('2026-07');
 }
 
-const refundOf = (request: { amount?: string; reference?: string; again?: boolean } = {}) =>
+const refundOf = (request: { amount?: string; reference?: string; again?: boolean; on?: string | undefined } = {}) =>
   world.database.transaction((tx) =>
     refundCredit(tx, world, { number: CN_1, method: 'wire', reference: 'OUT-1', ...request }),
   );
@@ -128,6 +130,20 @@ test('credit that an invoice was issued with is moved to an older one; the issue
   await act.unapply(CN_1, INV_1);
   await act.apply(CN_1, INV_3);
   expect(await document(world, INV_3)).toMatchObject({ credited: '0.00', balance: '50.00' });
+  await expectVerified(world);
+});
+
+test('an invoice whose credit of the issue was taken back is paid in full, and verify finds nothing', async () => {
+  await withCredit();
+  world.at('2026-09-02T10:00:00Z');
+  await world.rows([sale('2026-08', '90')]);
+  await world.close('2026-08');
+  await act.unapply(CN_1, INV_3);
+  const payment = { currency: 'USD', method: 'wire', receivedOn: '2026-09-02', reference: 'FT-1' } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: INV_3, amount: '90.00' }));
+  expect(await document(world, INV_3)).toMatchObject({ amount_due: '50.00', amount_paid: '90.00', status: 'paid' });
+  const [row] = await world.database.reading((tx) => readDocuments(tx, { number: INV_3 }));
+  expect(row).toMatchObject({ credit_taken_back: '40', credited: '-40' });
   await expectVerified(world);
 });
 
@@ -231,6 +247,29 @@ test('the tables refuse more credit than the note has, and a note that is no cre
   expect(await insert(CN_1, '41')).toBe('document_not_overpaid');
   expect(await insert('INV-2026-000002', '1')).toBe('document_kind_takes_it');
   expect(await insert(CN_1, '0')).toBe('credit_application_positive');
+});
+
+test('a refund is dated neither before its credit note nor twice under one reference, whatever its date', async () => {
+  await withCredit();
+  const before = await world.sql('SELECT count(*) FROM credit_refunds');
+  expect(await refusalOf(refundOf({ amount: '2', on: '2026-08-09' }))).toMatchObject({
+    code: 'date_too_early',
+    facts: { value: '2026-08-09', earliest: '2026-08-10' },
+  });
+  expect(await world.sql('SELECT count(*) FROM credit_refunds')).toEqual(before);
+  world.at('2026-08-12T10:00:00Z');
+  expect(await refundOf({ amount: '2', on: '2026-08-10' })).toMatchObject({ refunded_on: '2026-08-10' });
+  for (const on of ['2026-08-10', '2026-08-11', undefined]) {
+    expect(await refusalOf(refundOf({ amount: '2', on, reference: 'out 1' }))).toMatchObject({
+      code: 'refund_repeated',
+    });
+  }
+  expect(await refundOf({ amount: '2', on: '2026-08-11', again: true })).toMatchObject({ refunded_on: '2026-08-11' });
+  const returned = (on: string) =>
+    world.database.transaction((tx) => returnRefund(tx, world, { number: CN_1, reason: 'account closed', on }));
+  expect(await refusalOf(returned('2026-08-10'))).toMatchObject({ code: 'date_too_early' });
+  expect(await returned('2026-08-12')).toMatchObject({ returned_on: '2026-08-12', entry_on: '2026-08-12' });
+  await expectVerified(world);
 });
 
 test('credit is refunded in parts, a repeated part is refused, and a returned part is open again', async () => {

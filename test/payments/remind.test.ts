@@ -232,10 +232,10 @@ test('a reminder states the original, the paid and the open amount, and leaves o
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 3.50 overdue');
   expect(mail?.text).toContain(
-    '  original amount USD 7.00\n  paid or credited USD 2.00\n  in dispute, not requested here: USD 1.50\n',
+    '  original amount USD 7.00\n  paid USD 2.00\n  in dispute, not requested here: USD 1.50\n',
   );
   expect(mail?.text).toContain('Total open: USD 3.50\nOf which overdue: USD 3.50');
-  expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid or credited; USD 1.50 in dispute');
+  expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid; USD 1.50 in dispute');
 });
 
 test('what is named as overdue is never more than what is left to pay after disputes, credit and cash', async () => {

@@ -25,6 +25,7 @@ import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
+import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -324,6 +325,30 @@ export const ACTS: readonly Act[] = [
       if (chosen === undefined) return false;
       const { note: creditNote, number } = chosen;
       await history.world.database.transaction((tx) => unapplyCredit(tx, history.world, { creditNote, number }));
+      return true;
+    },
+  },
+  {
+    name: 'an invoice is paid in full after its credit of the issue was taken back',
+    weight: 2,
+    rare: true,
+    async run(history) {
+      const { world, now } = history;
+      const issuedWith = await world.sql<{ note: string; number: string }>(
+        `SELECT n.number AS note, i.number FROM live_credit_applications a
+         JOIN documents n ON n.document_id = a.credit_note_id JOIN documents i ON i.document_id = a.invoice_id
+         WHERE a.at_issue AND i.invoice_amount > i.credit_applied ORDER BY a.credit_application_id`,
+      );
+      const chosen = one(history, issuedWith);
+      if (chosen === undefined) return false;
+      const { note: creditNote, number } = chosen;
+      await world.database.transaction((tx) => unapplyCredit(tx, world, { creditNote, number }));
+      const { balance: amount, currency } = (await world.documents()).find(
+        (each) => each.number === number,
+      ) as DocumentJson;
+      const payment = { amount, currency, method: 'wire', reference: `all of ${number}` } as const;
+      const receivedOn = now.toISOString().slice(0, 10);
+      await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number, receivedOn }));
       return true;
     },
   },

@@ -28,7 +28,10 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   FROM inspected WHERE amount <= 0 OR applied + reversed > amount OR mismatches > 0
 )`;
 
-/** Payments go to live invoices and refunds to live credit notes, never for more than is due. */
+/**
+ * Payments go to live invoices and refunds to live credit notes, never for more than is due: the amount without the credit
+ * that is applied now, whether at the issue or later, and without what is written off.
+ */
 export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
   UNION ALL
@@ -36,13 +39,19 @@ export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   UNION ALL
   SELECT document_id, amount, 'credit_note' FROM live_credit_refunds
 ), inspected AS (
-  SELECT d.number, d.document, o.status, d.invoice_amount - d.credit_applied AS due, sum(s.amount) AS settled,
+  SELECT d.number, d.document, o.status, sum(s.amount) AS settled,
+         d.invoice_amount
+         - (SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a
+            WHERE d.document_id IN (a.invoice_id, a.credit_note_id))
+         - (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id) AS due,
          count(*) FILTER (WHERE s.kind <> d.document) AS mismatched
   FROM settled s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE ${inMonth('d.month')}
   GROUP BY d.document_id, o.status
 ), differences AS (
-  SELECT number AS subject, format('is a %s, %s; %s is due and %s was paid', document, status, due, settled) AS detail
+  SELECT number AS subject, format('is %s, %s; %s is due and %s was paid',
+                                   CASE document WHEN 'invoice' THEN 'an' ELSE 'a' END || ' ' || replace(document, '_', ' '),
+                                   status, due, settled) AS detail
   FROM inspected WHERE settled > due OR mismatched > 0 OR status = 'void'
 )`;
 

@@ -2,6 +2,7 @@
 import { applyCredit, type PlacedCredit, unapplyCredit } from '../../documents/place-credit.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
+import { enteredLater } from '../../payments/context.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { choiceArgument, dateArgument, reasonArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
@@ -27,7 +28,7 @@ export const define: Definition = (credit, act) => {
     .option('--method <method>', 'ach, wire or other', choiceArgument('--method', ['ach', 'wire', 'other']), 'other')
     .option('--reference <reference>', "the bank's reference", '')
     .option('--on <date>', 'the date of the refund (default: today)', dateArgument('--on'))
-    .option('--again', 'record it even if the same amount was refunded on that day with that reference')
+    .option('--again', 'record it even if the same amount was refunded with that reference before')
     .option('--returned <reason>', 'the latest refund (of --amount) came back: reopen its credit', reasonArgument)
     .action(act(acting(creditRefund)));
 };
@@ -90,9 +91,13 @@ async function creditRefund(context: CommandContext, number: string, options: Cr
   const open = Amount.of(balance, currency);
   const json = { ...refund, amount: amount.toString(), open_credit: open.toString() };
   const left = open.isZero() ? 'The credit is used up.' : `${open.forPeople()} of it is still open.`;
+  const later = enteredLater(refund.returned_on ?? refund.refunded_on, refund.entry_on);
   output.print({ ...json, returned: returned !== undefined }, () =>
-    returned === undefined
-      ? `${amount.forPeople()} of ${number} was paid out to ${refund.partner_id}. ${left}`
-      : `The refund of ${amount.forPeople()} was returned: ${open.forPeople()} of ${number} is open.`,
+    [
+      returned === undefined
+        ? `${amount.forPeople()} of ${number} was paid out to ${refund.partner_id}. ${left}`
+        : `The refund of ${amount.forPeople()} was returned: ${open.forPeople()} of ${number} is open.`,
+      ...(later === undefined ? [] : [later]),
+    ].join('\n'),
   );
 }

@@ -73,19 +73,22 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
   ]);
   return [
     `${documentTitle(row.document)} ${row.number}`,
-    ...facts.map(([label, value]) => `  ${label.padEnd(15)} ${printable(value)}`),
+    ...facts.map(([label, value]) => `  ${label.padEnd(17)} ${printable(value)}`),
     '',
     table(['~policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
   ].join('\n');
 }
 
-/** What settled it besides payments. `credited` of the row includes write-offs and bank charges. */
-function settledWithoutCash({ currency, ...row }: DocumentRow): [string, string][] {
-  const [credited, writtenOff, charges] = [row.credited, row.written_off, row.bank_charges].map((each) =>
-    Amount.of(each, currency),
-  ) as [Amount, Amount, Amount];
+/** What settled it besides payments. `credited` of the row includes write-offs, bank charges and credit taken back. */
+function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
+  const [credited, writtenOff, charges, takenBack] = [
+    ...[row.credited, row.written_off, row.bank_charges],
+    // The credit of a void invoice is open again, and nothing is owed.
+    status === 'void' ? '0' : row.credit_taken_back,
+  ].map((each) => Amount.of(each, currency)) as [Amount, Amount, Amount, Amount];
   return [
-    ['credited', money(credited.minus(writtenOff).minus(charges).toString(), currency)],
+    ...(takenBack.isZero() ? [] : [['credit taken back', money(takenBack.toString(), currency)] as [string, string]]),
+    ['credited', money(credited.minus(writtenOff).minus(charges).plus(takenBack).toString(), currency)],
     ...(writtenOff.isZero() ? [] : [['written off', money(row.written_off, currency)] as [string, string]]),
     ...(charges.isZero() ? [] : [['bank charges', money(row.bank_charges, currency)] as [string, string]]),
   ];

@@ -1,5 +1,6 @@
 /** `reckoner payment record`. */
 import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { enteredLater } from '../../../payments/context.ts';
 import { METHODS } from '../../../payments/enums.ts';
 import { type RecordRequest, recordPayment } from '../../../payments/record.ts';
 import { choiceArgument, dateArgument } from '../../arguments.ts';
@@ -40,11 +41,13 @@ function paymentRecord(
     const payment = await onePayment(context, paymentId);
     // A payment that paid its invoice whole keeps no suggestions, so its possible duplicates are listed here.
     const unlisted = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    const later = enteredLater(payment.received_on, payment.entry_on);
     output.print({ ...payment, duplicate, possible_duplicates: possibleDuplicates, kept: kept ?? null }, () =>
       [
         duplicate
           ? `Payment ${paymentId} is already recorded: nothing was added.`
           : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
+        ...(later === undefined ? [] : [later]),
         described(payment),
         ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
       ].join('\n'),

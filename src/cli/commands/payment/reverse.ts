@@ -1,4 +1,5 @@
 /** `reckoner payment reverse`. */
+import { enteredLater } from '../../../payments/context.ts';
 import { REVERSAL_KINDS, type ReversalKind } from '../../../payments/enums.ts';
 import { type ReverseRequest, reversePayment, whatIsOwedAgain } from '../../../payments/reverse.ts';
 import { choiceArgument, dateArgument, idArgument } from '../../arguments.ts';
@@ -36,7 +37,13 @@ async function paymentReverse(
   const { amount, reopened } = await context.database.transaction((tx) =>
     reversePayment(tx, context, { paymentId, kind, ...options }),
   );
-  const { amount: whole } = await onePayment(context, paymentId);
+  const { amount: whole, reversals } = await onePayment(context, paymentId);
+  const reversal = reversals.at(-1);
+  const later = reversal === undefined ? undefined : enteredLater(reversal.reversed_on, reversal.entry_on);
   const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
-  return show(context, paymentId, `${what} is reversed; ${whatIsOwedAgain(reopened)}.`);
+  return show(
+    context,
+    paymentId,
+    [`${what} is reversed; ${whatIsOwedAgain(reopened)}.`, ...(later === undefined ? [] : [later])].join('\n'),
+  );
 }
