@@ -1,5 +1,6 @@
 /** SQL over payment exceptions and their closings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { ReferenceField } from './bank/statement.ts';
 import type { PaymentContext } from './context.ts';
 
 export type ExceptionKind =
@@ -53,6 +54,8 @@ export interface ExceptionSuggestion {
 
 export interface ExceptionalPayment {
   readonly payment_id: number;
+  readonly partner_id: string | null;
+  readonly method: string;
   readonly currency: string;
   readonly unapplied: string;
   readonly reference: string;
@@ -63,53 +66,44 @@ export interface ExceptionalPayment {
   readonly account_partner: string | null;
   /** What the bank wrote. */
   readonly text: string | null;
+  /** What of it may name documents; of a hand entry its reference. */
+  readonly references: readonly ReferenceField[];
+  /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
 }
 
-/** What there is to see of payments with unapplied cash, with the suggestions that can be accepted now. */
+/** What there is to see of payments with unapplied cash, with the possible duplicates that can be accepted now. */
 export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPayment[]> {
   return query(
     tx,
-    `SELECT p.payment_id, p.currency, b.unapplied::text AS unapplied, p.reference, p.payer_name, p.payer_account,
-            n.name AS partner_name,
+    `SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
+            p.reference, p.payer_name, p.payer_account, n.name AS partner_name,
             (SELECT a.partners[1] FROM payer_accounts a
              WHERE a.payer_account = p.payer_account AND cardinality(a.partners) = 1) AS account_partner,
             (SELECT string_agg(DISTINCT l.text, ' / ') FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
              WHERE s.payment_id = p.payment_id AND l.text <> '') AS text,
             coalesce((
-              SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'partner_id', d.partner_id,
-                       'amount', s.amount::text, 'balance', o.balance::text, 'confidence', s.confidence::text,
-                       'evidence', s.evidence,
-                       'less', coalesce((
-                         SELECT json_agg(json_build_object('number', c.number, 'balance', c.balance::text)
-                                         ORDER BY c.document_id)
-                         FROM open_credit c
-                         WHERE jsonb_exists(s.evidence->'less', c.number) AND c.partner_id = d.partner_id), '[]'),
+              SELECT json_agg(f.value ORDER BY l.bank_line_id, f.ordinality)
+              FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
+              CROSS JOIN LATERAL jsonb_array_elements(l."references") WITH ORDINALITY AS f
+              WHERE s.payment_id = p.payment_id),
+              json_build_array(json_build_object('field', 'reference', 'text', p.reference))) AS "references",
+            coalesce((
+              SELECT json_agg(json_build_object('number', NULL, 'same_as', s.same_as, 'partner_id', NULL,
+                       'amount', s.amount::text, 'balance', NULL, 'confidence', s.confidence::text,
+                       'evidence', s.evidence, 'less', json_build_array(),
                        'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
                           AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
                           AND NOT EXISTS (SELECT FROM live_payment_reversals r
                                           WHERE r.payment_id = s.same_as AND r.kind = 'duplicate'), false))
                      ORDER BY s.confidence DESC, s.payment_suggestion_id)
-              FROM payment_suggestions s LEFT JOIN documents d USING (document_id)
-              LEFT JOIN document_balances o USING (document_id)
-              LEFT JOIN payments y ON y.payment_id = s.same_as
-              LEFT JOIN payment_balances same ON same.payment_id = s.same_as
-              WHERE s.payment_id = p.payment_id
-                AND CASE WHEN s.same_as IS NULL THEN o.status = 'open'
-                         ELSE same.status <> 'reversed'
-                              AND s.payment_id IN (SELECT payment_id FROM possible_duplicates) END), '[]')
-              AS suggestions
+              FROM payment_suggestions s JOIN payments y ON y.payment_id = s.same_as
+              JOIN payment_balances same ON same.payment_id = s.same_as
+              WHERE s.payment_id = p.payment_id AND same.status <> 'reversed'
+                AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
      WHERE b.unapplied > 0`,
   );
-}
-
-export async function countExceptions(tx: Transaction): Promise<Partial<Record<ExceptionKind, number>>> {
-  const rows = await query<{ kind: ExceptionKind; count: number }>(
-    tx,
-    `SELECT kind, count(*) AS count FROM payment_exceptions GROUP BY kind ORDER BY kind`,
-  );
-  return Object.fromEntries(rows.map(({ kind, count }) => [kind, count]));
 }
 
 /** Statements of these accounts that do not continue what is known of them, unless they are closed. */

@@ -4,6 +4,8 @@
  * recorded.
  * Refusals: exception_unknown, exception_needs_action.
  */
+
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
@@ -17,6 +19,7 @@ import {
   readExceptionalPayments,
   readExceptions,
 } from './exceptions.sql.ts';
+import { readPresentSuggestions } from './present-suggestions.ts';
 
 /** What resolves each kind. */
 export const ENDS: Readonly<Record<ExceptionKind, string>> = {
@@ -58,12 +61,50 @@ export interface ListedException extends PaymentException {
 }
 
 /** Open exceptions with everything that finance needs to decide, and the commands that resolve them. */
-export async function listExceptions(tx: Transaction): Promise<ListedException[]> {
-  const payments = new Map((await readExceptionalPayments(tx)).map((each) => [`payment-${each.payment_id}`, each]));
+export async function listExceptions(
+  tx: Transaction,
+  settings: Pick<Settings, 'small_difference'>,
+): Promise<ListedException[]> {
+  const stored = await readExceptionalPayments(tx);
+  const present = await readPresentSuggestions(tx, settings, stored);
+  const payments = new Map(
+    stored.map(({ suggestions, ...each }) => [
+      `payment-${each.payment_id}`,
+      { ...each, suggestions: [...suggestions, ...(present.get(each.payment_id) ?? [])] },
+    ]),
+  );
   return (await readExceptions(tx)).map((each) => {
     const payment = payments.get(each.exception);
     return payment === undefined ? otherException(each) : paymentException(each, payment);
   });
+}
+
+/** How many exceptions of each kind are open. */
+export async function countExceptions(
+  tx: Transaction,
+  settings: Pick<Settings, 'small_difference'>,
+): Promise<Partial<Record<ExceptionKind, number>>> {
+  const counts: Partial<Record<ExceptionKind, number>> = {};
+  for (const { kind } of await listExceptions(tx, settings)) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+/** A payment's kind and reason follow its suggestions of today. */
+function presentKind(
+  exception: PaymentException,
+  payment: ExceptionalPayment,
+): Pick<PaymentException, 'kind' | 'reason'> {
+  const { kind, reason } = exception;
+  if (kind === 'possible_duplicate') return { kind, reason };
+  const [best] = payment.suggestions;
+  if (best !== undefined) return { kind: 'suggestion', reason: `perhaps ${best.number}: ${best.evidence.why}` };
+  return {
+    kind: payment.partner_id === null ? 'unknown_payer' : 'unapplied_cash',
+    reason:
+      kind === 'suggestion'
+        ? `no invoice is known for it: by ${payment.method}, reference ${payment.reference}`
+        : reason,
+  };
 }
 
 const otherException = (exception: PaymentException): ListedException => ({
@@ -72,7 +113,8 @@ const otherException = (exception: PaymentException): ListedException => ({
   commands: [],
 });
 
-function paymentException(exception: PaymentException, payment: ExceptionalPayment): ListedException {
+function paymentException(stored: PaymentException, payment: ExceptionalPayment): ListedException {
+  const exception = { ...stored, ...presentKind(stored, payment) };
   const { payment_id, partner_name, payer_name, payer_account, reference, text } = payment;
   const sets = setsOf(payment);
   const suggestions = payment.suggestions.map((each) => acceptable(payment, each));
@@ -100,7 +142,7 @@ const apply = (paymentId: number, numbers: readonly string[], creditNotes: reado
     ...creditNotes.map((number) => `--credit ${number}`),
   ].join(' ');
 
-/** Sets of invoices that are all open still, as they were when they were suggested. */
+/** Sets of invoices that are accepted by one command. */
 function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
   const sets = new Map<string, ListedException['sets'][number]>();
   for (const { evidence } of suggestions) {

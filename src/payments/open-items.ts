@@ -44,22 +44,22 @@ export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
   private readonly payers: ReadonlyMap<string, KnownPayer>;
-  private readonly accounts: ReadonlyMap<string, string>;
+  private readonly accounts: Map<string, string | null>;
   private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
   private readonly childrenOf = new Map<string, string[]>();
   private readonly partnersByWord = new Map<string, Set<string>>();
 
-  /** `accounts` maps an account that payments have come from to its partner; an account of two partners is left out. */
+  /** `accounts` maps an account that payments have come from to its partner; null: to several. */
   constructor(
     payables: readonly Payable[],
     payers: readonly KnownPayer[],
-    accounts: ReadonlyMap<string, string>,
+    accounts: ReadonlyMap<string, string | null>,
     smallDifferences: SmallDifferences,
     creditNotes: readonly OpenCredit[] = [],
   ) {
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
-    this.accounts = accounts;
+    this.accounts = new Map(accounts);
     this.smallDifferences = smallDifferences;
     this.creditNotes = new Map(creditNotes.map((each) => [each.number, each]));
     for (const payable of payables) this.put(payable);
@@ -154,7 +154,13 @@ export class OpenItems {
   }
 
   partnerOfAccount(account: string | undefined): string | undefined {
-    return account === undefined ? undefined : this.accounts.get(account);
+    return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
+  }
+
+  /** A payment from an account was applied, or its payer is known: an account of two partners tells nothing any more. */
+  learn(account: string, partnerId: string): void {
+    const known = this.accounts.get(account);
+    this.accounts.set(account, known === undefined || known === partnerId ? partnerId : null);
   }
 
   nameOf(partnerId: string): string {

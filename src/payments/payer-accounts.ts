@@ -19,13 +19,3 @@ export async function forgetAccount(tx: Transaction, caller: Caller, account: st
   await insertForgottenAccount(context, account);
   return known;
 }
-
-/** The partner of each account that only one partner has paid from. */
-export async function partnersOfAccounts(tx: Transaction): Promise<Map<string, string>> {
-  const known = await readPayerAccounts(tx);
-  return new Map(
-    known.flatMap(({ payer_account, partners: [only, ...others] }) =>
-      only === undefined || others.length > 0 ? [] : [[payer_account, only] as const],
-    ),
-  );
-}

@@ -12,7 +12,8 @@ import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
 import type { Month } from '../month.ts';
-import { countExceptions, type ExceptionKind } from '../payments/exceptions.sql.ts';
+import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { countExceptions } from '../payments/exceptions.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
@@ -119,7 +120,7 @@ export async function readStatus(
      ORDER BY d.series, d.sequence`,
   );
   const links = await readLinkTroubles(tx);
-  const exceptions = await countExceptions(tx);
+  const exceptions = await countExceptions(tx, context.settings);
   const connected = await readAccountHealth(tx, now);
   const jobs = await query<Status['jobs'][number]>(
     tx,

@@ -5,6 +5,7 @@ import { closeException, listExceptions } from '../../src/payments/exceptions.ts
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { readStatus } from '../../src/reports/status.ts';
+import { quote } from '../support/world.ts';
 import { type Books, booksOf, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
 
@@ -83,7 +84,8 @@ async function accept(command: string, by: Books = books): Promise<void> {
   const duplicateOf = Number(values('--duplicate-of')[0]);
   await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 }
-const listed = () => books.database.reading(listExceptions);
+const listed = (settings: { small_difference: Record<string, string> } = books.acting.settings) =>
+  books.database.reading((tx) => listExceptions(tx, settings));
 
 test('a suggestion shows payer, bank text, amount, date and why, and its command accepts it', async () => {
   const other = `${HEAD}2026-10-14,980.50,USD,1,B-20,INV-2O26-OOOOO5 thanks,HARBOUR LIGHTS,ACC-20\n`;
@@ -134,12 +136,43 @@ test('invoices less a bank fee are accepted in full, however small the last of t
   // 2.50 is more than 2 percent of the last invoice, and less of them all.
   const small = booksOf(books, { small_difference: { USD: '25.00' } });
   await small.bankText('fee.csv', `${HEAD}2026-10-14,1025.27,USD,1,B-23,thanks,HARBOUR LIGHTS TICKETING,ACC-23\n`);
-  const [exception] = await listed();
+  const [exception] = await listed(small.acting.settings);
   expect(exception?.sets).toMatchObject([{ numbers: [inv(1), inv(9)] }]);
   await accept(exception?.sets[0]?.command ?? '', small);
   expect([(await books.balance(inv(1))).status, (await books.balance(inv(9))).status, await listed()]).toEqual([
     ...['paid', 'paid'],
     [],
+  ]);
+});
+
+test('suggestions are those of today: a payer that was named, and an invoice that came later, count', async () => {
+  await books.bankText('later.csv', `${HEAD}2026-10-14,44.44,USD,1,B-60,thanks,Somebody Else,\n`);
+  const own = async () => (await listed()).find((each) => each.amount === '44.44');
+  expect(await own()).toMatchObject({ kind: 'unknown_payer', suggestions: [] });
+  await books.assign((await own())?.payment_id ?? 0, 'p-3');
+  expect(await own()).toMatchObject({ kind: 'unapplied_cash', suggestions: [] });
+  const accepted_at = '2026-10-05T12:00:00Z';
+  const amounts = { spotPrice: '44.44', partnerCut: '0', invoiceAmount: '44.44' };
+  await books.rows([quote({ partner_id: 'p-3', accepted_at, ...amounts })]);
+  books.at('2026-11-02T15:00:00Z');
+  await books.close();
+  const { number = '' } = (await books.documents()).at(-1) ?? {};
+  expect(await own()).toMatchObject({ kind: 'suggestion', suggestions: [{ number, partner_id: 'p-3' }] });
+  const counted = (await books.database.reading((tx) => readStatus(tx, books))).payment_exceptions;
+  expect(counted).toMatchObject({ suggestion: 1 });
+  await accept((await own())?.commands[0] ?? '');
+  expect([(await books.balance(number)).status, await own()]).toEqual(['paid', undefined]);
+});
+
+test('an account that a line of a file pays from is known to the later lines of the file', async () => {
+  const lines = [
+    `2026-10-15,2000.00,USD,1,B-61,${inv(11)},BLUE RIDGE ARENA,ACC-61`,
+    '2026-10-15,100.00,USD,1,B-62,thanks,somebody,ACC-61',
+  ];
+  const { new_lines } = await books.bankText('account.csv', `${HEAD}${lines.join('\n')}\n`);
+  expect(new_lines).toMatchObject([
+    { applied: [{ number: inv(11), amount: '2000.00' }] },
+    { applied: [{ number: inv(11), amount: '100.00' }], why: expect.stringContaining('from a known account') },
   ]);
 });
 

@@ -72,10 +72,18 @@ export function decideCredits(
     if ('match' in decision) {
       items.apply(decision.match.applied);
       items.place(decision.match.credit ?? []);
+      learnAccount(each, decision, items);
     }
     file.decisions.set(each, decision);
   }
   return file.decisions;
+}
+
+/** The later lines of a file know an account by what the earlier ones paid from it. */
+function learnAccount({ line: { payer_account } }: NewLine, decision: Decision, items: OpenItems): void {
+  if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
+  const { partner_id } = decision.match;
+  if (payer_account !== undefined && partner_id !== undefined) items.learn(payer_account, partner_id);
 }
 
 /** What is known after the lines before. */

@@ -8,18 +8,14 @@ import { DateTime } from 'luxon';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
-import { Amount } from '../../money.ts';
 import type { BankFile } from '../bank/format.ts';
 import { readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
 import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
-import { readCreditNotes, readPayables, readPayers } from '../open-items.sql.ts';
-import { OpenItems, type Payable } from '../open-items.ts';
-import { partnersOfAccounts } from '../payer-accounts.ts';
 import { readCandidates } from '../queries.ts';
-import { findCreditNotes, findReferences } from '../reference.ts';
+import { readOpenItems } from '../read-open-items.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
@@ -155,7 +151,12 @@ async function recordLines(
     tx,
     newLines.map((each) => each.id),
   );
-  const decisions = decideCredits(credits, await readOpenItems(tx, caller, credits), {
+  const items = await readOpenItems(
+    tx,
+    caller.settings,
+    credits.map(({ line }) => line.references),
+  );
+  const decisions = decideCredits(credits, items, {
     candidates: await readLineCandidates(tx, credits),
     equalLines,
     payoutNames: caller.settings.payout_names,
@@ -178,22 +179,4 @@ function readLineCandidates(tx: Transaction, lines: readonly NewLine[]): Promise
     money: lines.map(({ line }) => ({ currency: line.amount.currency, amount: line.amount.toString() })),
     references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),
   });
-}
-
-async function readOpenItems(tx: Transaction, caller: Caller, credits: readonly NewLine[]): Promise<OpenItems> {
-  const numbers = credits.flatMap(({ line }) => findReferences(line.references).references.map((each) => each.number));
-  const payables = (await readPayables(tx, [...new Set(numbers)])).map(
-    ({ document: _, ...row }): Payable => ({
-      ...row,
-      balance: Amount.of(row.balance, row.currency),
-      due_on: row.due_on ?? '',
-    }),
-  );
-  const creditNumbers = credits.flatMap(({ line }) => findCreditNotes(line.references).map((each) => each.number));
-  const creditNotes = (await readCreditNotes(tx, [...new Set(creditNumbers)])).map(({ balance, ...row }) => ({
-    ...row,
-    balance: Amount.of(balance, row.currency),
-  }));
-  const { small_difference } = caller.settings;
-  return new OpenItems(payables, await readPayers(tx), await partnersOfAccounts(tx), small_difference, creditNotes);
 }

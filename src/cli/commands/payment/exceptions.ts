@@ -22,8 +22,11 @@ export const define: Definition = (payment, act) => {
 };
 
 /** What needs manual review; exit 4 if there is anything. */
-async function paymentExceptions({ database, output }: CommandContext, options: PresentOptions): Promise<number> {
-  const exceptions = await database.reading((tx) => listExceptions(tx));
+async function paymentExceptions(
+  { database, output, settings }: CommandContext,
+  options: PresentOptions,
+): Promise<number> {
+  const exceptions = await database.reading((tx) => listExceptions(tx, settings));
   await present(
     output,
     options,

@@ -1,0 +1,72 @@
+/**
+ * What payments with unapplied cash may be for, as of now: an invoice that was issued later, a payer that finance has named
+ * and an account that was learned since count. Only a list shows them; reminders follow what was found at the import.
+ */
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import type { Suggested } from './evidence.ts';
+import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
+import { type Match, match } from './match.ts';
+import type { OpenItems } from './open-items.ts';
+import { readOpenItems } from './read-open-items.ts';
+
+/** Suggestions by payment, the most probable first. */
+export async function readPresentSuggestions(
+  tx: Transaction,
+  settings: Pick<Settings, 'small_difference'>,
+  payments: readonly ExceptionalPayment[],
+): Promise<Map<number, ExceptionSuggestion[]>> {
+  if (payments.length === 0) return new Map();
+  const items = await readOpenItems(
+    tx,
+    settings,
+    payments.map((each) => each.references),
+  );
+  return new Map(payments.map((each) => [each.payment_id, suggestionsOf(each, items)]));
+}
+
+function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): ExceptionSuggestion[] {
+  const { payment_id, partner_id, references, payer_name, text, unapplied, currency } = payment;
+  // A payer that is known, by whatever, is as certain as one that is known by its account.
+  const account = partner_id === null ? (payment.payer_account ?? undefined) : `payment-${payment_id}`;
+  if (account !== undefined && partner_id !== null) items.learn(account, partner_id);
+  const found = match(
+    {
+      ...{ amount: Amount.of(unapplied, currency), references, text: text ?? '' },
+      ...{ payer_name: payer_name ?? undefined, payer_account: account },
+    },
+    items,
+  );
+  return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
+}
+
+/** The payer need not be known by an account. */
+function accountNotNamed(found: Suggested): Suggested {
+  const { document, evidence } = found;
+  if (evidence.rule !== 'amount_and_account') return found;
+  const why = `${document.number} is the only open invoice that ${evidence.payer?.partner_id} pays over this amount`;
+  return { ...found, evidence: { ...evidence, why } };
+}
+
+/** What would be applied if the payment arrived now; of several documents all at once. */
+function together({ applied, credit = [] }: Match): Suggested[] {
+  if (applied.length < 2 || credit.length > 0) return [...applied];
+  const set = applied.map(({ document }) => document.number);
+  return applied.map((each) => ({ ...each, evidence: { ...each.evidence, set } }));
+}
+
+const presented = (
+  { document: { number, partner_id, balance }, amount, confidence, evidence }: Suggested,
+  items: OpenItems,
+): ExceptionSuggestion => ({
+  ...{ number, same_as: null, partner_id, confidence, evidence, reversible: false },
+  amount: amount.toString(),
+  balance: balance.toString(),
+  less: (evidence.less ?? []).flatMap((name) => {
+    const credit = items.creditNote(name);
+    return credit?.partner_id === partner_id && credit.balance.isPositive()
+      ? [{ number: name, balance: credit.balance.toString() }]
+      : [];
+  }),
+});

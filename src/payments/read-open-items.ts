@@ -1,0 +1,34 @@
+/** Reads the open items that payments are matched against, with the documents that their remittances name. */
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import type { ReferenceField } from './bank/statement.ts';
+import { readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
+import { OpenItems, type Payable } from './open-items.ts';
+import { readPayerAccounts } from './payer-accounts.sql.ts';
+import { findCreditNotes, findReferences } from './reference.ts';
+
+/** `remittances` are the fields of each payment that may name documents. */
+export async function readOpenItems(
+  tx: Transaction,
+  { small_difference }: Pick<Settings, 'small_difference'>,
+  remittances: readonly (readonly ReferenceField[])[],
+): Promise<OpenItems> {
+  const numbers = remittances.flatMap((fields) => findReferences(fields).references.map((each) => each.number));
+  const payables = (await readPayables(tx, [...new Set(numbers)])).map(
+    ({ document: _, ...row }): Payable => ({
+      ...row,
+      balance: Amount.of(row.balance, row.currency),
+      due_on: row.due_on ?? '',
+    }),
+  );
+  const creditNumbers = remittances.flatMap((fields) => findCreditNotes(fields).map((each) => each.number));
+  const creditNotes = (await readCreditNotes(tx, [...new Set(creditNumbers)])).map(({ balance, ...row }) => ({
+    ...row,
+    balance: Amount.of(balance, row.currency),
+  }));
+  const accounts = (await readPayerAccounts(tx)).flatMap(({ payer_account, partners: [only, ...others] }) =>
+    only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
+  );
+  return new OpenItems(payables, await readPayers(tx), new Map(accounts), small_difference, creditNotes);
+}
