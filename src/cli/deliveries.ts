@@ -1,4 +1,5 @@
 /** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
+import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
@@ -19,7 +20,10 @@ export async function withProgress<Result>(
   const remarks: string[] = [];
   try {
     return await work({
-      onClosed: (month) => output.note(`Closed ${month}.`),
+      onClosed: (month, others) => {
+        output.note(`Closed ${month}.`);
+        for (const other of others) output.note(describeOtherCurrency(other));
+      },
       onStart: (documents) => {
         progress = output.progress('Delivering', documents);
       },

@@ -84,7 +84,10 @@ export function runMonthClose(): Promise<number> {
       {},
       {
         ...logOf(job),
-        onClosed: (month) => log.info({ month }, 'month closed'),
+        onClosed(month, others) {
+          log.info({ month }, 'month closed');
+          for (const other of others) log.warn(other, 'not in the currency of the partner');
+        },
         onCloseFailed: (error) => {
           logFailure(log, error);
           refusal = error;

@@ -26,6 +26,18 @@ export function readBankFeeds(
   return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
 }
 
+/** The bank accounts that a month's books were closed without, and why; none while they are open. */
+export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
+  return query(
+    tx,
+    `SELECT w.account, coalesce(w.reason, '') AS reason
+     FROM book_closes c JOIN audit_events e USING (event_id)
+     CROSS JOIN LATERAL json_to_recordset((e.details ->> 'without')::json) AS w (account text, reason text)
+     WHERE c.month = :month`,
+    { month },
+  );
+}
+
 /** A bank statement that does not continue the one before it. */
 export interface BankGap {
   readonly account: string;

@@ -23,6 +23,7 @@ import {
   readBankFeeds,
   readBankGaps,
   readBooksState,
+  readClosedWithout,
   readPossibleDuplicates,
 } from './books.sql.ts';
 
@@ -55,6 +56,8 @@ export interface BankFeed {
 export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
   const feeds = await readBankFeeds(tx);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
+  // Books that are closed keep the reasons that they were closed with.
+  for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
   for (const account of request.without?.accounts ?? []) {
     if (!feeds.some((each) => each.account === account)) {
       throw refuse('bank_account_unknown', { account, known: feeds.map((each) => each.account) });
@@ -108,16 +111,17 @@ export async function findObstacles(
 
 /**
  * Closes the books of a month; books that are closed stay as they are. Facts are recorded under the ledger's lock, so
- * each is recorded either before the close and counted in it, or after it and dated in a later month.
+ * each is recorded either before the close and counted in it, or after it and dated in a later month. Says whether this
+ * call closed them.
  */
-export async function closeBooks(tx: Transaction, context: BooksContext, request: BooksRequest): Promise<void> {
+export async function closeBooks(tx: Transaction, context: BooksContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
   await lockLedgerWhole(tx);
   failpoint('books.locked');
   const state = await readBooksState(tx);
   const [obstacle] = await findObstacles(tx, context, request);
   if (obstacle !== undefined) throw obstacle;
-  if (booksAreClosed(state, month)) return;
+  if (booksAreClosed(state, month)) return false;
   const feeds = await bankFeedsAt(tx, context.settings, request);
   const now = context.environment.now().toISO();
   const eventId = await recordEvent(tx, context.actor, {
@@ -137,12 +141,18 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
   await insertBookBalances(tx, close);
   await insertBookClose(tx, { ...close, ...(await writeBooksRecord(tx, close)), eventId });
   failpoint('books.recorded');
+  return true;
 }
 
 /** Closes the books of a month in a transaction of its own. */
-export async function runCloseBooks(database: Database, context: BooksContext, request: BooksRequest): Promise<void> {
-  await database.transaction((tx) => closeBooks(tx, context, request));
+export async function runCloseBooks(
+  database: Database,
+  context: BooksContext,
+  request: BooksRequest,
+): Promise<boolean> {
+  const closed = await database.transaction((tx) => closeBooks(tx, context, request));
   failpoint('books.committed');
+  return closed;
 }
 
 const booksAreClosed = ({ last_books }: BooksState, month: Month): boolean =>

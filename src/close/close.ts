@@ -24,6 +24,7 @@ import {
   missingFeeds,
   readPartnerFeeds,
   refuseMissingFeeds,
+  refuseStrangers,
 } from './feeds.ts';
 import {
   type LedgerState,
@@ -53,12 +54,20 @@ export async function planClose(
   checkFirstMonth(state, request);
   const months = await monthsOfPlan(tx, { environment, settings }, request, state);
   const [first] = months;
-  if (first !== undefined && !request.preview) {
-    // What the operator said is about the month that was named, not about an earlier one that closes with it.
-    const { without, allowEmpty } = first === request.month ? request : {};
-    refuseMissingFeeds(await readPartnerFeeds(tx, settings, first), { without, allowEmpty });
+  if (first !== undefined) {
+    const check = request.preview ? refuseStrangers : refuseMissingFeeds;
+    check(await readPartnerFeeds(tx, settings, first), decisionFor(first, request));
   }
   return months;
+}
+
+/** What the operator said is about the month that was named, not about an earlier one that closes with it. */
+export function decisionFor(
+  month: Month,
+  request: Pick<CloseRequest, 'month' | 'without' | 'allowEmpty'>,
+): FeedDecision {
+  const { without, allowEmpty } = request;
+  return month === request.month ? { without, allowEmpty } : {};
 }
 
 async function monthsOfPlan(

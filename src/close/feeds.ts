@@ -80,16 +80,35 @@ export interface FeedDecision {
   readonly allowEmpty?: boolean | undefined;
 }
 
-/** Refuses a month that lacks an expected feed, or has no rows at all, unless the operator accepted that. */
-export function refuseMissingFeeds(feeds: Feeds, { without = [], allowEmpty = false }: FeedDecision): void {
-  const { month } = feeds;
+/** Refuses a decision about a feed that is not missing. */
+export function refuseStrangers(feeds: Feeds, { without = [] }: FeedDecision): void {
   const missing = missingFeeds(feeds);
   const stranger = without.find((id) => !missing.some(({ partner_id }) => partner_id === id));
-  if (stranger !== undefined) throw refuse('feed_not_missing', { month, partner_id: stranger });
-  if (allowEmpty) return;
+  if (stranger !== undefined) throw refuse('feed_not_missing', { month: feeds.month, partner_id: stranger });
+}
+
+/** What the operator has yet to decide before the month closes: the feeds that are missing, and whether it has no rows. */
+export function undecidedFeeds(
+  feeds: Feeds,
+  { without = [], allowEmpty = false }: FeedDecision,
+): { readonly partners: readonly ExpectedFeed[]; readonly empty: boolean } {
+  if (allowEmpty) return { partners: [], empty: false };
+  const missing = missingFeeds(feeds);
   const partners = missing.filter(({ partner_id }) => !without.includes(partner_id));
+  return { partners, empty: feeds.empty && missing.length === 0 };
+}
+
+/** Refuses a month that lacks an expected feed, or has no rows at all, unless the operator accepted that. */
+export function refuseMissingFeeds(feeds: Feeds, decision: FeedDecision): void {
+  const { month } = feeds;
+  refuseStrangers(feeds, decision);
+  const { partners, empty } = undecidedFeeds(feeds, decision);
   if (partners.length > 0) {
-    throw refuse('feeds_missing', { month, partners: partners.map(({ partner_id, name }) => ({ partner_id, name })) });
+    throw refuse('feeds_missing', {
+      month,
+      partners: partners.map(({ partner_id, name }) => ({ partner_id, name })),
+      ...(decision.without && { without: [...new Set(decision.without)] }),
+    });
   }
-  if (feeds.empty && missing.length === 0) throw refuse('month_empty', { month });
+  if (empty) throw refuse('month_empty', { month });
 }

@@ -65,6 +65,40 @@ export async function recordClosedMonth(tx: Transaction, batch: IssueBatch, prev
   );
 }
 
+/** The days on which these months were closed. */
+export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
+  const rows = await query<{ month: Month; issued_on: string }>(
+    tx,
+    `SELECT month, issued_on FROM closed_months WHERE month = ANY (:months::text[])`,
+    { months },
+  );
+  return new Map(rows.map(({ month, issued_on }) => [month, issued_on]));
+}
+
+/** A document in a currency that is not its partner's own. It is lawful, and more often a wrong row. */
+export interface OtherCurrency {
+  readonly month: Month;
+  readonly partner_id: string;
+  readonly name: string;
+  readonly partner_currency: string;
+  readonly currency: string;
+  readonly number: string;
+  readonly invoice_amount: string;
+}
+
+/** The live documents of these months in a currency that is not the partner's own, in number order. */
+export function readOtherCurrencies(tx: Transaction, months: readonly Month[]): Promise<OtherCurrency[]> {
+  return query(
+    tx,
+    `SELECT d.month, d.partner_id, p.name, p.currency AS partner_currency, d.currency, d.number,
+            document_sign(d.document) * d.invoice_amount AS invoice_amount
+     FROM live_documents d JOIN partners p USING (partner_id)
+     WHERE d.month = ANY (:months::text[]) AND d.purpose = 'month' AND d.currency <> p.currency
+     ORDER BY d.month, d.series, d.sequence`,
+    { months },
+  );
+}
+
 export interface MonthFacts {
   readonly month: Month;
   readonly invoices: number;

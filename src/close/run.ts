@@ -3,13 +3,14 @@
  * a close (deliver, tell finance and the auditor) is `src/month-end/month-end.ts`.
  */
 import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose } from './close.ts';
 import { type Feeds, readPartnerFeeds } from './feeds.ts';
-import { type MonthFacts, readMonthFacts } from './queries.ts';
+import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './queries.ts';
 
 export interface PreviewedClose {
   readonly months: readonly MonthFacts[];
@@ -18,12 +19,15 @@ export interface PreviewedClose {
   readonly feeds: readonly Feeds[];
 }
 
+/** Told before anything is e-mailed. */
+export type OnClosed = (month: Month, others: readonly OtherCurrency[]) => void;
+
 /** Closes the months that are due and returns those that this run closed. Calls `onClosed` after each. */
 export async function closeMonths(
   database: Database,
   context: IssueContext,
   request: Omit<CloseRequest, 'preview'>,
-  onClosed?: (month: Month) => void,
+  onClosed?: OnClosed,
 ): Promise<Month[]> {
   const asked = { ...request, preview: false };
   const closed: Month[] = [];
@@ -34,17 +38,18 @@ export async function closeMonths(
     if (month === undefined) continue; // another run was faster
     failpoint('close.committed');
     closed.push(month);
-    onClosed?.(month);
+    if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, [month])));
   }
   return closed;
 }
 
-/** What closing would issue now: the same code in one transaction, rolled back. */
-export function previewClose(
+/** What closing would issue now: the same code in one transaction, rolled back. `look` reads more of it before that. */
+export function previewClose<Seen = undefined>(
   database: Database,
   context: IssueContext,
   request: Omit<CloseRequest, 'preview'>,
-): Promise<PreviewedClose> {
+  look?: (tx: Transaction, found: PreviewedClose) => Promise<Seen>,
+): Promise<PreviewedClose & { readonly seen?: Seen }> {
   const asked = { ...request, preview: true };
   return database.preview(async (tx) => {
     const next = () => closeNext(tx, context, asked);
@@ -52,6 +57,7 @@ export function previewClose(
     for (let month = await next(); month !== undefined; month = await next()) months.push(month);
     const feeds: Feeds[] = [];
     for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
-    return { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
+    const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
+    return { ...found, ...(look && { seen: await look(tx, found) }) };
   });
 }

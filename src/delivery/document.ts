@@ -135,7 +135,11 @@ async function send(
 }
 
 /** What keeps any e-mail of this document from being sent. */
-function whyNoEmail(context: DeliveryContext, document: DocumentRow, email: DocumentEmail): HoldReason | undefined {
+export function whyNoEmail(
+  context: Pick<DeliveryContext, 'environment' | 'settings'>,
+  document: DocumentRow,
+  email: DocumentEmail,
+): HoldReason | undefined {
   const recipients = recipientsOf(email);
   if (recipients.to.address === '') {
     return new HoldReason(`partner ${document.partner_id} has no invoicing contact's e-mail address`);

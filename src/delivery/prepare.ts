@@ -76,7 +76,11 @@ export async function prepareDocument(
   return { snapshot, rows: prepared.rows, pdf, instructionsOutdated: false, pdfToKeep };
 }
 
-function instructionsOf({ settings, environment }: PrepareContext, document: DocumentRow): InstructionUse {
+/** The bank details that the document prints. Throws a HoldReason if the settings have none. */
+export function instructionsOf(
+  { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
+  document: DocumentRow,
+): InstructionUse {
   const instructions = instructionsFor(settings, document.currency) ?? null;
   if (instructions === null) throw new HoldReason(`settings.json has no payment instructions for ${document.currency}`);
   const { document_id: documentId, partner_id: partnerId, currency } = document;

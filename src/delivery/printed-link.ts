@@ -26,6 +26,12 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   dueOn: document.due_on ?? '',
 });
 
+/** Why the document cannot have the link that the settings want; undefined where it can, as far as is known here. */
+export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
+  const printed = links.printed(newToken(), linkFactsOf(document));
+  return printed.kind === 'missing' ? printed.what : undefined;
+}
+
 /** The link whose URL the document is to print, to be recorded before it is rendered; undefined where it prints none. */
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;

@@ -64,13 +64,18 @@ export const CLOSE = {
       `No bank file has reported account ${f.account}. ` +
       (f.known.length > 0 ? `Reported accounts: ${f.known.join(', ')}.` : 'No bank file was imported yet.'),
   ),
-  feeds_missing: undecided<{ month: string; partners: readonly { partner_id: string; name: string }[] }>(
+  feeds_missing: undecided<{
+    month: string;
+    partners: readonly { partner_id: string; name: string }[];
+    /** The partners that the command named already. */
+    without?: readonly string[] | undefined;
+  }>(
     (f) =>
       `${f.month} was not closed: ${plural(f.partners.length, 'active partner')} that had rows in each of the last closed ` +
       `months ${f.partners.length === 1 ? 'has' : 'have'} none in it: ` +
       `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows. If they had ` +
       `no sales, close with 'reckoner close ${f.month} ` +
-      `${f.partners.map(({ partner_id }) => `--without ${partner_id}`).join(' ')}'.`,
+      `${[...(f.without ?? []), ...f.partners.map(({ partner_id }) => partner_id)].map((id) => `--without ${id}`).join(' ')}'.`,
   ),
   month_empty: undecided<{ month: string }>(
     (f) =>

@@ -14,8 +14,10 @@ import {
   findUnknownSellers,
   firstBadRows,
   insertEntries,
+  type OtherCurrencyRows,
   type Overdrawn,
   overdrawnQuotes,
+  readOtherCurrencyRows,
   recordOverdrawn,
   surveyStaged,
   touchedMonths,
@@ -36,6 +38,8 @@ export interface ImportReport {
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
   /** Accepted rows of a closed month, posted to the earliest open month. */
   readonly late: number;
+  /** Accepted rows in a currency that is not their partner's own: lawful, and more often a mistake. */
+  readonly other_currencies: readonly OtherCurrencyRows[];
   /** Whether bad rows prevented the import. */
   readonly refused: boolean;
 }
@@ -76,7 +80,8 @@ export async function importRows(
     await writeRejects(tx, options.rejects, files);
   }
   const refused = broken || (rejected > 0 && !options.skipInvalid);
-  if (good === 0 || refused) return { accepted: 0, duplicates, rejected, errors, late: 0, refused };
+  if (good === 0 || refused)
+    return { accepted: 0, duplicates, rejected, errors, late: 0, other_currencies: [], refused };
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
     monthsAround(time_zone, utc_month),
   );
@@ -84,7 +89,8 @@ export async function importRows(
   const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
   failpoint('import.recorded');
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
-  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries, refused };
+  const other_currencies = await readOtherCurrencyRows(tx);
+  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries, other_currencies, refused };
 }
 
 async function stageFiles(

@@ -372,6 +372,24 @@ const BAD_ROWS = `
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
   FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
 
+/** Good rows in a currency that is not their partner's own. */
+export interface OtherCurrencyRows {
+  readonly partner_id: string;
+  readonly partner_currency: string;
+  readonly currency: string;
+  readonly rows: number;
+}
+
+export function readOtherCurrencyRows(tx: Transaction): Promise<OtherCurrencyRows[]> {
+  return query(
+    tx,
+    `SELECT s.partner_id, p.currency AS partner_currency, s.currency, count(*) AS rows
+     FROM staged s JOIN partners p USING (partner_id)
+     WHERE s.currency <> p.currency AND ${GOOD}
+     GROUP BY s.partner_id, p.currency, s.currency ORDER BY s.partner_id COLLATE "C", s.currency`,
+  );
+}
+
 /** `staged` counts all rows and those that are invalid on their own. */
 export async function countVerdicts(
   tx: Transaction,

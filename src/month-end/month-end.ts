@@ -3,7 +3,7 @@
  * the standing worker all do it by this module.
  */
 import type { CloseRequest } from '../close/close.ts';
-import { closeMonths } from '../close/run.ts';
+import { closeMonths, type OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
@@ -18,7 +18,7 @@ export interface MonthEndContext extends ActorContext {
 
 /** Told what happens, as it happens: by a log, or by notes and a progress bar. */
 export interface Reporter {
-  readonly onClosed?: (month: Month) => void;
+  readonly onClosed?: OnClosed;
   /** The number of documents that delivery looks at. */
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
@@ -38,9 +38,9 @@ export async function runMonthEnd(
 ): Promise<Month[]> {
   const closed: Month[] = [];
   try {
-    await closeMonths(context.database, context, request, (month) => {
+    await closeMonths(context.database, context, request, (month, others) => {
       closed.push(month);
-      reporter.onClosed?.(month);
+      reporter.onClosed?.(month, others);
     });
   } catch (error) {
     if (reporter.onCloseFailed === undefined) throw error;

@@ -1,11 +1,13 @@
 /**
  * The books of a month: whether they are closed, what keeps them from closing, and what they show at the month's end.
  */
+
 import { type BankFeed, type BooksContext, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { readBalances } from './journal.ts';
 import { readUnappliedCash } from './open-items.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 
@@ -15,6 +17,16 @@ export interface BooksReport {
   readonly closed_at: string | null;
   readonly seal: string | null;
   readonly bank_feeds: readonly BankFeed[];
+  /** The bank's own balances at the end of the month beside ours, where its statements give them. */
+  readonly bank_balances: readonly {
+    readonly account: string;
+    readonly currency: string;
+    readonly bank: string;
+    readonly books: string;
+    readonly difference: string;
+    /** Part of the difference: what was on the account before its first statement. */
+    readonly before_first_statement: string;
+  }[];
   /** Payment exceptions that arose by the end of the month, by kind. */
   readonly exceptions: Partial<Record<ExceptionKind, number>>;
   /** Unapplied cash at the end of the month. */
@@ -49,11 +61,59 @@ export async function readBooksReport(
     closed_at: closed?.closed_at ?? null,
     seal: closed?.seal ?? null,
     bank_feeds: await bankFeedsAt(tx, context.settings, request),
+    bank_balances: await compareBankBalances(tx, end),
     exceptions: Object.fromEntries(exceptions.map(({ kind, count }) => [kind, count])),
     unapplied: sumByCurrency(await readUnappliedCash(tx, end)),
     obstacles: obstacles.map(({ code, message }) => ({ code, message })),
     trial_balance: await readTrialBalance(tx, { asOf: end, today: end, detail: false }),
   };
+}
+
+/** What the bank's statements say was on an account at the end of a day. */
+interface BankBalance {
+  readonly account: string;
+  readonly currency: string;
+  /** The closing balance of the last statement, with the lines booked after it. */
+  readonly balance: string;
+  /** The balance before the account's first statement, which no fact in our books stands for. */
+  readonly before: string;
+}
+
+/** Of the accounts whose files state balances, by account and currency. */
+function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
+  return query(
+    tx,
+    `SELECT s.account, s.currency, f.opening AS before,
+            s.closing + coalesce((
+              SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
+              WHERE (l.account, l.currency) = (s.account, s.currency)
+                AND l.bank_booked_on > s.closed_on AND l.bank_booked_on <= :day::date), 0) AS balance
+     FROM (SELECT DISTINCT ON (account, currency) * FROM bank_statements
+           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
+           ORDER BY account, currency, closed_on DESC, bank_statement_id DESC) AS s
+     JOIN (SELECT DISTINCT ON (account, currency) account, currency, opening FROM bank_statements
+           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
+           ORDER BY account, currency, closed_on, bank_statement_id) AS f
+       ON (f.account, f.currency) = (s.account, s.currency)
+     ORDER BY s.account COLLATE "C", s.currency`,
+    { day },
+  );
+}
+
+async function compareBankBalances(tx: Transaction, end: string): Promise<BooksReport['bank_balances']> {
+  const balances = await readBalances(tx, end);
+  return (await readBankBalances(tx, end)).map(({ account, currency, balance, before }) => {
+    const own = balances.find((each) => each.account === `assets:bank:${account}` && each.currency === currency);
+    const [bank, books] = [Amount.of(balance, currency), Amount.of(own?.amount ?? '0', currency)];
+    return {
+      account,
+      currency,
+      bank: bank.toString(),
+      books: books.toString(),
+      difference: bank.minus(books).toString(),
+      before_first_statement: Amount.of(before, currency).toString(),
+    };
+  });
 }
 
 function sumByCurrency(cash: readonly { currency: string; amount: string }[]): BooksReport['unapplied'] {

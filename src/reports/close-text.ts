@@ -1,4 +1,5 @@
 /** The report of a close as plain text: what the command prints, and what finance gets by e-mail. Names are cut to the width. */
+import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
 import { printable, table, wrapped } from '../text-table.ts';
@@ -55,6 +56,10 @@ export function describeClose(report: CloseReport, width?: number): string {
         ),
       ].join('\n'),
     );
+  }
+  if (report.other_currencies.length > 0) {
+    const lines = report.other_currencies.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  '));
+    parts.push(["In a currency that is not the partner's own", ...lines].join('\n'));
   }
   if (report.held.length > 0) {
     const lines = report.held.flatMap(({ number, name, status, reason }) =>

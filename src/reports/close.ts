@@ -3,7 +3,8 @@
  * stand. It is read anew each time, so that deliveries are as they are now. Refusals: month_not_closed.
  */
 
-import { type MonthFacts, readMonthFacts } from '../close/queries.ts';
+import { otherCurrencyJson } from '../close/other-currencies.ts';
+import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/queries.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
@@ -40,6 +41,8 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
     readonly entries: number;
     readonly invoice_amount: string;
   }[];
+  /** Documents in a currency that is not their partner's own. */
+  readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
   /** Documents that somebody put on hold, and e-mails that did not go out, with the reason. */
   readonly held: readonly {
     readonly number: string;
@@ -84,6 +87,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
       ...row,
       invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
     })),
+    other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
     held: await readHeld(tx, month),
   };
 }

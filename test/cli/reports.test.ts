@@ -210,7 +210,7 @@ test('books close shows what is missing, closes, and ends the reports’ being p
   expect(again.json()).toEqual(report);
   const people = await run(now, 'books', 'close', '2026-07');
   expect(people.stdout).toMatch(
-    /The books of July 2026 are closed\.[\s\S]*Unapplied cash: none\.[\s\S]*Seal [0-9a-f]{64}\n$/,
+    /The books of July 2026 are closed\. They were already closed on \d{4}-\d\d-\d\d;[\s\S]*Unapplied cash: none\.[\s\S]*Seal [0-9a-f]{64}\n$/,
   );
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const after = await run(now, '--json', 'report', 'trial-balance', '--as-of', '2026-07-31');

@@ -330,6 +330,8 @@ describe('the books of a month cannot be closed', () => {
     expect(event).toMatchObject({
       details: { without: [{ account: '0002', reported_to: '2026-10-12', reason: 'closed in October' }] },
     });
+    // The books shown again tell why as well.
+    expect((await booksOfMonth(OCTOBER)).bank_feeds).toMatchObject([{ account: '0002', ended: 'closed in October' }]);
   });
 
   test('or the settings name it for good', async () => {

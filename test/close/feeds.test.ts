@@ -89,6 +89,36 @@ test('every missing partner must be named, and no other', async () => {
   expect(await closed()).toEqual(['2026-07', '2026-08']);
 });
 
+test('the command that a refusal names keeps the partners that were named already', async () => {
+  world.at('2026-11-01T10:00:00Z');
+  await world.close('2026-09', { without: ['p-1', 'p-2'] });
+  await world.rows([row('p-1', '09'), row('p-2', '09'), row('p-3', '09'), row('p-1', '10')]);
+  await world.rows(['p-1', 'p-2', 'p-3'].map((id) => row(id, '10')));
+  await world.close('2026-10');
+  world.at('2026-12-02T10:00:00Z');
+  let named: string[] = [];
+  for (const asked of [[], ['p-2'], ['p-3', 'p-1']]) {
+    const refused = await world.close('2026-11', { without: asked }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    named = [...(refused ?? '').matchAll(/--without ([\w-]+)/g)].map(([, id]) => id as string);
+    expect([...named].sort()).toEqual(['p-1', 'p-2', 'p-3']);
+  }
+  expect(await world.close('2026-11', { without: named })).toEqual(['2026-11']);
+});
+
+test('a preview heeds --without: it refuses one that has rows, and says that the month closes as given', async () => {
+  await world.rows([row('p-1', '09')]);
+  const asked = (...args: string[]) =>
+    command(['close', '2026-09', '--dry-run', ...args], { env: env('2026-10-01T10:00:00Z') });
+  const refused = await asked('--without', 'p-1');
+  expect([refused.status, refused.stderr]).toEqual([3, expect.stringContaining('Omit --without p-1')]);
+  const given = await asked('--without', 'p-2');
+  expect(given.stdout).not.toContain('It closes only with');
+  expect(given.stdout).toContain('It closes without them, as given.');
+});
+
 test('an inactive partner is not expected', async () => {
   await world.rows([row('p-1', '09')]);
   await world.partners([partner({ partner_id: 'p-2', name: 'Partner p-2', active: false })]);

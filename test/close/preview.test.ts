@@ -1,6 +1,10 @@
 /** A preview is the close itself, rolled back: it shows what the run will issue, and leaves no trace. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { documentJson } from '../../src/documents/document.ts';
+import { command } from '../support/program.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -139,4 +143,63 @@ test('a closed month has no preview', async () => {
   await someMonths();
   await world.close('2026-05');
   expect(await world.preview('2026-05')).toEqual({ months: [], documents: [], feeds: [] });
+});
+
+test('the preview counts what would be held, and names the reason that delivery then finds', async () => {
+  const unheard = String.fromCodePoint(0x13000);
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2', name: `Nile ${unheard}` }),
+    partner({ partner_id: 'p-3', invoicing_contact: { name: 'Accounts', email: '', cc: [] } }),
+  ]);
+  const at = { accepted_at: '2026-05-10T12:00:00Z' };
+  await world.rows([
+    quote(at),
+    quote({ ...at, currency: 'CAD' }),
+    quote({ ...at, partner_id: 'p-2' }),
+    quote({ ...at, partner_id: 'p-3' }),
+  ]);
+  const settings = { ...firstSettings('sandbox'), allow_empty: true } as Record<string, unknown>;
+  settings['instructions'] = { USD: (settings['instructions'] as Record<string, unknown>)['USD'] };
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-06-01T12:00:00Z' };
+  const ran = await command(['--json', 'close', '2026-05', '--dry-run'], { env });
+  const preview = ran.json() as { months: { deliveries: object }[]; holds: { number: string; reason: string }[] };
+  expect(preview.months[0]?.deliveries).toEqual({ sent: 0, pending: 1, held: 3, failed: 0, uncertain: 0 });
+  expect(preview.holds.map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000003', 'INV-2026-000004']);
+  expect(preview).toMatchObject({ other_currencies: [{ number: 'INV-2026-000001', partner_currency: 'USD' }] });
+  const text = await command(['close', '2026-05', '--dry-run'], { env });
+  expect(text.stdout).toContain('1 pending, 3 held');
+  expect(text.stdout).toContain('settings.json has no payment instructions for CAD');
+  const closed = await command(['close', '2026-05'], { env });
+  expect(closed.stderr).toContain('INV-2026-000001 bills p-1 (Harbour Lights Ticketing) CAD 7.00.');
+  const reasons = await world.sql<{ number: string; reason: string }>(
+    `SELECT d.number, e.reason FROM latest_emails e JOIN documents d USING (document_id) WHERE e.status = 'held' ORDER BY 1`,
+  );
+  expect(preview.holds.map(({ number, reason }) => ({ number, reason }))).toEqual(reasons);
+  const again = await command(['close', '2026-05'], { env });
+  expect(again.stdout).toContain('2026-05 was already closed on 2026-06-01; nothing was issued now');
+});
+
+test('a credit note stands in the preview as credit, and a month of nothing in another currency is named', async () => {
+  await world.partners([partner()]);
+  const [sold, wrong] = [
+    quote({ accepted_at: '2026-05-10T12:00:00Z' }),
+    quote({ accepted_at: '2026-06-10T12:00:00Z', currency: 'EUR' }),
+  ];
+  await world.rows([sold]);
+  await world.close('2026-05');
+  const imported = await world.rows([
+    wrong,
+    reversal(wrong, { accepted_at: '2026-06-11T12:00:00Z' }),
+    reversal(sold, { accepted_at: '2026-06-11T12:00:00Z' }),
+  ]);
+  expect(imported.other_currencies).toEqual([{ partner_id: 'p-1', partner_currency: 'USD', currency: 'EUR', rows: 2 }]);
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-02T12:00:00Z' };
+  const { stdout } = await command(['close', '2026-06', '--dry-run'], { env });
+  expect(stdout).toContain('-7.00 USD');
+  expect(stdout).toContain('An amount below zero is credit');
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    "EUR 0.00: its rows add up to nothing. The partner's own currency is USD.",
+  );
 });

@@ -1,4 +1,5 @@
 /** `reckoner books close`. */
+import { DateTime } from 'luxon';
 import { runCloseBooks } from '../../close/books.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
@@ -35,13 +36,15 @@ async function closeBooks(context: CommandContext, month: Month, options: BooksC
     throw refuse('usage', { reason: '--without ACCOUNT and --reason R go together' });
   }
   const request = { month, ...(accounts && reason !== undefined && { without: { accounts, reason } }) };
-  let unsent = false;
+  let [unsent, now] = [false, false];
   if (!dryRun) {
-    await runCloseBooks(database, context, request);
+    now = await runCloseBooks(database, context, request);
     if (deliver) unsent = await sendNews(context);
   }
   const report = await database.reading((tx) => readBooksReport(tx, context, request));
-  output.print({ ...report, dry_run: dryRun }, () => describeBooks(report, dryRun));
+  output.print({ ...report, dry_run: dryRun }, () =>
+    describeBooks(report, { dryRun, title: titleOf(report, now, context.settings.time_zone) }),
+  );
   return report.obstacles.length > 0 || unsent ? EXIT.attention : EXIT.done;
 }
 
@@ -63,10 +66,16 @@ async function sendNews(context: CommandContext): Promise<boolean> {
   return unsent;
 }
 
-function describeBooks(report: BooksReport, dryRun: boolean): string {
-  const { month, status, seal, obstacles } = report;
-  const title =
-    status === 'closed' ? `The books of ${monthName(month)} are closed.` : `The books of ${monthName(month)} are open.`;
+function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone: string): string {
+  const books = `The books of ${monthName(month)}`;
+  if (closedAt === null) return `${books} are open.`;
+  if (now) return `${books} are closed.`;
+  const closedOn = DateTime.fromISO(closedAt, { zone }).toISODate();
+  return `${books} are closed. They were already closed on ${closedOn};\nnothing was changed.`;
+}
+
+function describeBooks(report: BooksReport, { dryRun, title }: { dryRun: boolean; title: string }): string {
+  const { status, seal, obstacles } = report;
   const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
   return [
     title,
@@ -80,7 +89,30 @@ function describeBooks(report: BooksReport, dryRun: boolean): string {
   ].join('\n\n');
 }
 
-function facts({ month, bank_feeds, exceptions, unapplied }: BooksReport): string {
+/** Nothing where no file states balances. */
+function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
+  if (balances.length === 0) return [];
+  const before = balances.filter((each) => Number(each.before_first_statement) !== 0);
+  return [
+    '',
+    table(
+      [`at ${lastDay(month)}`, '>by the bank', '>assets:bank', '>difference', ''],
+      balances.map((each) => [
+        each.account,
+        ...[each.bank, each.books, each.difference].map(groupThousands),
+        each.currency,
+      ]),
+    ),
+    ...before.map(
+      (each) =>
+        `${groupThousands(each.before_first_statement)} ${each.currency} was on ${each.account} before its first statement.`,
+    ),
+    '',
+  ];
+}
+
+function facts(report: BooksReport): string {
+  const { month, bank_feeds, exceptions, unapplied } = report;
   const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
   const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
   const feeds = bank_feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [
@@ -96,6 +128,7 @@ function facts({ month, bank_feeds, exceptions, unapplied }: BooksReport): strin
     ...(bank_feeds.every(({ balances_stated }) => balances_stated)
       ? []
       : ['A missing file is not noticed where the files state no balances.']),
+    ...describeBalances(report),
     `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : `${plural(open, 'exception')}; 'reckoner payment exceptions' lists them`}.`,
     `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
   ].join('\n');

@@ -1,9 +1,19 @@
 /** `reckoner close`. */
 
-import { type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
-import { type MonthFacts, readMonthFacts } from '../../close/queries.ts';
+import { decisionFor } from '../../close/close.ts';
+import { type FeedDecision, type Feeds, isIncomplete, missingFeeds, undecidedFeeds } from '../../close/feeds.ts';
+import { describeOtherCurrency, otherCurrencyJson } from '../../close/other-currencies.ts';
+import {
+  type MonthFacts,
+  type OtherCurrency,
+  readIssueDays,
+  readMonthFacts,
+  readOtherCurrencies,
+} from '../../close/queries.ts';
 import { closeMonths, previewClose } from '../../close/run.ts';
+import type { ForeseenHold } from '../../delivery/foresee.ts';
 import { documentJson } from '../../documents/document.ts';
+import type { DocumentRow } from '../../documents/queries.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { Amount } from '../../money.ts';
@@ -12,7 +22,7 @@ import { readSealsOf } from '../../seals/queries.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
-import { amount, money, table } from '../output.ts';
+import { amount, money, printable, table, wrapped } from '../output.ts';
 
 export const define: Definition = (command, act) => {
   command
@@ -42,46 +52,103 @@ async function close(
   }
   const request = { month, firstMonth, without, allowEmpty };
   const { database, output } = context;
-  if (dryRun) {
-    const { months, documents, feeds } = await previewClose(database, context, request);
-    const missing = feeds.filter(isIncomplete);
-    output.print(
-      {
-        months: months.map((facts) => monthJson(facts, 'preview')),
-        documents: documents.map(documentJson),
-        missing_feeds: missing.map(missingJson),
-      },
-      () =>
-        [
-          describeMonths(months, 'would close'),
-          table(
-            ['number', '~partner', 'month', '>rows', '>amount due'],
-            documents.map((row) => [
-              row.number,
-              row.partner_name,
-              row.month,
-              row.lines.reduce((count, line) => count + line.count, 0),
-              money(row.amount_due, row.currency),
-            ]),
-          ),
-          ...missing.map(describeMissing),
-          'Preview only: nothing was written.',
-        ].join('\n\n'),
-    );
-    return EXIT.done;
-  }
+  if (dryRun) return preview(context, request);
   const closed = await (deliver ? closeAndDeliver(context, request) : closeAlone(context, request));
   const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-  const [months, seals, deliveries] = await database.reading(async (tx) => [
+  const [months, seals, deliveries, others, days] = await database.reading(async (tx) => [
     await readMonthFacts(tx, named),
     await readSealsOf(tx, named),
     await countDeliveries(tx),
+    await readOtherCurrencies(tx, named),
+    await readIssueDays(tx, named),
   ]);
-  output.print({ months: months.map((facts) => monthJson(facts, 'closed', seals)) }, () =>
-    describeMonths(months, 'closed', seals),
+  const verb = ({ month: each }: MonthFacts) =>
+    closed.includes(each) ? 'closed' : `was already closed on ${days.get(each)}; nothing was issued now`;
+  output.print(
+    { months: months.map((facts) => monthJson(facts, 'closed', seals)), ...otherCurrenciesJson(others) },
+    () => [describeMonths(months, verb, seals), ...describeOtherCurrencies(others)].join('\n\n'),
   );
   return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
 }
+
+/** What would be issued, what would be held and why, and what keeps the month from closing. */
+async function preview({ database, output, ...context }: CommandContext, request: Request): Promise<number> {
+  const { foreseeHolds } = await import('../../delivery/foresee.ts');
+  const previewed = await previewClose(database, context, request, async (tx, { months, documents }) => ({
+    holds: await foreseeHolds(tx, context, documents),
+    others: await readOtherCurrencies(
+      tx,
+      months.map(({ month }) => month),
+    ),
+  }));
+  const { documents, seen } = previewed;
+  const { holds, others } = seen ?? { holds: [], others: [] };
+  const months = previewed.months.map((facts) => withHolds(facts, documents, holds));
+  const missing = previewed.feeds.filter(isIncomplete);
+  output.print(
+    {
+      months: months.map((facts) => monthJson(facts, 'preview')),
+      documents: documents.map(documentJson),
+      missing_feeds: missing.map(missingJson),
+      holds,
+      ...otherCurrenciesJson(others),
+    },
+    () =>
+      [
+        describeMonths(months, () => 'would close'),
+        table(
+          ['number', '~partner', 'month', '>rows', '>amount due'],
+          documents.map((row) => [
+            row.number,
+            row.partner_name,
+            row.month,
+            row.lines.reduce((count, line) => count + line.count, 0),
+            // A credit note is owed to the partner.
+            `${row.document === 'credit_note' ? '-' : ''}${money(row.amount_due, row.currency)}`,
+          ]),
+        ),
+        ...(documents.some(({ document }) => document === 'credit_note')
+          ? ['An amount below zero is credit: owed to the partner.']
+          : []),
+        ...describeOtherCurrencies(others),
+        ...describeHolds(holds),
+        ...missing.map((feeds) => describeMissing(feeds, decisionFor(feeds.month, request))),
+        'Preview only: nothing was written.',
+      ].join('\n\n'),
+  );
+  return EXIT.done;
+}
+
+/** The month with the documents that would be held counted as held. */
+function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
+  const { pending, held } = facts.deliveries;
+  const numbers = new Set(holds.map(({ number }) => number));
+  const count = documents.filter(({ month, number }) => month === facts.month && numbers.has(number)).length;
+  return { ...facts, deliveries: { ...facts.deliveries, pending: pending - count, held: held + count } };
+}
+
+const describeHolds = (holds: readonly ForeseenHold[]): string[] =>
+  holds.length === 0
+    ? []
+    : [
+        [
+          `${plural(holds.length, 'document')} would be held:`,
+          ...holds.flatMap(({ number, reason }) => wrapped(printable(`${number}: ${reason}`), 76, '  ')),
+        ].join('\n'),
+      ];
+
+const otherCurrenciesJson = (others: readonly OtherCurrency[]) =>
+  others.length === 0 ? {} : { other_currencies: others.map(otherCurrencyJson) };
+
+const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
+  others.length === 0
+    ? []
+    : [
+        [
+          "In a currency that is not the partner's own:",
+          ...others.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  ')),
+        ].join('\n'),
+      ];
 
 type Request = Parameters<typeof closeMonths>[2];
 
@@ -97,9 +164,9 @@ async function closeAndDeliver(context: CommandContext, request: Request): Promi
   const closed = await withProgress(context.output, (reporter) =>
     runMonthEnd(context, request, {
       ...reporter,
-      onClosed(month) {
+      onClosed(month, others) {
         done.push(month);
-        reporter.onClosed?.(month);
+        reporter.onClosed?.(month, others);
       },
       // The months that this run closed before are delivered first.
       onCloseFailed(error) {
@@ -118,16 +185,19 @@ const missingJson = (feeds: Feeds) => ({
   empty: feeds.empty,
 });
 
-function describeMissing(feeds: Feeds): string {
+function describeMissing(feeds: Feeds, decision: FeedDecision): string {
+  const { month } = feeds;
   const missing = missingFeeds(feeds);
-  const decision =
-    missing.length > 0 ? missing.map((each) => `--without ${each.partner_id}`).join(' ') : '--allow-empty';
+  const { partners, empty } = undecidedFeeds(feeds, decision);
+  const needed = missing.length > 0 ? missing.map((each) => `--without ${each.partner_id}`).join(' ') : '--allow-empty';
   return [
     missing.length > 0
-      ? `${feeds.month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
-      : `${feeds.month} has no rows of any partner.`,
+      ? `${month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
+      : `${month} has no rows of any partner.`,
     ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
-    `It closes only with 'reckoner close ${feeds.month} ${decision}'.`,
+    partners.length > 0 || empty
+      ? `It closes only with 'reckoner close ${month} ${needed}'.`
+      : `It closes without ${missing.length === 0 ? 'rows' : 'them'}, as given.`,
   ].join('\n');
 }
 
@@ -165,11 +235,11 @@ export function monthJson(
 
 function describeMonths(
   months: readonly MonthFacts[],
-  verb: string,
+  verb: (facts: MonthFacts) => string,
   seals: ReadonlyMap<Month, string> = new Map(),
 ): string {
   if (months.length === 0) return 'Nothing to do: all months that have ended in every time zone are closed.';
-  return months.map((facts) => describeMonth(facts, verb, seals.get(facts.month))).join('\n\n');
+  return months.map((facts) => describeMonth(facts, verb(facts), seals.get(facts.month))).join('\n\n');
 }
 
 function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined): string {

@@ -10,7 +10,7 @@ import { plural } from '../../text.ts';
 import { choiceArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { type Output, printable, table } from '../output.ts';
+import { type Output, printable, table, wrapped } from '../output.ts';
 
 export const define: Definition = (ledger, act) => {
   ledger
@@ -60,8 +60,11 @@ async function ledgerImport(
     { by: output.by, dryRun: options.dryRun ?? false },
   );
   failpoint('import.committed');
-  const { accepted, duplicates, rejected, errors } = report;
-  output.print({ accepted, duplicates, rejected, errors }, () => describe(report, options.dryRun ?? false));
+  const { accepted, duplicates, rejected, errors, other_currencies } = report;
+  output.print(
+    { accepted, duplicates, rejected, errors, ...(other_currencies.length > 0 && { other_currencies }) },
+    () => describe(report, options.dryRun ?? false),
+  );
   if (report.refused) return EXIT.badInput;
   return rejected === 0 ? EXIT.done : EXIT.attention;
 }
@@ -101,6 +104,14 @@ function describe(report: ImportReport, dryRun: boolean): string {
   if (late > 0)
     lines.push(
       `${plural(late, 'row belongs', 'rows belong')} to a closed month and will be billed in the earliest open month.`,
+    );
+  for (const { partner_id, partner_currency, currency, rows } of report.other_currencies)
+    lines.push(
+      ...wrapped(
+        `Check: ${plural(rows, 'row')} of ${partner_id} ${rows === 1 ? 'is' : 'are'} in ${currency}; its own currency ` +
+          `is ${partner_currency}. The close makes a document of its own of them. Reverse what is wrong before that.`,
+        80,
+      ),
     );
   return lines.join('\n');
 }

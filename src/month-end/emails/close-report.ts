@@ -1,4 +1,6 @@
 /** The e-mail to finance after a close: what the month issued, as `report close` shows it. */
+
+import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS } from '../../database/locks.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -108,6 +110,7 @@ function viewOf(report: CloseReport) {
       rows: plural(row.entries, 'row'),
       amount: `${row.currency} ${groupThousands(row.invoice_amount)}`,
     })),
+    otherCurrencies: report.other_currencies.map((row) => oneLine(describeOtherCurrency(row))),
     held: report.held.map(({ number, name, status, reason }) => ({ number, partner: oneLine(name), status, reason })),
   };
 }

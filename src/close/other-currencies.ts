@@ -1,0 +1,20 @@
+/** Tells finance of documents in a currency that is not their partner's own, before and after they go out. */
+import { Amount } from '../money.ts';
+import type { OtherCurrency } from './queries.ts';
+
+/** The amount with its currency's digits, for JSON. */
+export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCurrency) => ({
+  ...row,
+  currency,
+  invoice_amount: Amount.of(invoice_amount, currency).toString(),
+});
+
+/** `INV-2026-000001 bills p-1 (Albion) in EUR, 0.00; its own currency is GBP.` */
+export function describeOtherCurrency(row: OtherCurrency): string {
+  const sum = Amount.of(row.invoice_amount, row.currency);
+  const nothing = sum.isZero() ? ': its rows add up to nothing' : '';
+  return (
+    `${row.number} bills ${row.partner_id} (${row.name}) ${sum.forPeople()}${nothing}. ` +
+    `The partner's own currency is ${row.partner_currency}.`
+  );
+}

@@ -1,0 +1,63 @@
+/** Foresees which documents of a previewed close would be held, and why: by the questions that delivery asks, in its order. */
+import type { Environment } from '../config/environment.ts';
+import { instructionsFor } from '../config/instructions.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { documentSnapshot } from '../documents/document.ts';
+import type { DocumentRow } from '../documents/queries.ts';
+import { Refusal } from '../errors/refusals.ts';
+import { whyNoEmail } from './document.ts';
+import { HoldReason } from './hold-reason.ts';
+import { type LinkProvider, linkProvider } from './link.ts';
+import { instructionsOf } from './prepare.ts';
+import { isPayable, whyNoLink } from './printed-link.ts';
+import { readDocumentEmails } from './queries.ts';
+
+export interface ForeseenHold {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly reason: string;
+}
+
+interface ForesightContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+}
+
+/** In the order of the documents, each with the first reason that delivery would find. A processor is not asked for links. */
+export async function foreseeHolds(
+  tx: Transaction,
+  context: ForesightContext,
+  documents: readonly DocumentRow[],
+): Promise<ForeseenHold[]> {
+  const emails = await readDocumentEmails(
+    tx,
+    documents.map((each) => each.document_id),
+  );
+  const { fontsFor, textsOf } = await import('../documents/printable.ts');
+  const links = linkProvider(context.settings, context.environment);
+  const holds: ForeseenHold[] = [];
+  for (const document of documents) {
+    const { number, partner_id } = document;
+    const email = emails.get(document.document_id);
+    try {
+      refuseUnpayable(context, links, document);
+      const instructions = instructionsFor(context.settings, document.currency) ?? null;
+      const printed = { paymentLink: null, instructions, instructionsChanged: false };
+      fontsFor(context.environment, `The PDF of ${number}`, textsOf(documentSnapshot(document, printed)));
+      const missing = email && whyNoEmail(context, document, email);
+      if (missing !== undefined) throw missing;
+    } catch (error) {
+      if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
+      holds.push({ number, partner_id, reason: error.message });
+    }
+  }
+  return holds;
+}
+
+function refuseUnpayable(context: ForesightContext, links: LinkProvider, document: DocumentRow): void {
+  if (!isPayable(document)) return;
+  const noLink = whyNoLink(links, document);
+  if (noLink !== undefined) throw new HoldReason(noLink);
+  instructionsOf(context, document);
+}
