@@ -589,12 +589,12 @@ GROUP BY payment_id, partner_id;
 CALL grant_to_app('SELECT', 'payment_cash');
 
 -- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment
--- that is applied, or whose payer was named, after the account was last forgotten.
+-- that is applied, or whose payer was named, after the account was last forgotten. Link money comes from the processor's.
 CREATE VIEW payer_accounts AS
 SELECT p.payer_account, array_agg(DISTINCT b.partner_id ORDER BY b.partner_id) AS partners,
        count(*) AS payments, max(p.received_on) AS last_received_on
 FROM payments p JOIN payment_balances b USING (payment_id)
-WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL
+WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> 'link'
   AND coalesce(greatest(
         (SELECT max(a.event_id) FROM live_payment_applications a WHERE a.payment_id = p.payment_id),
         (SELECT max(g.event_id) FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0)

@@ -2275,7 +2275,7 @@ CREATE VIEW payer_accounts AS
     max(p.received_on) AS last_received_on
    FROM payments p
      JOIN payment_balances b USING (payment_id)
-  WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND COALESCE(GREATEST(( SELECT max(a.event_id) AS max
+  WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> 'link' AND COALESCE(GREATEST(( SELECT max(a.event_id) AS max
            FROM live_payment_applications a
           WHERE a.payment_id = p.payment_id), ( SELECT max(g.event_id) AS max
            FROM payment_assignments g
