@@ -3,6 +3,8 @@
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
 import { Refusal } from '../../src/errors/refusals.ts';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
+import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.sql.ts';
 import { forgetAccount } from '../../src/payments/payer-accounts.ts';
 import type { PaymentJson } from '../../src/payments/payment.ts';
@@ -123,9 +125,48 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
       () => books.reverse({ paymentId, amount, kind: 'refunded', reason: `sent back, OUT-${references}` }),
     ];
     for (const act of chance(random, 0.5) ? acts : acts.reverse()) await act();
+    // The same debit from another export; one of two refunds of the amount must not take it.
+    if (chance(random, 0.4)) {
+      await books.bankText('refund-again.csv', `${head}${line.replace(`OUT-${references}`, '')}`);
+    }
+    return true;
+  },
+  async 'accept a suggestion'(books, random) {
+    const listed = await books.database.reading((tx) => listExceptions(tx, books.acting.settings));
+    const offers = listed.flatMap(({ payment_id, kind, sets, suggestions }) =>
+      payment_id === null || kind === 'possible_duplicate'
+        ? []
+        : [
+            ...sets.map(({ numbers }) => ({ payment_id, numbers, whole: true })),
+            ...suggestions.flatMap(({ number }) =>
+              number === null ? [] : [{ payment_id, numbers: [number], whole: false }],
+            ),
+          ],
+    );
+    const offer = pick(offers, random);
+    if (offer === undefined) return false;
+    const { payment_id, numbers, whole } = offer;
+    await books.apply(payment_id, numbers).catch((error: unknown) => {
+      throw new Error(`the suggestion of ${numbers.join(' and ')} for payment ${payment_id} is refused`, {
+        cause: error,
+      });
+    });
+    for (const number of whole ? numbers : []) {
+      const { status } = await books.balance(number);
+      if (status !== 'paid') throw new Error(`${number} is ${status} after its set was accepted`);
+    }
     return true;
   },
   async 'reverse a duplicate'(books, random) {
+    const held = (await books.database.reading(readExceptions)).filter(({ kind }) => kind === 'possible_duplicate');
+    const kept = pick(held, random);
+    if (kept !== undefined && chance(random, 0.3)) {
+      const { exception } = kept;
+      await books.database.transaction((tx) =>
+        closeException(tx, books.acting, { exception, reason: 'another payment' }),
+      );
+      return true;
+    }
     const payments = await books.payments();
     const payment = pick(payments, random);
     const other = pick(
