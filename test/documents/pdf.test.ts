@@ -395,6 +395,16 @@ test('the last seal stands at the end, in full', async () => {
   expect((await drawn(snapshot())).text).not.toContain('seal');
 });
 
+test('a table that just misses the page is set closer, so that its last rows and its total do not move without it', async () => {
+  const lines = Array.from({ length: 22 }, (_, index) =>
+    line(`Policy ${index + 1}`, 'quote_accepted', index + 1, '100.25', '20.10'),
+  );
+  const { pages } = await drawn(snapshot({ lines }));
+  expect(pages).toHaveLength(2);
+  expect(pages[0]?.text).toMatch(/Policy 22[\s\S]*Amount due\s*USD 1,763\.30/);
+  expect(pages[1]?.text).not.toContain('Policy');
+});
+
 describe('a void copy', () => {
   const voided = { on: '2026-11-12', reason: 'Billed to the wrong entity', replacedBy: 'INV-2026-000050' };
   const drawnVoid = async (document: DocumentSnapshot, facts: VoidMark = voided) =>

@@ -58,7 +58,8 @@ async function sendNews(context: CommandContext): Promise<boolean> {
       onEmail(result) {
         if (result.status === 'sent') sent += 1;
         if (['held', 'failed', 'uncertain'].includes(result.status)) unsent = true;
-        reporter.onEmail?.(result);
+        // A partner without an account gets no statement.
+        if (result.status !== 'withdrawn') reporter.onEmail?.(result);
       },
     }),
   );

@@ -66,7 +66,7 @@ function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
     issuedOn: snapshot.issued_on,
     colors: template.theme.colors,
   });
-  const layout = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
+  const { layout } = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
   for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
@@ -131,14 +131,25 @@ function markOf(
   };
 }
 
-/** The widest spacing with which the document fits one page; the widest of all if none makes it fit. */
+/** The widest spacing with which the document fits one page, or else its table does; the widest of all if none makes it fit. */
 function spacingFor(plan: Plan, canvas: MeasuringCanvas): number {
   if (plan.snapshot.lines.length > LONG_TABLE) return Math.min(...SPACINGS);
-  const fits = (spacing: number) => layOut(canvas, plan, spacing).pageCount === 1;
-  return SPACINGS.find(fits) ?? Math.max(...SPACINGS);
+  let keepsTable: number | undefined;
+  for (const spacing of SPACINGS) {
+    const { layout, tableEndsOn } = layOut(canvas, plan, spacing);
+    if (layout.pageCount === 1) return spacing;
+    if (tableEndsOn === 1) keepsTable ??= spacing;
+  }
+  return keepsTable ?? Math.max(...SPACINGS);
 }
 
-function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
+interface LaidOut {
+  readonly layout: PageLayout;
+  /** The page on which the table and its total end. */
+  readonly tableEndsOn: number;
+}
+
+function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
   const { snapshot, presentation, template, size, running } = plan;
   const { situation, locale } = presentation;
   const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
@@ -150,6 +161,7 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
   drawAddressee(layout, { addressee, address, taxId }, presentation, template);
   if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
   else drawLines(layout, snapshot, presentation);
+  const tableEndsOn = layout.pageCount;
   drawNote(layout, printable(snapshot.partner.legal_note));
   // A void document must not be paid, and its link is closed.
   if (situation === 'due' && plan.void === undefined) drawPayment(layout, snapshot, presentation, plan.code);
@@ -157,7 +169,7 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): PageLayout {
     const month = monthName(snapshot.seal.month);
     drawNote(layout, fill(template.labels.seal, { month, root: printable(snapshot.seal.root) }));
   }
-  return layout;
+  return { layout, tableEndsOn };
 }
 
 function drawVoidNotice(layout: PageLayout, snapshot: DocumentSnapshot, { on, reason, replacedBy }: VoidMark): void {
