@@ -59,6 +59,7 @@ CREATE TABLE documents (
   invoice_amount numeric NOT NULL,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
+  contact_name text NOT NULL,
   address_line1 text NOT NULL,
   address_line2 text NOT NULL,
   address_city text NOT NULL,

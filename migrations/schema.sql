@@ -728,6 +728,7 @@ CREATE TABLE documents (
   invoice_amount numeric NOT NULL,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
+  contact_name text NOT NULL,
   address_line1 text NOT NULL,
   address_line2 text NOT NULL,
   address_city text NOT NULL,
@@ -843,8 +844,8 @@ GRANT INSERT, SELECT ON voids TO reckoner_app;
 CREATE VIEW live_documents AS
  SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
     due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name,
-    address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
+    contact_name, address_line1, address_line2, address_city, address_region, address_postal_code, address_country,
+    tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
     invoice_left, reason, reopened_on, entry_on, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT

@@ -37,7 +37,15 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
     terms_days: isInvoice ? 30 : null,
     sandbox: true,
     issuer: { ...issuer, logo: null },
-    partner: { partner_id: 'specimen', name: 'Specimen', address, tax_id: '', purchase_order: '', legal_note: '' },
+    partner: {
+      partner_id: 'specimen',
+      name: 'Specimen',
+      contact_name: '',
+      address,
+      tax_id: '',
+      purchase_order: '',
+      legal_note: '',
+    },
     lines: [
       { policy_id: 'specimen', policy_name: 'Specimen', kind: 'quote_accepted', month: MONTH, count: 1, ...sums },
     ],

@@ -88,6 +88,7 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
     partner: {
       partner_id: row.partner_id,
       name: row.partner_name,
+      contact_name: row.contact_name,
       address: {
         line1: row.address_line1,
         line2: row.address_line2,

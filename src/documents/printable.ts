@@ -50,6 +50,7 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
   return [
     ["the partner's name", partner.name],
     ["the partner's address", addressText(partner.address)],
+    ["the partner's contact", partner.contact_name],
     ["the partner's tax id", partner.tax_id],
     ["the partner's purchase order", partner.purchase_order],
     ["the partner's legal note", partner.legal_note],

@@ -32,6 +32,7 @@ export interface DocumentRow {
   readonly amount_paid: string;
   readonly balance: string;
   readonly partner_name: string;
+  readonly contact_name: string;
   readonly address_line1: string;
   readonly address_line2: string;
   readonly address_city: string;
@@ -116,7 +117,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
-            d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
+            d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,

@@ -55,6 +55,8 @@ export interface DocumentSnapshot {
   readonly partner: {
     readonly partner_id: string;
     readonly name: string;
+    /** For whose attention; may be empty. */
+    readonly contact_name: string;
     readonly address: Address;
     readonly tax_id: string;
     readonly purchase_order: string;

@@ -129,7 +129,7 @@ function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementTo
   drawTotals(layout, statement);
   drawAddressee(
     layout,
-    { addressee: labels.addressee, address, taxId: '' },
+    { addressee: labels.addressee, contact: '', address, taxId: '' },
     {
       partner: { name: printable(statement.name) },
       facts: [

@@ -63,7 +63,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed(
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
-     terms_days enrollments entries ${AMOUNTS} credit_applied partner_name ${ADDRESS} tax_id purchase_order legal_note
+     terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
      issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
   ),
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),

@@ -28,7 +28,7 @@ function copy(changes: Record<string, string>): string {
   const values = { sequence: '2', month: `'2026-07'`, ...changes };
   const columns = [
     'series sequence document purpose partner_id month currency arrangement issued_on due_on terms_days enrollments entries',
-    'spot_price partner_cut invoice_amount credit_applied partner_name address_line1 address_line2 address_city',
+    'spot_price partner_cut invoice_amount credit_applied partner_name contact_name address_line1 address_line2 address_city',
     'address_region address_postal_code address_country tax_id purchase_order legal_note issuer_version_id sandbox issued_at',
   ].flatMap((names) => names.split(' '));
   const selected = columns.map((column) => (values as Record<string, string>)[column] ?? column);

@@ -155,6 +155,7 @@ export function snapshot(overrides: Partial<DocumentSnapshot> = {}): DocumentSna
     partner: {
       partner_id: 'p-harbour-lights',
       name: 'Harbour Lights Ticketing',
+      contact_name: 'Accounts Payable',
       address: address({
         line1: '200 Queens Quay West',
         line2: 'Suite 410',

@@ -5,7 +5,7 @@ import type { Address } from '../../config/validation.ts';
 import { addressLines, type Headline, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
-import { filledWith, type Template } from './template.ts';
+import { fill, filledWith, type Template } from './template.ts';
 import { printable, type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
@@ -120,10 +120,19 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
+interface Addressee {
+  /** The heading: `Bill to`. */
+  readonly addressee: string;
+  /** For whose attention; may be empty. */
+  readonly contact: string;
+  readonly address: Address;
+  readonly taxId: string;
+}
+
 /** To whom it is addressed, beside its facts. */
 export function drawAddressee(
   layout: PageLayout,
-  { addressee, address, ...partner }: { readonly addressee: string; readonly address: Address; readonly taxId: string },
+  { addressee, address, ...partner }: Addressee,
   presentation: Pick<Presentation, 'facts'> & { readonly partner: { readonly name: string } },
   template: Template,
 ): void {
@@ -132,6 +141,8 @@ export function drawAddressee(
   const body = layout.style('body');
   left.text(addressee, layout.style('label'));
   left.text(presentation.partner.name, layout.style('strong'), { before: 1 });
+  const contact = printable(partner.contact);
+  if (contact !== '') left.text(fill(labels.attention, { contact }), body);
   for (const line of addressLines(address, template, printable)) left.text(line, body);
   const taxId = printable(partner.taxId);
   if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });

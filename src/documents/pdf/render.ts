@@ -156,9 +156,9 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
   drawNames(layout, snapshot, presentation, template);
   if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
   drawHeadline(layout, presentation);
-  const { address, tax_id: taxId } = snapshot.partner;
+  const { address, contact_name: contact, tax_id: taxId } = snapshot.partner;
   const addressee = template.labels.addressee[snapshot.document];
-  drawAddressee(layout, { addressee, address, taxId }, presentation, template);
+  drawAddressee(layout, { addressee, contact, address, taxId }, presentation, template);
   if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
   else drawLines(layout, snapshot, presentation);
   const tableEndsOn = layout.pageCount;
