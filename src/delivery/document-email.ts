@@ -57,6 +57,7 @@ export function composeDocumentEmail(
     attachments: attachments.map(({ filename, note }) => ({ filename, note })),
     rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
     instructionsOutdated,
+    replaces: email.replaces_sent,
   };
   return {
     ...recipientsOf(email),

@@ -60,7 +60,7 @@ export async function prepareDocument(
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   // What renders is loaded with the first document that needs it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
-  const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot));
+  const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, { fonts });
   failpoint('delivery.rendered');
   const pdfToKeep = {

@@ -19,12 +19,24 @@ export interface DocumentEmail extends EmailState {
   readonly addressed_to: string | null;
   /** How many ledger rows the document bills. */
   readonly entries: number;
+  /** Of the documents that it replaces, the last whose e-mail may have reached the partner; null where there is none. */
+  readonly replaces_sent: string | null;
 }
 
 const DOCUMENT_EMAILS = prepared(
   'delivery.document_emails',
   `WITH living AS MATERIALIZED (${LIVING_WORKERS})
-     SELECT d.document_id, ${EMAIL_STATE}, e.addressed_to, p.contact_name, p.contact_email, p.contact_cc, d.entries
+     SELECT d.document_id, ${EMAIL_STATE}, e.addressed_to, p.contact_name, p.contact_email, p.contact_cc, d.entries,
+            (WITH RECURSIVE replaced AS (
+               SELECT r.document_id, r.number, r.replaces, 1 AS step FROM documents r WHERE r.document_id = d.replaces
+               UNION ALL
+               SELECT r.document_id, r.number, r.replaces, p.step + 1
+               FROM replaced p JOIN documents r ON r.document_id = p.replaces
+             )
+             SELECT number FROM replaced r
+             WHERE EXISTS (SELECT FROM document_emails s
+                           WHERE s.document_id = r.document_id AND s.status IN ('sent', 'sending', 'uncertain'))
+             ORDER BY step LIMIT 1) AS replaces_sent
      FROM unnest(:documentIds::bigint[]) AS wanted (document_id)
      JOIN documents d ON d.document_id = wanted.document_id
      JOIN partners p ON p.partner_id = d.partner_id

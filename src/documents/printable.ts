@@ -9,6 +9,7 @@ import type { Address } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
 import { unprintable } from './pdf/text.ts';
+import type { DocumentRow } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
 /** A text of a document with the name of its field, for people. */
@@ -20,15 +21,27 @@ export const fontFolder = ({ home }: Pick<Environment, 'home'>): string => join(
 export const installedFonts = (environment: Pick<Environment, 'home'>): readonly AddedFont[] =>
   addedFontsIn(fontFolder(environment));
 
-/** The added fonts that these texts need. Refuses if a character has no glyph in any font. */
+/**
+ * The added fonts that these texts need. Refuses if a character has no glyph in any font, and names the rerun that
+ * corrects a document `issued` with it.
+ */
 export function fontsFor(
   environment: Pick<Environment, 'home'>,
   subject: string,
   texts: readonly NamedText[],
+  issued?: Pick<DocumentRow, 'number' | 'purpose'>,
 ): readonly AddedFont[] {
   const fonts = installedFonts(environment);
   const fields = unprintableFields(texts, fonts);
-  if (fields.length > 0) throw refuse('characters_unprintable', { subject, fields, folder: fontFolder(environment) });
+  if (fields.length > 0) {
+    const number = issued?.purpose === 'month' ? issued.number : undefined;
+    throw refuse('characters_unprintable', {
+      subject,
+      fields,
+      folder: fontFolder(environment),
+      ...(number && { number }),
+    });
+  }
   const all = texts.map(([, text]) => text);
   return fontsNeeded(all, fonts);
 }

@@ -29,12 +29,21 @@ export const DOCUMENTS = {
       ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
       : `${f.number} has no PDF yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
   ),
-  characters_unprintable: refused<{ subject: string; fields: readonly UnprintableField[]; folder: string }>((f) => {
+  characters_unprintable: refused<{
+    subject: string;
+    fields: readonly UnprintableField[];
+    folder: string;
+    /** The issued document that shows these fields for good, if a rerun can replace it. */
+    number?: string | undefined;
+  }>((f) => {
     const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);
     const rightToLeft = f.fields.some(({ characters }) => characters.some((each) => RIGHT_TO_LEFT.test(each)));
     return (
       `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
       `one of https://fonts.google.com/noto, into ${f.folder} and run 'reckoner deliver'.` +
+      (f.number === undefined
+        ? ''
+        : ` Or correct them and run 'reckoner invoice rerun ${f.number}': the document keeps what it was issued with.`) +
       (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : '')
     );
   }),

@@ -19,6 +19,8 @@ export interface DocumentEmailFacts {
   readonly rowsOmitted: boolean;
   /** The bank details on the document are no longer valid: the e-mail names none and leads to the payment page. */
   readonly instructionsOutdated?: boolean;
+  /** The replaced document that the reader may have got; null: it got none. Left out: the one that the document names. */
+  readonly replaces?: string | null;
 }
 
 export const renderDocumentEmail = (
@@ -38,6 +40,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
   const adjustment = snapshot.purpose === 'adjustment';
   const outdated = due && (facts.instructionsOutdated ?? false);
   const rows = snapshot.lines.length > 0;
+  const replaces = facts.replaces === undefined ? presented.replaces : oneLine(facts.replaces ?? '');
   return {
     number: presented.number,
     month: presented.month,
@@ -49,10 +52,10 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
     credits: presented.credits,
     reason: adjustment ? presented.reason : '',
     missingShares: snapshot.purpose === 'missing_shares',
-    replaces: presented.replaces,
+    replaces,
     due,
     dueOn: presented.dueOn,
-    dueDateKept: presented.dueDateKept,
+    dueDateKept: presented.dueDateKept && replaces !== '',
     amount: presented.amount,
     enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
     spotPrice: rows && presented.showsSales ? amount(snapshot.spotPrice) : '',

@@ -1,5 +1,9 @@
-/** SQL over the journal: its balances on any date, and whether those of the three accounts are what is open. */
+/**
+ * SQL over the journal: its balances on any date, and whether those of the three accounts are what is open.
+ * Refusal: date_in_future.
+ */
 import { query, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 
 /**
@@ -71,6 +75,13 @@ export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBal
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
     { ...upTo(asOf), ...TIED_ACCOUNTS },
   );
+}
+
+/** Refuses a report as of a day that has not come: what will be paid and issued until then is not known. */
+export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
+  if (asOf === undefined || asOf <= today) return;
+  const present = await readPresentDay(tx, today);
+  if (asOf > present) throw refuse('date_in_future', { argument: '--as-of', value: asOf, today: present });
 }
 
 /**

@@ -165,6 +165,15 @@ test('the job sends reminders; remind --dry-run only lists them', { timeout: 120
   expect(again.json()).toMatchObject({ reminders: [], emails: { sent: 0 } });
 });
 
+test('no report is made as of a day that has not come', async () => {
+  const reports = [['aging'], ['trial-balance'], ['coverage'], ['statement', '--partner', 'p-1']];
+  for (const report of reports) {
+    const ran = await run('2026-09-08T12:00:00Z', 'report', ...report, '--as-of', '2026-12-31');
+    expect([report, ran.status]).toEqual([report, 2]);
+    expect(ran.stderr).toContain('--as-of 2026-12-31 is in the future: today is 2026-09-');
+  }
+});
+
 test('aging that does not tie lists the differences and exits 4', async () => {
   await world.sql(
     `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { installedFonts } from '../../src/documents/printable.ts';
+import { rerunDocument } from '../../src/documents/rerun.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';
@@ -253,3 +254,16 @@ async function textOf(pdf: Buffer): Promise<string> {
   await task.destroy();
   return items.map((item) => ('str' in item ? item.str : '')).join('');
 }
+
+test('a document held for letters that no font has names its rerun, and the replacement does not mention it', async () => {
+  await closeJuly({ name: `Nile ${String.fromCodePoint(0x13000)}` });
+  const held = await deliver();
+  expect(held.status).toBe('held');
+  expect(held.reason).toContain("Or correct them and run 'reckoner invoice rerun INV-2026-000001'");
+  await world.partners([partner({ name: 'Nile' })]);
+  await world.database.transaction((tx) => rerunDocument(tx, world, 'INV-2026-000001', { newTerms: false }));
+  await world.deliver();
+  const mail = server.mails.find(({ to }) => to.join() === 'ap@partner.example');
+  expect(mail?.raw.toString()).toContain('INV-2026-000003');
+  expect(mail?.raw.toString()).not.toContain('Please do not pay');
+});

@@ -1,9 +1,11 @@
 /** `reckoner report aging`. */
+
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
+import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { plural } from '../../../text.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -37,7 +39,11 @@ interface AgingOptions extends PresentOptions, AsOfOption {
 
 async function reportAging(context: CommandContext, options: AgingOptions): Promise<number> {
   const { database, output } = context;
-  const aging = await database.reading((tx) => readAging(tx, { asOf: options.asOf, today: todayOf(context) }));
+  const question = { asOf: options.asOf, today: todayOf(context) };
+  const aging = await database.reading(async (tx) => {
+    await refuseFutureDay(tx, question.asOf, question.today);
+    return readAging(tx, question);
+  });
   await present(
     output,
     options,

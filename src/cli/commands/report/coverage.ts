@@ -1,6 +1,8 @@
 /** `reckoner report coverage`. */
+import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
+import { refuseFutureDay } from '../../../reports/journal.ts';
 import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';
 import { type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -20,11 +22,12 @@ export const define: Definition = (report, act) => {
 /** People see the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
-async function reportCoverage(
-  { database, output }: CommandContext,
-  options: PresentOptions & AsOfOption,
-): Promise<number> {
-  const coverage = await database.reading((tx) => readCoverage(tx, options.asOf));
+async function reportCoverage(context: CommandContext, options: PresentOptions & AsOfOption): Promise<number> {
+  const { database, output } = context;
+  const coverage = await database.reading(async (tx) => {
+    await refuseFutureDay(tx, options.asOf, todayOf(context));
+    return readCoverage(tx, options.asOf);
+  });
   await present(
     output,
     options,

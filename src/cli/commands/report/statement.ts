@@ -1,4 +1,5 @@
 /** `reckoner report statement`. */
+
 import { todayOf } from '../../../config/today.ts';
 import { fontsFor } from '../../../documents/printable.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -14,6 +15,7 @@ import {
   readAccountStatement,
 } from '../../../reports/account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from '../../../reports/account-statement-pdf.ts';
+import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { dateArgument } from '../../arguments.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -65,14 +67,11 @@ export const activityText = (line: ActivityLine): string =>
 
 async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
   const { database, output } = context;
-  const statement = await database.reading((tx) =>
-    readAccountStatement(tx, {
-      partnerId: options.partner,
-      from: options.from,
-      asOf: options.asOf,
-      today: todayOf(context),
-    }),
-  );
+  const today = todayOf(context);
+  const statement = await database.reading(async (tx) => {
+    await refuseFutureDay(tx, options.asOf, today);
+    return readAccountStatement(tx, { partnerId: options.partner, from: options.from, asOf: options.asOf, today });
+  });
   if (options.pdf !== undefined) {
     const sandbox = context.environment.name === 'sandbox';
     const pay = await database.reading((tx) => readHowToPay(tx, context.settings, statement));

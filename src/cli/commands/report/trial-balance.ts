@@ -1,8 +1,10 @@
 /** `reckoner report trial-balance`. */
+
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
+import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -27,7 +29,10 @@ async function reportTrialBalance(
 ): Promise<number> {
   const { database, output } = context;
   const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
-  const trial = await database.reading((tx) => readTrialBalance(tx, question));
+  const trial = await database.reading(async (tx) => {
+    await refuseFutureDay(tx, question.asOf, question.today);
+    return readTrialBalance(tx, question);
+  });
   const columns = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
   await present(
     output,
