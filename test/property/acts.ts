@@ -24,6 +24,7 @@ import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
 import type { Month } from '../../src/month.ts';
+import { sendStatements } from '../../src/month-end/emails/account-statement.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
@@ -452,6 +453,20 @@ export const ACTS: readonly Act[] = [
     weight: 2,
     refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
+  },
+  {
+    name: 'account statements are asked for',
+    weight: 2,
+    async run(history) {
+      const months = await history.world.sql<{ month: Month }>('SELECT month FROM closed_months ORDER BY month');
+      const month = one(history, months)?.month;
+      if (month === undefined) return false;
+      const partnerId = one(history, ['p-1', 'p-2', undefined]);
+      const { emails } = await history.world.database.transaction((tx) =>
+        sendStatements(tx, history.world, { month, partnerId }),
+      );
+      return emails.length > 0;
+    },
   },
   {
     name: 'e-mails without a document',

@@ -147,7 +147,9 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     const { random } = seeded(seed);
     const history: History = { world, server, model: new Model(), random, now: new Date('2026-03-20T10:00:00Z') };
     world.at(history.now.toISOString());
-    await world.partners(PARTNERS.map((partner_id) => partner({ partner_id, ...ROUTED[partner_id] })));
+    await world.partners(
+      PARTNERS.map((partner_id) => partner({ partner_id, account_statement: 'monthly', ...ROUTED[partner_id] })),
+    );
     const witness = new Witness();
     const acts: string[] = [];
     const toDo = new Set(favoredActs(seed));
