@@ -15,7 +15,8 @@ export interface PayableRow {
   readonly replaced_by: string | null;
 }
 
-const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance, d.issued_on, d.due_on,
+const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance, d.issued_on,
+            d.due_on,
             successor.number AS replaced_by
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN documents successor ON successor.replaces = d.document_id`;

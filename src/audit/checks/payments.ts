@@ -50,7 +50,8 @@ export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   GROUP BY d.document_id, o.status
 ), differences AS (
   SELECT number AS subject, format('is %s, %s; %s is due and %s was paid',
-                                   CASE document WHEN 'invoice' THEN 'an' ELSE 'a' END || ' ' || replace(document, '_', ' '),
+                                   CASE document WHEN 'invoice' THEN 'an' ELSE 'a' END || ' ' ||
+                                    replace(document, '_', ' '),
                                    status, due, settled) AS detail
   FROM inspected WHERE settled > due OR mismatched > 0 OR status = 'void'
 )`;
