@@ -208,8 +208,8 @@ function readQueued(
 ): Promise<(EmailSubject & { readonly unsent: boolean })[]> {
   return query(
     tx,
-    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to,
-            status IN ('queued', 'sending', 'held') AS unsent
+    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
+            credit_refund_id, status IN ('queued', 'sending', 'held') AS unsent
      FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
      ORDER BY email_id`,
     { day: lastDay(month), preliminary },
