@@ -1,5 +1,5 @@
 -- Invoices, credit notes and statements with their lines, and what corrects them: voids and replacements, credit and its
--- release, write-offs, holds. A document is never edited: each correction is a new fact.
+-- release, write-offs and their reversals, holds. A document is never edited: each correction is a new fact.
 --
 -- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded.
 
@@ -245,6 +245,24 @@ CREATE TABLE write_offs (
 CREATE INDEX write_offs_of_document ON write_offs (document_id);
 CALL require_open_books('write_offs');
 CALL make_fact('write_offs');
+
+-- A write-off that was undone: the invoice is open again, as when the partner pays after all.
+CREATE TABLE write_off_reversals (
+  write_off_id bigint PRIMARY KEY REFERENCES write_offs,
+  reason text NOT NULL CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
+  reversed_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (greatest(reversed_on, reopened_on)) STORED
+);
+CALL require_open_books('write_off_reversals');
+CALL make_fact('write_off_reversals');
+
+-- The write-offs that were not undone.
+CREATE VIEW live_write_offs AS
+SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
+CALL grant_to_app('SELECT', 'live_write_offs');
 
 -- A hold and its release. The next hold of a document follows the release of the one before, so at most one is current.
 CREATE TABLE holds (

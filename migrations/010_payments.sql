@@ -620,7 +620,7 @@ FROM (
            WHEN 'invoice' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.invoice_id = d.document_id)
              - CASE WHEN v.document_id IS NULL THEN d.credit_applied ELSE 0 END
-             + (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id)
+             + (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w WHERE w.document_id = d.document_id)
              + (SELECT coalesce(sum(s.amount), 0) FROM live_small_differences s WHERE s.document_id = d.document_id)
            ELSE 0 END AS credited,
          CASE d.document
@@ -676,7 +676,9 @@ CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.invoice_id = invoice))
+     WHERE a.invoice_id = invoice),
+    (SELECT max(r.entry_on) FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+     WHERE w.document_id = invoice))
 $$;
 
 -- The same for a credit note: the last day on which credit of it was open again.
@@ -778,6 +780,14 @@ LEFT JOIN LATERAL (
   SELECT o.reason FROM bank_line_outcomes o WHERE o.payment_id = b.payment_id AND b.applied = 0
   ORDER BY o.bank_line_id LIMIT 1) AS l ON true
 WHERE b.unapplied > 0
+UNION ALL
+SELECT 'digits_swapped', 'payment-' || a.payment_id, d.partner_id, d.currency, o.balance, p.received_on,
+       format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)),
+         round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency)))
+FROM live_payment_applications a JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+WHERE jsonb_exists(a.evidence, 'digits_swapped') AND o.status = 'open' AND b.unapplied = 0
+  AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = a.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
        'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')

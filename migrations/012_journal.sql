@@ -72,6 +72,13 @@ SELECT 'written_off', w.write_off_id, w.entry_on, w.written_off_on,
 FROM write_offs w JOIN documents d USING (document_id)
 
 UNION ALL
+SELECT 'write_off_undone', w.write_off_id, r.entry_on, r.reversed_on,
+       'assets:receivable:billed', d.partner_id, d.partner_id,
+       'expenses:bad-debts', NULL, d.partner_id,
+       d.currency, w.amount, d.number, NULL
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id) JOIN documents d USING (document_id)
+
+UNION ALL
 -- The money of a payment link is with the processor until a payout brings it to the bank.
 SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
@@ -210,6 +217,7 @@ UNION ALL SELECT 'void', document_id, fact_id, voided_on, entry_on FROM voids
 UNION ALL SELECT 'credit application', credit_application_id, fact_id, applied_on, entry_on FROM credit_applications
 UNION ALL SELECT 'credit release', credit_application_id, fact_id, released_on, entry_on FROM credit_releases
 UNION ALL SELECT 'write-off', write_off_id, fact_id, written_off_on, entry_on FROM write_offs
+UNION ALL SELECT 'reversal of write-off', write_off_id, fact_id, reversed_on, entry_on FROM write_off_reversals
 UNION ALL SELECT 'payment', payment_id, fact_id, received_on, entry_on FROM payments
 UNION ALL SELECT 'assignment', payment_assignment_id, fact_id, assigned_on, entry_on FROM payment_assignments
 UNION ALL SELECT 'application', payment_application_id, fact_id, applied_on, entry_on FROM payment_applications

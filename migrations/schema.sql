@@ -965,6 +965,36 @@ CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 GRANT INSERT, SELECT ON write_offs TO reckoner_app;
 
+CREATE TABLE write_off_reversals (
+  write_off_id bigint NOT NULL,
+  reason text NOT NULL,
+  reversed_on date NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  reopened_on date DEFAULT earliest_postable_date(),
+  entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(reversed_on, reopened_on)) STORED,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT write_off_reversals_pkey PRIMARY KEY (write_off_id),
+  CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT write_off_reversals_write_off_id_fkey FOREIGN KEY (write_off_id) REFERENCES write_offs(write_off_id),
+  CONSTRAINT write_off_reversals_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX write_off_reversals_fact ON write_off_reversals USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER entry_books_open AFTER INSERT ON write_off_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON write_off_reversals TO reckoner_app;
+
+CREATE VIEW live_write_offs AS
+ SELECT write_off_id, document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on, entry_on,
+    fact_id
+   FROM write_offs w
+  WHERE NOT (EXISTS ( SELECT
+           FROM write_off_reversals r
+          WHERE r.write_off_id = w.write_off_id));
+GRANT SELECT ON live_write_offs TO reckoner_app;
+
 CREATE TABLE holds (
   hold_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   document_id bigint NOT NULL,
@@ -2313,7 +2343,7 @@ CREATE VIEW document_balances AS
                         WHEN v.document_id IS NULL THEN d.credit_applied
                         ELSE 0::numeric
                     END + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
-                       FROM write_offs w
+                       FROM live_write_offs w
                       WHERE w.document_id = d.document_id)) + (( SELECT COALESCE(sum(s.amount), 0::numeric) AS "coalesce"
                        FROM live_small_differences s
                       WHERE s.document_id = d.document_id))
@@ -2379,7 +2409,9 @@ AS $function$
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.invoice_id = invoice))
+     WHERE a.invoice_id = invoice),
+    (SELECT max(r.entry_on) FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+     WHERE w.document_id = invoice))
 $function$;
 
 CREATE FUNCTION credit_reopened_on(note bigint)
@@ -2502,6 +2534,18 @@ CREATE VIEW payment_exceptions AS
           ORDER BY o.bank_line_id
          LIMIT 1) l ON true
   WHERE b.unapplied > 0::numeric
+UNION ALL
+ SELECT 'digits_swapped' AS kind, 'payment-' || a.payment_id AS exception, d.partner_id, d.currency,
+    o.balance AS amount, p.received_on AS since,
+    format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)), round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency))) AS reason
+   FROM live_payment_applications a
+     JOIN documents d USING (document_id)
+     JOIN document_balances o USING (document_id)
+     JOIN payments p USING (payment_id)
+     JOIN payment_balances b USING (payment_id)
+  WHERE jsonb_exists(a.evidence, 'digits_swapped') AND o.status = 'open' AND b.unapplied = 0::numeric AND NOT (EXISTS ( SELECT
+           FROM payment_exception_closings c
+          WHERE c.payment_id = a.payment_id))
 UNION ALL
  SELECT 'payout' AS kind, 'payout-' || o.payout_id AS exception, NULL::text AS partner_id, o.currency,
     o.amount, o.received_on AS since,
@@ -3108,6 +3152,14 @@ UNION ALL
    FROM write_offs w
      JOIN documents d USING (document_id)
 UNION ALL
+ SELECT 'write_off_undone' AS fact, w.write_off_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
+    'assets:receivable:billed' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
+    'expenses:bad-debts' AS credit, NULL::text AS credit_detail, d.partner_id AS credit_partner, d.currency,
+    w.amount, d.number AS document, NULL::text AS reference
+   FROM write_off_reversals r
+     JOIN write_offs w USING (write_off_id)
+     JOIN documents d USING (document_id)
+UNION ALL
  SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
         CASE p.method
             WHEN 'link' THEN 'assets:processor'
@@ -3281,6 +3333,10 @@ UNION ALL
  SELECT 'write-off' AS name, write_offs.write_off_id AS id, write_offs.fact_id,
     write_offs.written_off_on AS dated_on, write_offs.entry_on
    FROM write_offs
+UNION ALL
+ SELECT 'reversal of write-off' AS name, write_off_reversals.write_off_id AS id, write_off_reversals.fact_id,
+    write_off_reversals.reversed_on AS dated_on, write_off_reversals.entry_on
+   FROM write_off_reversals
 UNION ALL
  SELECT 'payment' AS name, payments.payment_id AS id, payments.fact_id, payments.received_on AS dated_on,
     payments.entry_on

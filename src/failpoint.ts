@@ -31,6 +31,8 @@ export const FAILPOINTS = [
   'placement.committed',
   'release.recorded',
   'release.committed',
+  'write_off_undo.recorded',
+  'write_off_undo.committed',
   'void.recorded',
   'void.committed',
   'dispute.recorded',

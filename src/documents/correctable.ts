@@ -6,7 +6,7 @@
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
 
 /** A live document, under the ledger's lock: it does not change until the transaction ends. */
@@ -23,13 +23,19 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
 export async function invoiceToCorrect(
   tx: Transaction,
   number: string,
-  act: 'credited' | 'written off' | 'disputed',
+  act: 'credited' | 'written off' | 'reopened' | 'disputed',
 ): Promise<DocumentRow> {
   const invoice = await documentToCorrect(tx, number);
   const { document } = invoice;
   if (document !== 'invoice') throw refuse('not_an_invoice', { number, document, act });
   return invoice;
 }
+
+/** What an invoice without a balance is. The status is `paid` also where the rest was written off. */
+export const howSettled = ({ number, written_off }: Pick<DocumentRow, 'number' | 'written_off'>): string =>
+  !isZero(written_off)
+    ? `is written off; 'reckoner invoice write-off ${number} --undo --reason R' reopens it`
+    : 'is paid';
 
 type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
 

@@ -61,15 +61,36 @@ export function readCreditsAgainst(
   );
 }
 
-export async function insertWriteOff(
-  tx: Transaction,
-  facts: { documentId: number; amount: string; reason: string; today: string; now: string; eventId: number },
-): Promise<void> {
+export interface WriteOffFacts {
+  readonly documentId: number;
+  readonly amount: string;
+  readonly reason: string;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly today: string;
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+}
+
+export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Promise<void> {
   await execute(
     tx,
     `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on)
      VALUES (:documentId, :amount::numeric, :reason, :today::date, :now::timestamptz, :eventId,
              ${REOPENED_ON})`,
+    { ...facts },
+  );
+  await enqueueDeliveries(tx, [facts.documentId]);
+}
+
+/** Reverses the write-offs of an invoice that are not reversed yet, and asks delivery for its payment link again. */
+export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO write_off_reversals (write_off_id, reason, reversed_on, recorded_at, event_id, reopened_on)
+     SELECT write_off_id, :reason, greatest(:today::date, written_off_on), :now::timestamptz, :eventId::bigint,
+            greatest(earliest_postable_date(), entry_on)
+     FROM live_write_offs WHERE document_id = :documentId::bigint`,
     facts,
   );
   await enqueueDeliveries(tx, [facts.documentId]);

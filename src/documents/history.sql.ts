@@ -47,6 +47,10 @@ const OWN_ACTS = `
        SELECT 8, recorded_at, 'written_off', jsonb_build_object('amount', amount::text, 'reason', reason), event_id
        FROM write_offs WHERE document_id = :documentId
        UNION ALL
+       SELECT 8, r.recorded_at, 'write_off_undone', jsonb_build_object('amount', w.amount::text, 'reason', r.reason),
+              r.event_id
+       FROM write_off_reversals r JOIN write_offs w USING (write_off_id) WHERE w.document_id = :documentId
+       UNION ALL
        SELECT 9, recorded_at, 'voided', jsonb_build_object('reason', reason), event_id
        FROM voids WHERE document_id = :documentId
        UNION ALL

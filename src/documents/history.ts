@@ -47,6 +47,7 @@ const SENTENCES = {
     `${f['amount']} disputed: ${f['reason']}${given('; owner ', f['owner'])}${given('; promised for ', f['promised_on'])}`,
   dispute_closed: (f: Facts) => `dispute closed: ${f['reason']}`,
   written_off: (f: Facts) => `${f['amount']} written off: ${f['reason']}`,
+  write_off_undone: (f: Facts) => `write-off of ${f['amount']} undone: ${f['reason']}`,
   paid: (f: Facts) => `${f['amount']} paid, reference ${f['reference']}: ${f['why']}`,
   small_difference: (f: Facts) => `${f['amount']} written to bank charges`,
   unpaid: (f: Facts) =>

@@ -11,6 +11,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { howSettled } from './correctable.ts';
 import { type IssueContext, refuseClockBehind } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
@@ -101,7 +102,10 @@ async function beginAct(
   return { now, eventId, today };
 }
 
-type Placeable = Pick<DocumentRow, 'number' | 'document' | 'status' | 'partner_id' | 'currency' | 'replaced_by'>;
+type Placeable = Pick<
+  DocumentRow,
+  'number' | 'document' | 'status' | 'partner_id' | 'currency' | 'replaced_by' | 'written_off'
+>;
 
 /** Why credit cannot be applied to an invoice; undefined if it can. */
 export function whyNotPlaceable(note: Placeable, invoice: Placeable): string | undefined {
@@ -115,7 +119,7 @@ export function whyNotPlaceable(note: Placeable, invoice: Placeable): string | u
     return `it belongs to ${invoice.partner_id}, and the credit to ${note.partner_id}`;
   }
   if (invoice.currency !== note.currency) return `it is in ${invoice.currency}, and the credit in ${note.currency}`;
-  if (invoice.status === 'paid') return `${invoice.number} is paid`;
+  if (invoice.status === 'paid') return `${invoice.number} ${howSettled(invoice)}`;
   return undefined;
 }
 

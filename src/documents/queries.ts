@@ -126,10 +126,10 @@ const documentsWhere = (condition: string, withLogos: string): string => `
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
             credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
-            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
+            (SELECT coalesce(sum(amount), 0) FROM live_write_offs o WHERE o.document_id = d.document_id) AS written_off,
             coalesce(y.bank_charges, 0) AS bank_charges,
-            (SELECT coalesce(sum(a.amount), 0) FROM credit_applications a
-             JOIN credit_releases USING (credit_application_id)
+            (SELECT coalesce(sum(a.amount), 0)
+             FROM credit_applications a JOIN credit_releases USING (credit_application_id)
              WHERE a.invoice_id = d.document_id AND a.at_issue) AS credit_taken_back
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id

@@ -63,7 +63,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      )
      SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid,
             b.credited,
-            (SELECT coalesce(sum(amount), 0) FROM write_offs o WHERE o.document_id = d.document_id) AS written_off,
+            (SELECT coalesce(sum(amount), 0) FROM live_write_offs o WHERE o.document_id = d.document_id) AS written_off,
             h.held_at, h.reason AS hold_reason, t.disputed_on, t.amount AS disputed,
             array_remove(ARRAY[
               CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,

@@ -1,30 +1,54 @@
 /**
- * Writing off what is still open on an invoice. Refusals: document_unknown, document_void, not_an_invoice,
- * nothing_to_write_off, clock_behind.
+ * Writing off what is still open on an invoice, and undoing that, as when the partner pays after all.
+ * Refusals: document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
-import { insertWriteOff } from './corrections.sql.ts';
+import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './corrections.sql.ts';
 import { type IssueContext, refuseClockBehind } from './issue/context.ts';
+import type { DocumentRow } from './queries.ts';
 
-export async function writeOffInvoice(
+interface WriteOffRequest {
+  readonly number: string;
+  readonly reason: string;
+}
+
+export async function writeOffInvoice(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<void> {
+  const invoice = await invoiceToCorrect(tx, request.number, 'written off');
+  const amount = Amount.of(invoice.balance, invoice.currency);
+  if (!amount.isPositive()) throw refuse('nothing_to_write_off', { number: request.number });
+  await insertWriteOff(tx, await begin(tx, context, 'invoice.write_off', { ...request, invoice, amount }));
+}
+
+/** Undoes whatever of an invoice is written off: it is open again, dated today, and bad debts are lower by it. */
+export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
+  const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
+  const amount = Amount.of(invoice.written_off, invoice.currency);
+  if (!amount.isPositive()) throw refuse('not_written_off', { number: request.number });
+  await insertWriteOffReversals(
+    tx,
+    await begin(tx, context, 'invoice.write_off_undone', { ...request, invoice, amount }),
+  );
+  failpoint('write_off_undo.recorded');
+  return amount;
+}
+
+async function begin(
   tx: Transaction,
   context: IssueContext,
-  { number, reason }: { number: string; reason: string },
-): Promise<void> {
-  const invoice = await invoiceToCorrect(tx, number, 'written off');
-  const balance = Amount.of(invoice.balance, invoice.currency);
-  if (!balance.isPositive()) throw refuse('nothing_to_write_off', { number });
-  const amount = balance.toString();
-  const now = context.environment.now().toISO();
+  action: string,
+  { invoice, amount: written, number, reason }: WriteOffRequest & { invoice: DocumentRow; amount: Amount },
+): Promise<WriteOffFacts> {
+  const [amount, now] = [written.toString(), context.environment.now().toISO()];
   const details = { amount, currency: invoice.currency, reason };
-  const eventId = await recordEvent(tx, context.actor, { action: 'invoice.write_off', subject: number, details, now });
+  const eventId = await recordEvent(tx, context.actor, { action, subject: number, details, now });
   const today = todayOf(context);
   await refuseClockBehind(tx, today);
-  await insertWriteOff(tx, { documentId: invoice.document_id, amount, reason, today, now, eventId });
+  return { documentId: invoice.document_id, amount, reason, today, now, eventId };
 }

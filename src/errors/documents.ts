@@ -84,7 +84,9 @@ export const DOCUMENTS = {
       'with later rows.',
   ),
   document_written_off: refused<{ number: string; written_off: string; act: string }>(
-    (f) => `${f.number} cannot be ${f.act}: ${f.written_off} of it has been written off, which is final.`,
+    (f) =>
+      `${f.number} cannot be ${f.act}: ${f.written_off} of it has been written off. Undo that first: ` +
+      `'reckoner invoice write-off ${f.number} --undo --reason R'.`,
   ),
   credit_repeated: refused<{ number: string; amount: string; by: string; on: string }>(
     (f) =>
@@ -116,6 +118,9 @@ export const DOCUMENTS = {
       `refund that, then reissue the invoice with 'reckoner invoice rerun ${f.number}'.`,
   ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
+  not_written_off: refused<{ number: string }>(
+    (f) => `Nothing of ${f.number} is written off, so there is nothing to undo.`,
+  ),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(
     (f) =>
       `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}. ` +

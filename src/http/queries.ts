@@ -76,7 +76,8 @@ const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[
        FROM live_small_differences s JOIN payment_applications a USING (payment_application_id)
        WHERE s.document_id = :documentId
        UNION ALL
-       SELECT 'written_off', written_off_on, amount, NULL, recorded_at FROM write_offs WHERE document_id = :documentId
+       SELECT 'written_off', written_off_on, amount, NULL, recorded_at
+       FROM live_write_offs WHERE document_id = :documentId
      ) AS r ORDER BY recorded_at, kind = 'written_off', kind DESC`,
     { documentId },
   );

@@ -5,6 +5,7 @@
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { howSettled } from '../documents/correctable.ts';
 import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -212,7 +213,7 @@ export function whyTakesNoPayment(document: PayableRow): string | undefined {
   if (document.document === 'statement') return 'it is a statement: the processor routes its payments';
   if (document.status === 'void')
     return `it is void${document.replaced_by === null ? '' : `; ${document.replaced_by} replaces it`}`;
-  if (document.status === 'paid') return 'it is paid';
+  if (document.status === 'paid') return `it ${howSettled(document)}`;
   return undefined;
 }
 

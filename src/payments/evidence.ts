@@ -29,6 +29,8 @@ export interface Evidence {
   readonly less?: readonly string[];
   /** The documents that are suggested together: accepted by one command. */
   readonly set?: readonly string[];
+  /** The amount is the balance with two neighboring digits changed over. */
+  readonly digits_swapped?: true;
   /** One sentence for finance. */
   readonly why: string;
 }

@@ -6,6 +6,8 @@ import type { PaymentContext } from './context.ts';
 export type ExceptionKind =
   | 'unknown_payer'
   | 'possible_duplicate'
+  /** Applied, and short by two digits that changed places. */
+  | 'digits_swapped'
   | 'suggestion'
   /** Of a known payer, without a suggestion. */
   | 'unapplied_cash'
@@ -70,6 +72,8 @@ export interface ExceptionalPayment {
   readonly references: readonly ReferenceField[];
   /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
+  /** The written-off invoices that it names, or that it was recorded for. */
+  readonly written_off: readonly string[];
 }
 
 /** What there is to see of payments with unapplied cash, with the possible duplicates that can be accepted now. */
@@ -100,7 +104,16 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
               FROM payment_suggestions s JOIN payments y ON y.payment_id = s.same_as
               JOIN payment_balances same ON same.payment_id = s.same_as
               WHERE s.payment_id = p.payment_id AND same.status <> 'reversed'
-                AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions
+                AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
+            ARRAY(
+              SELECT DISTINCT d.number FROM live_write_offs JOIN documents d USING (document_id)
+              JOIN audit_events e ON e.event_id = p.event_id
+              WHERE d.currency = p.currency AND (e.subject = d.number OR strpos(
+                upper(regexp_replace(concat_ws(' ', p.reference, (
+                  SELECT string_agg(l.text || l."references"::text, ' ')
+                  FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
+                  WHERE s.payment_id = p.payment_id)), '[^A-Za-z0-9]', '', 'g')), replace(d.number, '-', '')) > 0)
+              ORDER BY d.number) AS written_off
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
      WHERE b.unapplied > 0`,
   );
@@ -118,7 +131,10 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-export type ClosableKind = Extract<ExceptionKind, 'bank_line' | 'bank_statement' | 'event' | 'possible_duplicate'>;
+export type ClosableKind = Extract<
+  ExceptionKind,
+  'bank_line' | 'bank_statement' | 'event' | 'possible_duplicate' | 'digits_swapped'
+>;
 
 export async function insertClosing(
   { tx, now, eventId }: PaymentContext,
@@ -126,7 +142,7 @@ export async function insertClosing(
 ): Promise<void> {
   const line = kind === 'bank_line' ? exception.replace('line-', '') : null;
   const statement = kind === 'bank_statement' ? exception.replace('bank-statement-', '') : null;
-  const payment = kind === 'possible_duplicate' ? exception.replace('payment-', '') : null;
+  const payment = kind === 'possible_duplicate' || kind === 'digits_swapped' ? exception.replace('payment-', '') : null;
   await execute(
     tx,
     `INSERT INTO payment_exception_closings (

@@ -26,6 +26,7 @@ export const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply'",
   possible_duplicate:
     "'reckoner payment reverse --as duplicate'; if it is another payment 'reckoner payment apply', or 'close-exception' to keep it",
+  digits_swapped: "the rest from the payer, or 'reckoner payment close-exception' if it was meant",
   suggestion: "'reckoner payment apply'",
   unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded --amount A' once it is paid back",
   payout: "'reckoner payment settle'",
@@ -127,6 +128,10 @@ function paymentException(stored: PaymentException, payment: ExceptionalPayment)
       suggestions,
       commands: [
         ...suggested,
+        ...payment.written_off.map(
+          (number) =>
+            `reckoner invoice write-off ${number} --undo --reason REASON (then payment apply ${payment_id} --invoice ${number})`,
+        ),
         ...(suggested.length === 0 || exception.kind === 'possible_duplicate'
           ? commandsWithoutSuggestion(exception, payment)
           : []),
@@ -218,7 +223,13 @@ export async function closeException(
   const open = (await readExceptions(tx)).find((each) => each.exception === exception);
   if (open === undefined) throw refuse('exception_unknown', { exception });
   const { kind } = open;
-  if (kind !== 'bank_line' && kind !== 'bank_statement' && kind !== 'event' && kind !== 'possible_duplicate') {
+  if (
+    kind !== 'bank_line' &&
+    kind !== 'bank_statement' &&
+    kind !== 'event' &&
+    kind !== 'possible_duplicate' &&
+    kind !== 'digits_swapped'
+  ) {
     throw refuse('exception_needs_action', { exception, reason: open.reason, ends: ENDS[kind] });
   }
   const context = await openPaymentContext(tx, caller, {

@@ -4,6 +4,7 @@
  * for itself and for the partners below it. Credit notes that it deducts are applied with it where the amount is exact.
  * Everything else is suggested (suggest.ts). Whether a payment is known already is `duplicates.ts`. Pure.
  */
+import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
 import {
   type Applied,
@@ -30,6 +31,8 @@ export interface Match {
   readonly suggested: readonly Suggested[];
   /** One sentence on the outcome. */
   readonly why: string;
+  /** The sentence says what finance should see, although the payment is applied. */
+  readonly remark?: boolean;
 }
 
 export function match(receipt: Receipt, items: OpenItems): Match {
@@ -45,7 +48,8 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   const known = items.partnerOfAccount(receipt.payer_account);
   const payer = partners.size === 0 ? undefined : plausiblePayer(receipt, [...partners], items);
 
-  if (payer !== undefined) return applyByReference(receipt, { certain, short }, payer, items);
+  const remarked = (found: Match) => withOthersNamed(found, named);
+  if (payer !== undefined) return remarked(applyByReference(receipt, { certain, short }, payer, items));
   // A number that is not certain may still contradict the only document of that amount.
   if (known !== undefined && certain.length === 0) {
     const exact = items.openPaidBy(known, currency).filter((each) => each.balance.equals(receipt.amount));
@@ -54,7 +58,7 @@ export function match(receipt: Receipt, items: OpenItems): Match {
       inCurrency.some(({ document }) => document.number !== only?.number) ||
       partial.length > 0 ||
       short.some(({ sequence }) => only?.number.endsWith(`-${sequence}`) === false);
-    if (only !== undefined && exact.length === 1 && !contradicted) return applyByAmount(receipt, only, known);
+    if (only !== undefined && exact.length === 1 && !contradicted) return remarked(applyByAmount(receipt, only, known));
   }
   const suggested = suggest(receipt, { named: inCurrency, partial, short }, items);
   const why = whyNotApplied(receipt, { named, certain, partners, known }, items);
@@ -62,6 +66,17 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   const together = best?.evidence.set ?? (best === undefined ? [] : [best.document.number]);
   const end = best === undefined ? '' : `; ${together.join(' and ')} ${together.length > 1 ? 'are' : 'is'} suggested`;
   return { partner_id: known, applied: [], suggested, why: `${why}${end}` };
+}
+
+/** A payment that is applied, although its text also names invoices of a partner whose invoices it does not pay. */
+function withOthersNamed(found: Match, named: readonly NamedDocument[]): Match {
+  const paid = new Set(found.applied.map(({ document }) => document.partner_id));
+  const others = named.filter(
+    ({ reference, document }) => reference.guess === undefined && !paid.has(document.partner_id),
+  );
+  if (paid.size === 0 || others.length === 0) return found;
+  const list = others.map(({ document }) => `${document.number} of ${document.partner_id}`).join(' and ');
+  return { ...found, why: `${found.why}; the text names ${list}`, remark: true };
 }
 
 /**
@@ -83,6 +98,9 @@ function plausiblePayer(receipt: Receipt, partnerIds: readonly string[], items: 
   return undefined;
 }
 
+const standingOf = ({ number, status, written_off = '0' }: Payable): string =>
+  status === 'paid' ? howSettled({ number, written_off }) : `is ${status}`;
+
 /** Applies a payment to the open documents that it names, as far as that leaves no choice. */
 function applyByReference(
   receipt: Receipt,
@@ -96,7 +114,7 @@ function applyByReference(
     .filter(({ document }) => document.status === 'open')
     .sort((a, b) => byDueDate(a.document, b.document));
   if (open.length === 0) {
-    const state = certain.map(({ document }) => `${document.number} is ${document.status}`).join(', ');
+    const state = certain.map(({ document }) => `${document.number} ${standingOf(document)}`).join(', ');
     const suggested = suggest(receipt, { named: certain, partial: [], short: shortened }, items);
     return { partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
   }
@@ -132,7 +150,16 @@ function applyByReference(
     return matched(applied, `pays ${numbers} but for ${short.forPeople()}, written to bank charges`);
   }
   if (open.length === 1) {
-    return matched([apply(last, amount)], `pays a part of ${last.document.number}; ${short.forPeople()} stays open`);
+    const why = `pays a part of ${last.document.number}; ${short.forPeople()} stays open`;
+    if (!areDigitsSwapped(amount, last.document.balance)) return matched([apply(last, amount)], why);
+    const swapped = `${last.document.balance.forPeople()} was owed: digits may be swapped`;
+    const applied = apply(last, amount);
+    const evidence: Evidence = {
+      ...applied.evidence,
+      digits_swapped: true,
+      why: `${applied.evidence.why}; ${swapped}`,
+    };
+    return { ...matched([{ ...applied, evidence }], `${why}; ${swapped}`), remark: true };
   }
   // Only finance knows which of them is to stay open.
   const suggested = distribute(amount, open).map(
@@ -218,6 +245,16 @@ const referenceEvidence = (
 /** A clause where a payer pays another partner's document. */
 const forAnother = (payerId: string, { partner_id }: Payable): string =>
   payerId === partner_id ? '' : `; ${payerId} pays for ${partner_id}`;
+
+/** Whether two amounts differ by two neighboring digits that changed places: 548.46 and 584.46. */
+export function areDigitsSwapped(one: Amount, other: Amount): boolean {
+  const [a, b] = [one.toString(), other.toString()];
+  if (a.length !== b.length) return false;
+  const differing = [...a].flatMap((digit, index) => (digit === b[index] ? [] : [index]));
+  const [first = 0, second = 0] = differing;
+  const areNeighbors = second - first === 1 || (second - first === 2 && a[first + 1] === '.');
+  return differing.length === 2 && areNeighbors && a[first] === b[second] && a[second] === b[first];
+}
 
 /** Distributes an amount over the documents in their order, until it is used up. */
 function distribute(amount: Amount, documents: readonly NamedDocument[]): { named: NamedDocument; part: Amount }[] {

@@ -10,13 +10,16 @@ export interface PayableRow {
   readonly currency: string;
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
+  readonly written_off: string;
   readonly issued_on: string;
   readonly due_on: string | null;
   readonly replaced_by: string | null;
 }
 
-const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance, d.issued_on,
-            d.due_on,
+const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance,
+            (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w
+             WHERE w.document_id = d.document_id) AS written_off,
+            d.issued_on, d.due_on,
             successor.number AS replaced_by
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN documents successor ON successor.replaces = d.document_id`;

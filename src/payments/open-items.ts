@@ -11,6 +11,7 @@ export interface Payable {
   readonly currency: string;
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: Amount;
+  readonly written_off?: string;
   readonly due_on: string;
   /** The number of the document that replaces a void one. */
   readonly replaced_by: string | null;

@@ -5,6 +5,7 @@
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { howSettled } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
@@ -106,7 +107,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
       evidence: { why },
     })),
   );
-  const kept = document?.status === 'paid' ? { kept: `${document.number} is paid` } : {};
+  const kept = document?.status === 'paid' ? { kept: `${document.number} ${howSettled(document)}` } : {};
   return { paymentId, duplicate: false, possibleDuplicates: possible.map((each) => each.payment.payment_id), ...kept };
 }
 

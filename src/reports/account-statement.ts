@@ -18,6 +18,7 @@ export type Activity =
   | 'document_issued'
   | 'document_voided'
   | 'written_off'
+  | 'write_off_undone'
   | 'payment_received'
   | 'payment_assigned'
   | 'small_difference'
@@ -133,6 +134,7 @@ const TABLES: Readonly<Record<Activity, readonly [table: string, id: string]>> =
   document_issued: ['documents', 'document_id'],
   document_voided: ['voids', 'document_id'],
   written_off: ['write_offs', 'write_off_id'],
+  write_off_undone: ['write_off_reversals', 'write_off_id'],
   payment_received: ['payments', 'payment_id'],
   payment_assigned: ['payment_assignments', 'payment_assignment_id'],
   small_difference: ['small_differences', 'payment_application_id'],

@@ -161,6 +161,7 @@ const EXCEPTIONS: Readonly<Record<ExceptionKind, readonly [one: string, many: st
   unknown_payer: ['payment of an unknown payer', 'payments of unknown payers'],
   possible_duplicate: ['payment that may be a duplicate', 'payments that may be duplicates'],
   suggestion: ['payment with a suggestion', 'payments with suggestions'],
+  digits_swapped: ['part payment whose digits may be swapped', 'part payments whose digits may be swapped'],
   unapplied_cash: ['payment with unapplied cash', 'payments with unapplied cash'],
   payout: ['payout of unknown payments', 'payouts of unknown payments'],
   bank_line: ['bank line', 'bank lines'],

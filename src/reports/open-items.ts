@@ -34,7 +34,9 @@ export function readOpenItems(tx: Transaction, asOf: string, partnerId: string |
        LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id AND r.entry_on <= :asOf::date
        WHERE a.entry_on <= :asOf::date AND r.credit_application_id IS NULL
        UNION ALL
-       SELECT document_id, amount FROM write_offs WHERE entry_on <= :asOf::date
+       SELECT w.document_id, w.amount FROM write_offs w
+       LEFT JOIN write_off_reversals r ON r.write_off_id = w.write_off_id AND r.entry_on <= :asOf::date
+       WHERE w.entry_on <= :asOf::date AND r.write_off_id IS NULL
        UNION ALL
        SELECT a.document_id, a.amount + coalesce(s.amount, 0) FROM payment_applications a
        LEFT JOIN small_differences s USING (payment_application_id)

@@ -80,6 +80,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'write_offs',
     'write_off_id document_id amount reason written_off_on recorded_at event_id reopened_on entry_on',
   ),
+  sealed('write_off_reversals', 'write_off_id reason reversed_on recorded_at event_id reopened_on entry_on'),
   sealed('holds', 'hold_id document_id follows reason held_at event_id'),
   sealed('hold_releases', 'hold_id document_id released_at event_id'),
   sealed(

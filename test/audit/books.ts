@@ -7,7 +7,7 @@ import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import { writeOffInvoice } from '../../src/documents/write-off.ts';
+import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
@@ -48,6 +48,8 @@ export async function openBooks(): Promise<World> {
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));
   await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'a wrong name' }));
   await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false, changed: true }));
+  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'insolvent' }));
+  await acted((tx) => undoWriteOff(tx, world, { number: 'INV-2026-000003', reason: 'not insolvent' }));
   await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'too small' }));
 
   world.at('2026-09-01T10:00:00Z');

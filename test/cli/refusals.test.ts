@@ -961,6 +961,12 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
     },
   },
+  not_written_off: {
+    when: 'a write-off is to be undone that there is not',
+    exit: 3,
+    says: /Nothing of INV-2026-000002 is written off/,
+    run: () => inCorrected('invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay'),
+  },
   nothing_to_write_off: {
     when: 'nothing is open on the invoice',
     exit: 3,

@@ -104,7 +104,7 @@ const CHECKS: Readonly<Record<string, string>> = {
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS used FROM (${USED}) AS u
                         WHERE u.invoice_id = d.document_id) AS u
-    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS given_up FROM write_offs w
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS given_up FROM live_write_offs w
                         WHERE w.document_id = d.document_id) AS w
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(a.amount + coalesce(s.amount, 0)), 0) AS paid
@@ -169,7 +169,7 @@ const OF_CORRECTIONS: Readonly<Record<string, string>> = {
   'a void document owes nothing, uses no credit and lends none': `
     SELECT b.status = 'void' AND b.balance = 0
            AND NOT EXISTS (SELECT FROM (${USED}) AS u WHERE d.document_id IN (u.invoice_id, u.credit_note_id))
-           AND NOT EXISTS (SELECT FROM write_offs w WHERE w.document_id = d.document_id)
+           AND NOT EXISTS (SELECT FROM live_write_offs w WHERE w.document_id = d.document_id)
            AND NOT EXISTS (SELECT FROM document_emails s WHERE s.document_id = d.document_id AND s.status = 'held') AS good
     FROM documents d JOIN document_balances b USING (document_id) WHERE ${VOID}`,
   'credit is given back by the void of the invoice that used it, on its day': `

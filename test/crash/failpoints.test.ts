@@ -30,6 +30,8 @@ const COMMANDS = {
   },
   placement: () => ['credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '3'],
   release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
+  write_off: () => ['invoice', 'write-off', 'INV-2026-000002', '--reason', 'insolvent'],
+  write_off_undo: () => ['invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay after all'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   books: () => ['books', 'close', '2026-07'],
   assignment: () => ['payment', 'assign', '1', '--partner', 'p-2'],
@@ -43,22 +45,24 @@ const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename
 /** The delivery after a payment switches off the link of the paid invoice. */
 const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
+const WITH_A_WRITE_OFF: readonly Command[] = [...TO_THE_CLOSE, 'write_off', 'write_off_undo', 'deliver'];
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
 const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receipt'];
 const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute_closing', 'deliver'];
 const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
-  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS],
+  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF],
 ];
 
 /**
- * Not repeated after their commits: a credit, a void, a release, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
+  'write_off_undo.committed',
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 

@@ -19,7 +19,7 @@ import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
-import { writeOffInvoice } from '../../src/documents/write-off.ts';
+import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
@@ -290,6 +290,21 @@ export const ACTS: readonly Act[] = [
     weight: 1,
     refusals: ['document_void', 'nothing_to_write_off'],
     run: upon((tx, { world }, { number }) => writeOffInvoice(tx, world, { number, reason }), anInvoice),
+  },
+  {
+    name: 'a write-off is undone',
+    weight: 1,
+    rare: true,
+    async run(history) {
+      const { world } = history;
+      const written = await world.sql<{ number: string }>(
+        'SELECT DISTINCT d.number FROM live_write_offs JOIN documents d USING (document_id) ORDER BY d.number',
+      );
+      const number = one(history, written)?.number;
+      if (number === undefined) return false;
+      await world.database.transaction((tx) => undoWriteOff(tx, world, { number, reason }));
+      return true;
+    },
   },
   ...paymentActs,
   {

@@ -89,7 +89,7 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
   }
   const settled = await world.sql<{ number: string; amount: string }>(
     `SELECT d.number, s.amount::text
-     FROM (SELECT document_id, amount FROM write_offs
+     FROM (SELECT document_id, amount FROM live_write_offs
            UNION ALL
            SELECT document_id, amount FROM payment_applications
            WHERE payment_application_id NOT IN (SELECT payment_application_id FROM payment_unapplications)

@@ -178,7 +178,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
            IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
                              later.spot_price, later.partner_cut, later.invoice_amount) AS other,
          (SELECT count(*) FROM emails e WHERE e.document_id = d.document_id AND e.status = 'held') AS held,
-         (SELECT count(*) FROM write_offs w WHERE w.document_id = d.document_id) AS written_off
+         (SELECT count(*) FROM live_write_offs w WHERE w.document_id = d.document_id) AS written_off
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id

@@ -43,16 +43,15 @@ export const DOCUMENTS_NOT_OVERPAID = `settled AS (
          d.invoice_amount
          - (SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a
             WHERE d.document_id IN (a.invoice_id, a.credit_note_id))
-         - (SELECT coalesce(sum(w.amount), 0) FROM write_offs w WHERE w.document_id = d.document_id) AS due,
+         - (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w WHERE w.document_id = d.document_id) AS due,
          count(*) FILTER (WHERE s.kind <> d.document) AS mismatched
   FROM settled s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE ${inMonth('d.month')}
   GROUP BY d.document_id, o.status
 ), differences AS (
   SELECT number AS subject, format('is %s, %s; %s is due and %s was paid',
-                                   CASE document WHEN 'invoice' THEN 'an' ELSE 'a' END || ' ' ||
-                                    replace(document, '_', ' '),
-                                   status, due, settled) AS detail
+                CASE document WHEN 'invoice' THEN 'an invoice' WHEN 'credit_note' THEN 'a credit note'
+                              ELSE 'a ' || document END, status, due, settled) AS detail
   FROM inspected WHERE settled > due OR mismatched > 0 OR status = 'void'
 )`;
 
@@ -274,6 +273,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
     CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS side (document_id)
     UNION ALL
     SELECT document_id, entry_on, -amount FROM write_offs
+    UNION ALL
+    SELECT w.document_id, r.entry_on, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
     UNION ALL
     SELECT a.document_id, moved.entry_on, moved.sign * (a.amount + coalesce(s.amount, 0))
     FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)

@@ -32,6 +32,8 @@ export interface LineReport {
   readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_review: boolean;
+  /** Applied, but `why` says what finance should see. */
+  readonly remark: boolean;
 }
 
 /** A line that became no payment. */
@@ -58,6 +60,7 @@ export function plainReport(
     same_as: [],
     why,
     needs_review,
+    remark: false,
   };
 }
 
@@ -75,7 +78,7 @@ export function ignoredLine(
 export function paymentReport(
   each: NewLine,
   payment_id: number,
-  { applied, credit = [], suggested, why }: Match,
+  { applied, credit = [], suggested, why, remark = false }: Match,
   sameAs: readonly number[] = [],
 ): LineReport {
   const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
@@ -90,6 +93,7 @@ export function paymentReport(
     })),
     suggested: suggested.map(shown),
     same_as: sameAs,
+    remark,
   };
 }
 

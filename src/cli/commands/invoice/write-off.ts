@@ -1,6 +1,7 @@
 /** `reckoner invoice write-off`. */
 import { documentJson } from '../../../documents/document.ts';
-import { writeOffInvoice } from '../../../documents/write-off.ts';
+import { undoWriteOff, writeOffInvoice } from '../../../documents/write-off.ts';
+import { failpoint } from '../../../failpoint.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { money } from '../../output.ts';
 import { followBalance, read } from './after.ts';
@@ -8,13 +9,31 @@ import { followBalance, read } from './after.ts';
 export const define: Definition = (invoice, act) => {
   invoice
     .command('write-off <number>')
-    .description('Write off the open balance of an invoice')
+    .description('Write off the open balance of an invoice, or undo that')
     .requiredOption(...REASON)
+    .option('--undo', 'reopen what is written off, as when the partner pays after all')
     .action(act(acting(invoiceWriteOff)));
 };
 
-async function invoiceWriteOff(context: CommandContext, number: string, { reason }: { reason: string }): Promise<void> {
+async function invoiceWriteOff(
+  context: CommandContext,
+  number: string,
+  { reason, undo = false }: { reason: string; undo?: boolean },
+): Promise<void> {
   const { database, output } = context;
+  if (undo) {
+    const amount = await database.transaction((tx) => undoWriteOff(tx, context, { number, reason }));
+    failpoint('write_off_undo.committed');
+    await followBalance(context, number);
+    const document = await read(context, number);
+    output.print(
+      documentJson(document),
+      () =>
+        `The write-off of ${amount.forPeople()} of ${number} is undone. ` +
+        `Its balance is ${money(document.balance, document.currency)} again.`,
+    );
+    return;
+  }
   await database.transaction((tx) => writeOffInvoice(tx, context, { number, reason }));
   await followBalance(context, number);
   const document = await read(context, number);

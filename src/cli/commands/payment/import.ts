@@ -90,7 +90,7 @@ function describeImport(report: BankImport, dryRun: boolean): string {
     ]);
     text.push(table(['booked', '>amount', '', '~payer', 'is', '~for'], rows), '');
     for (const line of new_lines) text.push(...chargesOf(line));
-    for (const line of new_lines.filter((each) => each.needs_review)) {
+    for (const line of new_lines.filter((each) => each.needs_review || each.remark)) {
       text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));
     }
   }

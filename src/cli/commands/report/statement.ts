@@ -47,6 +47,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   document_issued: '',
   document_voided: 'voided:',
   written_off: 'written off:',
+  write_off_undone: 'write-off undone:',
   payment_received: 'payment',
   payment_assigned: 'payment',
   payment_given_away: 'payment moved to another partner:',

@@ -1,0 +1,89 @@
+/** What an import says of money that it applies, and what finance does with money for a written-off invoice. */
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
+import { Amount } from '../../src/money.ts';
+import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
+import { areDigitsSwapped } from '../../src/payments/match.ts';
+import { type Books, inv, openBooks } from './books.ts';
+
+let books: Books;
+beforeEach(async () => {
+  await books?.end();
+  books = await openBooks();
+});
+afterAll(() => books.end());
+
+const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+const listed = () => books.database.reading((tx) => listExceptions(tx, books.settings));
+const imported = (line: string) => books.bankText(`${line.length}.csv`, `${HEAD}${line}\n`);
+
+test.each([
+  ['548.46', '584.46', true],
+  ['1225.00', '1252.00', true],
+  ['58.44', '54.84', true],
+  ['548.46', '548.64', true],
+  ['548.46', '554.46', false],
+  ['548.46', '846.54', false],
+  ['48.46', '484.60', false],
+])('whether %s is %s with two neighboring digits changed over: %s', (one, other, swapped) => {
+  expect(areDigitsSwapped(Amount.of(one, 'USD'), Amount.of(other, 'USD'))).toBe(swapped);
+});
+
+test('a part payment with two digits changed over says what stays open, until the rest is paid', async () => {
+  const { new_lines } = await imported(`2026-10-14,1205.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-1`);
+  expect(new_lines).toMatchObject([
+    {
+      ...{ needs_review: false, remark: true, applied: [{ number: inv(1), amount: '1205.00' }] },
+      why: `pays a part of ${inv(1)}; USD 45.00 stays open; USD 1,250.00 was owed: digits may be swapped`,
+    },
+  ]);
+  expect(await listed()).toMatchObject([
+    {
+      ...{ kind: 'digits_swapped', exception: `payment-${new_lines[0]?.payment_id}`, amount: '45.00' },
+      reason: `1205.00 of 1250.00 was paid of ${inv(1)}, and 45.00 is left open: digits may be swapped`,
+    },
+  ]);
+  await books.record({ amount: '45.00', number: inv(1), reference: 'REST' });
+  expect(await listed()).toEqual([]);
+  await books.verified();
+});
+
+test('a part payment with two digits changed over that was meant is closed with a reason', async () => {
+  const { new_lines } = await imported(`2026-10-14,1205.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-1`);
+  const exception = `payment-${new_lines[0]?.payment_id}`;
+  await books.database.transaction((tx) =>
+    closeException(tx, books.acting, { exception, reason: 'they pay in parts' }),
+  );
+  expect(await listed()).toEqual([]);
+  await books.verified();
+});
+
+test("a payment that is applied by its account says that its text names another partner's invoice", async () => {
+  await imported(`2026-10-13,1250.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-1`);
+  const { new_lines } = await imported(`2026-10-14,77.77,USD,1,B-2,${inv(4)},Harbour Lights Ticketing,ACC-1`);
+  expect(new_lines).toMatchObject([
+    {
+      ...{ needs_review: false, remark: true, applied: [{ number: inv(9), amount: '77.77' }] },
+      why: `pays ${inv(9)}: its exact amount, from a known account; the text names ${inv(4)} of p-4`,
+    },
+  ]);
+});
+
+test('a payment that names a written-off invoice comes with the command that reopens it', async () => {
+  const act = { number: inv(1), reason: 'insolvent' };
+  await books.database.transaction((tx) => writeOffInvoice(tx, books, act));
+  const { new_lines } = await imported(`2026-10-14,1250.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-1`);
+  const id = new_lines[0]?.payment_id ?? 0;
+  expect(new_lines[0]?.why).toContain(
+    `${inv(1)} is written off; 'reckoner invoice write-off ${inv(1)} --undo --reason R' reopens it`,
+  );
+  const [exception] = await listed();
+  expect(exception?.commands[0]).toBe(
+    `reckoner invoice write-off ${inv(1)} --undo --reason REASON (then payment apply ${id} --invoice ${inv(1)})`,
+  );
+  await books.database.transaction((tx) => undoWriteOff(tx, books, act));
+  expect((await listed())[0]?.commands).toEqual([`reckoner payment apply ${id} --invoice ${inv(1)}`]);
+  await books.apply(id, inv(1));
+  expect(await books.balance(inv(1))).toMatchObject({ status: 'paid', amount_paid: '1250.00', credited: '0.00' });
+  await books.verified();
+});
