@@ -924,7 +924,9 @@ CREATE TABLE reminders (
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  PRIMARY KEY (document_id, dunning_level),
+  -- The due date, or the later day on which the debt reopened because its payment was taken back: then the levels begin anew.
+  counted_from date NOT NULL,
+  PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)

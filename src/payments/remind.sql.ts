@@ -33,8 +33,13 @@ export interface OwedRow {
   /** What of the balance the partner disputes: it is not dunned. */
   readonly disputed: string;
   readonly payment_link: string | null;
-  /** The latest level reached, in days after the due date; null if the partner was already reminded of it. */
+  /** The latest level reached, in days after `counted_from`; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
+  /** The due date, or the later day on which the debt reopened because its payment was taken back. */
+  readonly counted_from: string;
+  /** If the bank returned the last payment of it: when it came, and when it was returned. */
+  readonly returned_payment_on: string | null;
+  readonly returned_on: string | null;
   /** Null: the partner is reminded of it. */
   readonly skip_reason: SkipReason | null;
 }
@@ -53,8 +58,10 @@ const OWED = `owed AS (
             (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
-                   WHERE r.document_id = d.document_id AND r.dunning_level >= reached.dunning_level)
+                   WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from
+                     AND r.dunning_level >= reached.dunning_level)
                  THEN reached.dunning_level END AS dunning_level, p.payment_id AS to_confirm,
+            since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
                  WHEN EXISTS (
@@ -69,9 +76,24 @@ const OWED = `owed AS (
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
+     -- The last payment that was taken back. A return that is recorded late counts from the day on which it is known.
+     LEFT JOIN LATERAL (
+       SELECT r.kind, r.reversed_on, y.received_on,
+              greatest(r.reversed_on, (r.recorded_at AT TIME ZONE 'UTC')::date) AS known_on
+       FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
+       JOIN live_payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
+       JOIN payments y ON y.payment_id = a.payment_id
+       WHERE a.document_id = d.document_id
+       ORDER BY r.payment_reversal_id DESC LIMIT 1) AS back ON true
+     CROSS JOIN LATERAL (
+       SELECT greatest(d.due_on, back.known_on) AS counted_from,
+              CASE back.kind WHEN 'returned' THEN back.received_on END AS returned_payment_on,
+              CASE back.kind WHEN 'returned' THEN back.reversed_on END AS returned_on) AS since
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
-       WHERE d.due_on + level <= :day::date AND d.due_on + level > d.issued_on) AS reached
+       WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
+         -- A debt that reopened after its due date begins with the first level that is overdue.
+         AND (level > 0 OR since.counted_from = d.due_on)) AS reached
      LEFT JOIN LATERAL (
        SELECT s.payment_id, s.payment_id IN (SELECT payment_id FROM possible_duplicates) AS is_duplicate
        FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id AND p.unapplied > 0
@@ -144,7 +166,8 @@ export function readOwed(
     tx,
     `WITH ${OWED}, ${MONEY}, ${COVERED}
      SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.invoice_amount, o.balance,
-            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, coalesce(c.by, o.skip_reason) AS skip_reason
+            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.counted_from, o.returned_payment_on,
+            o.returned_on, coalesce(c.by, o.skip_reason) AS skip_reason
      FROM owed o LEFT JOIN covered c USING (document_id)
      WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
      ORDER BY o.series, o.sequence`,
@@ -165,14 +188,14 @@ export async function readRemindedOn(tx: Transaction, day: string): Promise<stri
 /** Records which documents the reminders of these e-mails are for. */
 export async function insertReminders(
   tx: Transaction,
-  levels: readonly { number: string; dunning_level: number }[],
+  levels: readonly { number: string; dunning_level: number; counted_from: string }[],
   emailIds: readonly number[],
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency)
-     SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency
-     FROM json_to_recordset(:levels::json) AS r (number text, dunning_level integer)
+    `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency, counted_from)
+     SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency, r.counted_from
+     FROM json_to_recordset(:levels::json) AS r (number text, dunning_level integer, counted_from date)
      JOIN documents d USING (number)
      JOIN emails e ON e.partner_id = d.partner_id AND e.email_id = ANY (:emailIds::bigint[])`,
     { levels: JSON.stringify(levels), emailIds },

@@ -1,7 +1,7 @@
 /**
  * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that lists
  * everything it owes. Each document reaches each dunning level once. After days without a run, only the latest level
- * reached is sent.
+ * reached is sent. A debt that reopened because its payment was returned begins anew with the first overdue level.
  *
  * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
  * an undecided card dispute, possibly paid by a payment that is not confirmed yet, by one that
@@ -43,13 +43,16 @@ export interface ReminderPlan {
 }
 
 /** The reminders that are due today. Records nothing. */
-export async function planReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
+export const planReminders = async (tx: Transaction, caller: Caller): Promise<ReminderPlan> =>
+  (await planWithRows(tx, caller)).plan;
+
+async function planWithRows(tx: Transaction, caller: Caller): Promise<{ plan: ReminderPlan; rows: OwedRow[] }> {
   const day = todayOf(caller);
   const rows = await readOwed(tx, { day, levels: caller.settings.reminders, partnerId: null });
   const reminded = new Set(await readRemindedOn(tx, day));
   const listed = rows.filter((row) => row.skip_reason === null && !reminded.has(row.partner_id));
   const partners = new Set(listed.filter((row) => row.dunning_level !== null).map((row) => row.partner_id));
-  return {
+  const plan: ReminderPlan = {
     day,
     reminders: [...partners].map((partner_id) => {
       const own = listed.filter((row) => row.partner_id === partner_id);
@@ -66,12 +69,13 @@ export async function planReminders(tx: Transaction, caller: Caller): Promise<Re
       reason !== null && (due_on < day || dunning_level !== null) ? [{ number, partner_id, reason }] : [],
     ),
   };
+  return { plan, rows };
 }
 
 /** Records today's reminders and queues their e-mails. Safe to repeat. */
 export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
   await lockReminders(tx);
-  const plan = await planReminders(tx, caller);
+  const { plan, rows } = await planWithRows(tx, caller);
   const { day, reminders } = plan;
   if (reminders.length === 0) return plan;
   const now = caller.environment.now().toISO();
@@ -82,9 +86,10 @@ export async function recordReminders(tx: Transaction, caller: Caller): Promise<
     name: `reminder.${day}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
   }));
   const queued = await queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(caller.settings) });
-  const levels = reminders
-    .flatMap(({ documents }) => documents)
-    .flatMap(({ number, dunning_level }) => (dunning_level === null ? [] : [{ number, dunning_level }]));
+  const reminded = new Set(reminders.flatMap(({ documents }) => documents.map(({ number }) => number)));
+  const levels = rows.flatMap(({ number, dunning_level, counted_from }) =>
+    dunning_level === null || !reminded.has(number) ? [] : [{ number, dunning_level, counted_from }],
+  );
   await insertReminders(
     tx,
     levels,

@@ -2,6 +2,7 @@
  * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone follows the
  * dunning level that it was recorded for. It is withdrawn if nothing is left of it.
  */
+import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
@@ -69,7 +70,12 @@ export const reminderEmail: EmailComposer = {
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
-        ...viewOf(owed, credits, day, localeOf(partner.address.country)),
+        ...viewOf(
+          owed,
+          credits,
+          { day, noticeTo: noticeTo(day, settings.reminders) },
+          localeOf(partner.address.country),
+        ),
       }),
       attachments,
     };
@@ -98,7 +104,18 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
   });
 }
 
-function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: string, locale: Locale) {
+/** The last due date that a reminder sent on this day gives notice of: by the earliest level before the due date. */
+const noticeTo = (day: string, levels: readonly number[]): string =>
+  DateTime.fromISO(day, { zone: 'utc' })
+    .plus({ days: Math.max(0, ...levels.map((level) => -level)) })
+    .toFormat('yyyy-MM-dd');
+
+function viewOf(
+  owed: readonly OwedRow[],
+  credits: readonly OpenCredit[],
+  { day, noticeTo }: { day: string; noticeTo: string },
+  locale: Locale,
+) {
   const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
   const total = (rows: readonly OwedRow[], currency: string) =>
@@ -111,6 +128,12 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
     const [late, net] = [total(overdue, currency), netOf(currency)];
     return net.isLessThan(late) ? net : late;
   };
+  const soon = owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo);
+  /** What is due in the notice period, and what is due later; together what is left to pay. */
+  const soonOf = (currency: string) => {
+    const [near, net] = [total(soon, currency), netOf(currency)];
+    return net.isLessThan(near) ? net : near;
+  };
   const named = (amountOf: (currency: string) => Amount) =>
     currencies
       .map(amountOf)
@@ -121,6 +144,8 @@ function viewOf(owed: readonly OwedRow[], credits: readonly OpenCredit[], day: s
     overdue: overdue.length > 0,
     total: named(netOf),
     overdueTotal: named(overdueOf),
+    dueSoon: named(soonOf) || named(netOf),
+    dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
     currencies: currencies.map((currency) => ({
       currency,
@@ -158,6 +183,10 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     paid: paid.isZero() ? '' : locale.amount(paid),
     credited: credited.isZero() ? '' : locale.amount(credited),
     disputed: disputed.isZero() ? '' : locale.amount(disputed),
+    returned:
+      row.returned_payment_on === null || row.returned_on === null
+        ? ''
+        : `your payment of ${locale.date(row.returned_payment_on)} was returned by the bank on ${locale.date(row.returned_on)}`,
     paymentLink: oneLine(row.payment_link ?? ''),
   };
 }

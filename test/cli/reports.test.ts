@@ -165,6 +165,21 @@ test('the job sends reminders; remind --dry-run only lists them', { timeout: 120
   expect(again.json()).toMatchObject({ reminders: [], emails: { sent: 0 } });
 });
 
+test('with the mail server down, remind says what is queued and exits 4, and deliver names what it then sends', async () => {
+  const queued = await command(['remind'], {
+    env: {
+      ...{ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-21T16:00:00Z' },
+      SMTP_URL: 'smtp://127.0.0.1:1',
+    },
+  });
+  expect([queued.status, queued.stdout]).toEqual([
+    4,
+    expect.stringMatching(/0 e-mails sent\.\n\d e-mails? queued: \d reminders?/),
+  ]);
+  const sent = await run('2026-09-21T17:00:00Z', 'deliver');
+  expect(sent.stdout).toMatch(/Sent now without a document: \d reminders?/);
+});
+
 test('no report is made as of a day that has not come', async () => {
   const reports = [['aging'], ['trial-balance'], ['coverage'], ['statement', '--partner', 'p-1']];
   for (const report of reports) {

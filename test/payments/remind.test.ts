@@ -14,6 +14,7 @@ import type { Month } from '../../src/month.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { planReminders, recordReminders } from '../../src/payments/remind.ts';
 import { reminderEmail, toneOf } from '../../src/payments/reminder-email.ts';
+import { reversePayment } from '../../src/payments/reverse.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { startMailServer } from '../support/mail-server.ts';
@@ -285,6 +286,50 @@ test('paid, void and held documents are skipped; after the release the next leve
   day('2026-09-08');
   await world.database.transaction((tx) => releaseDocument(tx, world, numbered(3)));
   expect(await remind('2026-09-08')).toEqual([`p-3 7 ${numbered(3)}`]);
+});
+
+test('a debt whose payment the bank returned begins anew with the first overdue level, and the e-mail says why', async () => {
+  await invoiceJuly('p-1');
+  await remind('2026-09-07');
+  day('2026-09-12');
+  const payment = {
+    amount: '7.00',
+    currency: 'USD',
+    method: 'ach',
+    receivedOn: '2026-09-12',
+    reference: 'A-1',
+  } as const;
+  const { paymentId } = await world.database.transaction((tx) =>
+    recordPayment(tx, world, { ...payment, number: INV_1 }),
+  );
+  day('2026-10-20');
+  await world.database.transaction((tx) =>
+    reversePayment(tx, world, { paymentId, kind: 'returned', reason: 'account closed', code: 'AC04' }),
+  );
+  const sent: string[] = [];
+  for (const date of ['2026-10-21', '2026-10-26', '2026-10-27', '2026-10-28', '2026-11-10']) {
+    for (const each of await remind(date)) sent.push(`${date} ${each}`);
+  }
+  expect(sent).toEqual([`2026-10-27 p-1 7 ${INV_1}`, `2026-11-10 p-1 21 ${INV_1}`]);
+  const [, first] = await mails();
+  expect(first?.subject).toBe('[SANDBOX] Payment reminder: USD 7.00 overdue');
+  expect(first?.text).toContain('your payment of September 12, 2026 was returned by the bank on October 20, 2026');
+});
+
+test('what is due after the notice period is named apart from what is coming due', async () => {
+  await world.partners([partner({ payment_terms_days: 60 })]);
+  await world.rows([quote()]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([
+    quote({ accepted_at: '2026-08-10T12:00:00Z', spotPrice: '20', partnerCut: '6', invoiceAmount: '14' }),
+  ]);
+  await world.close();
+  await world.deliver();
+  expect(await remind('2026-09-23')).toEqual([`p-1 -7 ${INV_1},INV-2026-000002`]);
+  const [mail] = await mails();
+  expect(mail?.subject).toBe('[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.');
+  expect(mail?.text).toContain('USD 7.00 is coming due.\nUSD 14.00 more is due later.\n');
 });
 
 test('an undecided dispute or unconfirmed payment stops reminders until it is resolved', async () => {

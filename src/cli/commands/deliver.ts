@@ -1,10 +1,11 @@
 /** `reckoner deliver`. */
 import { EXIT, reasonOf } from '../../errors/refusals.ts';
+import type { EmailResult } from '../../mail/outbox.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/month-end.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { describeEmail, withProgress } from '../deliveries.ts';
+import { countKinds, describeEmail, withProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -13,26 +14,50 @@ export const define: Definition = (command, act) => {
 
 export async function deliver(output: Output, options: { watch?: boolean }): Promise<number> {
   const stopping = new AbortController();
+  /** The e-mails without a document that this run looked at. */
+  const others: EmailResult[] = [];
   return withContext(
     async (context) => {
       if (options.watch) {
         output.note('Delivering issued documents. Press Ctrl-C to stop.');
         await deliverAllForever(context, notesOf(output), stopping.signal);
       } else {
-        await withProgress(output, (reporter) => deliverAll(context, reporter));
+        await withProgress(output, (reporter) =>
+          deliverAll(context, {
+            ...reporter,
+            onEmail(result) {
+              others.push(result);
+              reporter.onEmail?.(result);
+            },
+          }),
+        );
       }
       const deliveries = await context.database.reading((tx) => countDeliveries(tx));
       const { sent, pending, held, failed, uncertain } = deliveries;
       output.print(
-        { deliveries },
+        {
+          deliveries,
+          ...(others.length > 0 && { other_emails: others.map(({ email, status }) => ({ kind: email.kind, status })) }),
+        },
         () =>
           `Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.` +
+          describeOthers(others) +
           (held + failed + uncertain > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
       return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
     },
     { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
+}
+
+/** What else was sent, and what still waits; nothing where there was nothing to send. */
+function describeOthers(others: readonly EmailResult[]): string {
+  const of = (status: string) => others.filter((each) => each.status === status);
+  const [sent, queued] = [of('sent'), of('deferred')];
+  return [
+    ...(sent.length > 0 ? [`\nSent now without a document: ${countKinds(sent)}.`] : []),
+    ...(queued.length > 0 ? [`\nStill queued: ${countKinds(queued)}.`] : []),
+  ].join('');
 }
 
 /** A worker notes each delivery as it happens. */

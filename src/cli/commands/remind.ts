@@ -1,12 +1,13 @@
 /** `reckoner remind`. */
 import { EXIT } from '../../errors/refusals.ts';
+import type { EmailResult } from '../../mail/outbox.ts';
 import { groupThousands } from '../../money.ts';
 import { sendEmails } from '../../month-end/month-end.ts';
 import { readPartnerNames } from '../../partners/queries.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
 import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { describeEmail } from '../deliveries.ts';
+import { countKinds, describeEmail } from '../deliveries.ts';
 import { table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import type { Sheet } from '../sheet.ts';
@@ -36,14 +37,14 @@ export async function remind(context: CommandContext, options: PresentOptions & 
     return EXIT.done;
   }
   const plan = await database.transaction((tx) => recordReminders(tx, context));
-  const statuses: string[] = [];
+  const results: EmailResult[] = [];
   await sendEmails(context, {
     onEmail: (result) => {
-      statuses.push(result.status);
+      results.push(result);
       if (result.status !== 'sent') output.note(describeEmail(result));
     },
   });
-  const count = (status: string) => statuses.filter((each) => each === status).length;
+  const count = (status: string) => results.filter((each) => each.status === status).length;
   const emails = {
     ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
     ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
@@ -53,9 +54,21 @@ export async function remind(context: CommandContext, options: PresentOptions & 
     options,
     { ...plan, dry_run: false, emails },
     () => sheetOf(plan, names),
-    () => `${describePlan(plan, names)}\n\n${plural(emails.sent, 'e-mail')} sent.`,
+    () => `${describePlan(plan, names)}\n\n${describeEmails(results)}`,
   );
-  return emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
+  return count('deferred') + emails.held + emails.failed + emails.uncertain > 0 ? EXIT.attention : EXIT.done;
+}
+
+/** What was sent, and what of it is no reminder; what waits goes out with the next `deliver`. */
+function describeEmails(results: readonly EmailResult[]): string {
+  const sent = results.filter(({ status }) => status === 'sent');
+  const queued = results.filter(({ status }) => status === 'deferred');
+  return [
+    sent.length === 0 ? '0 e-mails sent.' : `${plural(sent.length, 'e-mail')} sent: ${countKinds(sent)}.`,
+    ...(queued.length === 0
+      ? []
+      : [`${plural(queued.length, 'e-mail')} queued: ${countKinds(queued)}. 'reckoner deliver' sends what is queued.`]),
+  ].join('\n');
 }
 
 const SKIPPED = {
