@@ -1,6 +1,6 @@
 /** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { EXIT, refuse } from '../errors/refusals.ts';
+import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import type { Act, Definition } from './define.ts';
 import { openOutput, reportError } from './output.ts';
@@ -8,7 +8,7 @@ import { openOutput, reportError } from './output.ts';
 type Module = Promise<{ readonly define: Definition }>;
 
 /** In the order of --help. A file is loaded only if the command line names its command: loading all of them takes a second. */
-const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
+export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: ['Import and show partners, and how they changed', () => [import('./commands/partner.ts')]],
@@ -110,8 +110,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv as string[]);
     return exit;
   } catch (error) {
-    if (!(error instanceof CommanderError)) return reportError(error, wantsJson);
-    if (error.exitCode !== EXIT.done) return reportUsage(error, wantsJson);
+    const called = calledCommand(program, argv.slice(2));
+    if (!(error instanceof CommanderError)) return reportError(withCommand(error, called), wantsJson);
+    if (error.exitCode !== EXIT.done) return reportUsage(error, wantsJson, called);
     const text = written.join('');
     const what = error.code === 'commander.version' ? 'version' : 'help';
     openOutput(wantsJson, null).print({ [what]: text.trimEnd() }, () => text);
@@ -119,9 +120,33 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-function reportUsage({ code, message }: CommanderError, wantsJson: boolean): number {
+/** The command that a command line calls, `invoice void`; undefined for none, or a group without its command. */
+function calledCommand(program: Command, words: readonly string[]): string | undefined {
+  let command = program;
+  const path: string[] = [];
+  for (const word of words) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined) {
+      if (word.startsWith('-')) continue;
+      // A word of a command, or the value of a global option before it.
+      if (path.length > 0) break;
+      continue;
+    }
+    command = next;
+    path.push(word);
+  }
+  return path.length === 0 || command.commands.length > 0 ? undefined : path.join(' ');
+}
+
+/** A wrong use that an action refuses names the command's own help as well. */
+const withCommand = (error: unknown, command: string | undefined): unknown =>
+  error instanceof Refusal && error.code === 'usage'
+    ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
+    : error;
+
+function reportUsage({ code, message }: CommanderError, wantsJson: boolean, command: string | undefined): number {
   if (code !== 'commander.help')
-    return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, '') }), wantsJson);
+    return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, ''), command }), wantsJson);
   // For a group without a command, commander has written the group's help to stderr.
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }

@@ -10,7 +10,7 @@ export const CLOSE = {
   ),
   row_unknown: badInput<{ entry_id: number }>(
     (f) =>
-      `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger' lists the ids of all rows.`,
+      `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger --month MONTH --format csv --out DIR' lists the ids of all rows.`,
   ),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>(
     (f) =>
@@ -41,7 +41,7 @@ export const CLOSE = {
     (f) =>
       `The books of ${f.month} cannot be closed before the bank has reported to ${f.ends_on}: ` +
       `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
-      `Import the missing files with 'reckoner payment import'. For an account that reports no more, use --without ` +
+      `Import the missing files with 'reckoner payment import FILE'. For an account that reports no more, use --without ` +
       'ACCOUNT --reason R, or name it in ended_bank_accounts of settings.json.',
   ),
   bank_feed_gap: refused<{
@@ -50,7 +50,7 @@ export const CLOSE = {
   }>(
     (f) =>
       `The books of ${f.month} cannot be closed while a bank statement is missing or wrong: ` +
-      `${f.gaps.map(({ reason }) => reason).join('; ')}. Import the missing files with 'reckoner payment import'. ` +
+      `${f.gaps.map(({ reason }) => reason).join('; ')}. Import the missing files with 'reckoner payment import FILE'. ` +
       `For a gap that cannot be filled, run 'reckoner payment close-exception ${f.gaps[0]?.exception} --reason R'.`,
   ),
   possible_duplicates_open: refused<{ month: string; payments: readonly string[] }>(

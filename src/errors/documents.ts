@@ -75,7 +75,7 @@ export const DOCUMENTS = {
     (f) =>
       `${f.number} cannot be ${f.act} while a payment of ${f.amount_paid} is applied to it. ` +
       "Unapply the payment first ('reckoner payment list', 'reckoner payment unapply ID'), or reduce the invoice " +
-      "with 'reckoner invoice credit'.",
+      `with 'reckoner invoice credit ${f.number} --amount A --reason R'.`,
   ),
   credit_used: refused<{ number: string; used: string; act: string }>(
     (f) =>

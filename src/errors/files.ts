@@ -20,7 +20,15 @@ export const FILES = {
   date_too_early: refused<{ argument: string; value: string; earliest: string; what: string }>(
     (f) => `${f.argument} ${f.value} is too early: ${f.what} on ${f.earliest}. Give that day or a later one.`,
   ),
-  usage: badInput<{ reason: string }>((f) => `${f.reason}. Run 'reckoner --help' for the commands.`),
+  usage: badInput<{
+    reason: string;
+    /** The command that was called, `invoice void`; left out where it is not known. */
+    command?: string | undefined;
+  }>((f) =>
+    f.command === undefined
+      ? `${f.reason}. Run 'reckoner --help' for the commands.`
+      : `${f.reason}. Run 'reckoner ${f.command} --help' for its options.`,
+  ),
   file_unreadable: badInput<{ file: string; reason: string }>(
     (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,
   ),

@@ -55,7 +55,7 @@ export const SPLITS = {
   balance_transaction_matched: refused<{ balance_transaction: string }>(
     (f) =>
       `Balance transaction ${f.balance_transaction} is already fully matched. ` +
-      "'reckoner processor unmatch' undoes a match.",
+      `'reckoner processor unmatch ${f.balance_transaction} --quote QUOTE --reason R' undoes a match.`,
   ),
   balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>(
     (f) =>

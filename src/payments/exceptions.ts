@@ -21,19 +21,28 @@ import {
 } from './exceptions.sql.ts';
 import { readPresentSuggestions } from './present-suggestions.ts';
 
-/** What resolves each kind. */
-export const ENDS: Readonly<Record<ExceptionKind, string>> = {
-  unknown_payer: "'reckoner payment apply'",
+/** What resolves each kind; ID and EXCEPTION stand for its own. */
+const ENDS: Readonly<Record<ExceptionKind, string>> = {
+  unknown_payer: "'reckoner payment apply ID --invoice NUMBER'",
   possible_duplicate:
-    "'reckoner payment reverse --as duplicate'; if it is another payment 'reckoner payment apply', or 'close-exception' to keep it",
-  digits_swapped: "the rest from the payer, or 'reckoner payment close-exception' if it was meant",
-  suggestion: "'reckoner payment apply'",
-  unapplied_cash: "'reckoner payment apply', or 'payment reverse --as refunded --amount A' once it is paid back",
-  payout: "'reckoner payment settle'",
-  bank_line: "'reckoner payment close-exception'",
-  bank_statement: "the missing file, or 'reckoner payment close-exception'",
-  event: "'reckoner payment close-exception'",
+    "'reckoner payment reverse ID --as duplicate --duplicate-of OTHER --reason R'; if it is another payment " +
+    "'reckoner payment apply ID --invoice NUMBER', or 'reckoner payment close-exception EXCEPTION --reason R' to keep it",
+  digits_swapped: "the rest from the payer, or 'reckoner payment close-exception EXCEPTION --reason R' if it was meant",
+  suggestion: "'reckoner payment apply ID --invoice NUMBER'",
+  unapplied_cash:
+    "'reckoner payment apply ID --invoice NUMBER', or " +
+    "'reckoner payment reverse ID --as refunded --reason R --amount A' once it is paid back",
+  payout: "'reckoner payment settle PAYOUT'",
+  bank_line: "'reckoner payment close-exception EXCEPTION --reason R'",
+  bank_statement: "the missing file, or 'reckoner payment close-exception EXCEPTION --reason R'",
+  event: "'reckoner payment close-exception EXCEPTION --reason R'",
   waiting_event: 'the event that it waits for',
+};
+
+/** What resolves an exception, as commands that can be copied. */
+export const endOf = ({ kind, exception }: Pick<PaymentException, 'kind' | 'exception'>): string => {
+  const id = /\d+$/.exec(exception)?.[0] ?? 'ID';
+  return ENDS[kind].replaceAll('EXCEPTION', exception).replaceAll('ID', id).replaceAll('PAYOUT', id);
 };
 
 /** A suggestion, with the command that accepts it; null if it cannot be accepted as it is. */
@@ -230,7 +239,7 @@ export async function closeException(
     kind !== 'possible_duplicate' &&
     kind !== 'digits_swapped'
   ) {
-    throw refuse('exception_needs_action', { exception, reason: open.reason, ends: ENDS[kind] });
+    throw refuse('exception_needs_action', { exception, reason: open.reason, ends: endOf(open) });
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.close_exception',

@@ -329,3 +329,19 @@ test('the program writes nothing into the folder that it was started in', async 
   expect(readdirSync(cwd)).toEqual([]);
   expect(existsSync(join(cwd, 'reckoner'))).toBe(false);
 });
+
+test('a command that is typed wrongly names its own help', async () => {
+  for (const args of [
+    ['invoice', 'void', 'INV-2026-000001'],
+    ['close', '--without', 'p-1'],
+    ['--by', 'Ada', 'report', 'aging', '--x'],
+  ]) {
+    const ran = await run(args);
+    const name = args.slice(args[0] === '--by' ? 2 : 0, args[0] === 'close' ? 1 : args[0] === '--by' ? 4 : 2).join(' ');
+    expect([ran.status, ran.stderr]).toEqual([
+      2,
+      expect.stringContaining(`Run 'reckoner ${name} --help' for its options.`),
+    ]);
+  }
+  expect((await run(['invioce'])).stderr).toContain("Run 'reckoner --help' for the commands.");
+});

@@ -205,6 +205,6 @@ function describedUnknown({
     `${moved} matches no quote. ` +
     (quotes.length === 0
       ? 'Ask the partner which quote it belongs to.'
-      : `The same amount is open on ${quotes.join(', ')}. Ask the partner, then use 'reckoner processor match'.`)
+      : `The same amount is open on ${quotes.join(', ')}. Ask the partner, then use 'reckoner processor match TRANSACTION --quote QUOTE --reason R'.`)
   );
 }

@@ -53,7 +53,7 @@ export interface Known {
   readonly payoutNames: readonly string[];
 }
 
-export const SETTLE_BY_HAND = "settle it with 'reckoner payment settle'";
+export const SETTLE_BY_HAND = "settle it with 'reckoner payment settle PAYOUT'";
 
 /** In the order of the lines: what one pays is no longer open for the next. */
 export function decideCredits(
@@ -110,7 +110,8 @@ function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }
     }
     if (equal.sent_back) {
       const name = `payment ${equal.payment_id}, which was sent back`;
-      const otherwise = "not recorded. If it is another payment, enter it with 'reckoner payment record --account'";
+      const otherwise =
+        "not recorded. If it is another payment, enter it with 'reckoner payment record --amount A --currency C --method other --received-on DATE --reference R --partner ID --account ACCOUNT'";
       return { kind: 'ignored', why: `possible duplicate of ${name}: ${evidence}; ${otherwise}`, needsReview: true };
     }
     if (equal.other_file !== null) continue;

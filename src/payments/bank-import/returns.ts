@@ -120,7 +120,7 @@ function decideDebits(
     }
     const payment = returnedPayment(each.line, [...left.values()]);
     if (payment !== undefined) return { reverses: payment };
-    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse it with 'reckoner payment reverse'`;
+    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse it with 'reckoner payment reverse ID --as returned --reason R'`;
     return { why, needsReview: true };
   };
   return new Map(

@@ -1,6 +1,6 @@
 /** `reckoner payment exceptions` and `reckoner payment close-exception`. */
 import { EXIT } from '../../../errors/refusals.ts';
-import { closeException, ENDS, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
+import { closeException, endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { money, printable } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
@@ -59,7 +59,7 @@ const sheetOf = (exceptions: readonly ListedException[]): Sheet => ({
     payer: each.payer?.name ?? '',
     payer_account: each.payer?.account ?? '',
     why: reasonsOf(each).join('; '),
-    commands: (each.commands.length === 0 ? [ENDS[each.kind]] : each.commands).join('; '),
+    commands: (each.commands.length === 0 ? [endOf(each)] : each.commands).join('; '),
   })),
 });
 
@@ -70,7 +70,7 @@ function reasonsOf({ sets, suggestions, reason }: ListedException): readonly str
 }
 
 function described(exception: ListedException): string {
-  const { kind, partner_id, currency, amount, since, reason, payer, text } = exception;
+  const { partner_id, currency, amount, since, reason, payer, text } = exception;
   const sum = amount === null || currency === null ? '' : `  ${money(amount, currency)}`;
   const from = [exception.partner_name, payer?.name, payer?.account].filter((each) => each != null && each !== '');
   const head = `${exception.exception}  ${since}${sum}${partner_id === null ? '' : `  ${partner_id}`}`;
@@ -82,7 +82,7 @@ function described(exception: ListedException): string {
     ...(text === null ? [] : labelled('bank text', text)),
     ...(why.length === 0 ? labelled('why', reason) : why.flatMap((each) => labelled('perhaps', each))),
     // A command stays on one line, to be copied.
-    ...(exception.commands.length === 0 ? labelled('resolve with', ENDS[kind]) : []),
+    ...(exception.commands.length === 0 ? labelled('resolve with', endOf(exception)) : []),
     ...exception.commands.map((command, index) => `  ${(index === 0 ? 'resolve with' : 'or').padEnd(12)} ${command}`),
   ].join('\n');
 }

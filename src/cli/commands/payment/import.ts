@@ -15,8 +15,9 @@ import { amountOf } from './describe.ts';
 const HELP = `
 A file that was already imported changes nothing, and a line that another file
 brought is not recorded again. Certain matches are applied; others become
-suggestions, which 'reckoner payment apply' accepts. Exit status 4: a line needs
-manual review, or a statement does not continue what is known of its account.`;
+suggestions, which 'reckoner payment apply ID --invoice NUMBER' accepts. Exit
+status 4: a line needs manual review, or a statement does not continue what is
+known of its account.`;
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
 
