@@ -262,18 +262,25 @@ CREATE TABLE payment_reversals (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_reversal_positive CHECK (amount > 0),
   kind text NOT NULL CONSTRAINT payment_reversal_kind_known
-    CHECK (kind IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate')),
+    CHECK (kind IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')),
   -- R01 and so on, or the processor's word for it.
   code text,
   reason text NOT NULL CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
   duplicate_of bigint REFERENCES payments,
+  -- Of money that stays in the bank and is no payment of an invoice: the account that it is booked to, as income:interest.
+  booked_to text COLLATE "C"
+    CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
+    CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
+      'liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|'
+      'expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)')),
   reversed_on date NOT NULL,
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_reversal_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments (payment_id, currency),
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
+  CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id)
 );
 ALTER TABLE payment_reversals

@@ -130,8 +130,9 @@ JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        'liabilities:unapplied', r.partner_id, r.partner_id,
-       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, r.partner_id,
+       -- Money that is no customer's stays in the bank.
+       CASE WHEN r.kind = 'other' THEN r.booked_to WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL ELSE p.account END, r.partner_id,
        r.currency, r.amount, NULL, p.reference
 FROM payment_reversals r JOIN payments p USING (payment_id)
 

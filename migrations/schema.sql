@@ -1832,6 +1832,7 @@ CREATE TABLE payment_reversals (
   reason text NOT NULL,
   bank_line_id bigint,
   duplicate_of bigint,
+  booked_to text COLLATE "C",
   reversed_on date NOT NULL,
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
@@ -1842,9 +1843,12 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_of_a_line_once UNIQUE (bank_line_id),
   CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount),
   CONSTRAINT payment_reversal_positive CHECK (amount > 0::numeric),
-  CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate'])),
+  CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other'])),
   CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$'),
+  CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ '^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)'),
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
+  CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
   CONSTRAINT payment_reversals_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_reversals_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
@@ -2213,7 +2217,7 @@ GRANT SELECT ON document_bank_charges TO reckoner_app;
 
 CREATE VIEW live_payment_reversals AS
  SELECT payment_reversal_id, identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id,
-    duplicate_of, reversed_on, entry_on, recorded_at, event_id, fact_id
+    duplicate_of, booked_to, reversed_on, entry_on, recorded_at, event_id, fact_id
    FROM payment_reversals r
   WHERE NOT (EXISTS ( SELECT
            FROM payment_reinstatements i
@@ -3220,12 +3224,13 @@ UNION ALL
 UNION ALL
  SELECT 'payment_reversed' AS fact, r.payment_reversal_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
     'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
-        CASE p.method
-            WHEN 'link' THEN 'assets:processor'
+        CASE
+            WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
         END AS credit,
-        CASE p.method
-            WHEN 'link' THEN NULL::text
+        CASE
+            WHEN r.kind = 'other' OR p.method = 'link' THEN NULL::text
             ELSE p.account
         END AS credit_detail,
     r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference

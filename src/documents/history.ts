@@ -72,6 +72,7 @@ const UNPAID_BECAUSE = {
   disputed: 'disputed',
   mistake: 'removed, recorded by mistake',
   duplicate: 'removed, recorded twice',
+  other: "removed, not a customer's money",
 } as const;
 
 const expired = (sessions: number): string =>

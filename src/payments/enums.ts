@@ -9,6 +9,6 @@ export type Source = 'hand' | 'bank' | 'processor';
 export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'reversed';
 export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_applied', 'unapplied', 'reversed'];
 
-export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate';
-/** Those that a command accepts; the processor reports disputes. */
-export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate'];
+export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate' | 'other';
+/** `other`: the money is nobody's who is invoiced, such as interest. Those that a command accepts; the processor reports disputes. */
+export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate', 'other'];

@@ -209,8 +209,11 @@ function commandsWithoutSuggestion(
       `reckoner payment close-exception payment-${payment_id} --reason REASON (if it is another that pays nothing yet)`,
     ];
   }
+  const other = `reckoner payment reverse ${payment_id} --as other --account income:ACCOUNT --reason REASON (if it is no customer's)`;
   if (kind === 'unknown_payer')
-    return account_partner === null ? [applied, `${assign} PARTNER`] : [`${assign} ${account_partner}`, applied];
+    return account_partner === null
+      ? [applied, `${assign} PARTNER`, other]
+      : [`${assign} ${account_partner}`, applied, other];
   // Without the amount, what it pays would be reversed too.
   const left = Amount.of(unapplied, currency).toString();
   return [

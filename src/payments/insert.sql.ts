@@ -165,6 +165,7 @@ export interface NewReversal {
   readonly reason: string;
   readonly bank_line_id?: number | null | undefined;
   readonly duplicate_of?: number | null | undefined;
+  readonly booked_to?: string | null | undefined;
   readonly reversed_on: string;
 }
 
@@ -176,10 +177,10 @@ export async function insertReversals(
   const inserted = await query<{ payment_reversal_id: number; identity: string }>(
     context.tx,
     `INSERT INTO payment_reversals (
-       identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, reversed_on,
-       entry_on, recorded_at, event_id)
+       identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, booked_to,
+       reversed_on, entry_on, recorded_at, event_id)
      SELECT r.identity, r.payment_id, b.partner_id, b.currency, r.amount, r.kind, r.code, r.reason, r.bank_line_id,
-            r.duplicate_of, greatest(r.reversed_on, p.received_on),
+            r.duplicate_of, r.booked_to, greatest(r.reversed_on, p.received_on),
             ${entryOn('r.reversed_on', 'p.received_on', 'payment_reopened_on(r.payment_id)')},
             ${RECORDED}
      FROM json_populate_recordset(NULL::payment_reversals, :rows::json) AS r

@@ -5,6 +5,7 @@ import { inserting } from './insert.sql.ts';
 /** A debit line of a bank file that is no return. */
 export interface OutgoingLine {
   readonly bank_line_id: number;
+  readonly account: string;
   /** `YYYY-MM-DD` */
   readonly booked_on: string;
   readonly currency: string;
@@ -43,7 +44,9 @@ export interface RecordedRefund {
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
-  /** Its reference, or the reason of the reversal. */
+  /** The account that received the payment; null for a credit note. */
+  readonly received_by: string | null;
+  /** Its reference, or the reason of the reversal; of an unknown payer also the reference of the payment. */
   readonly texts: readonly string[];
 }
 
@@ -58,13 +61,15 @@ export function readOpenRefunds(
        SELECT DISTINCT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)
      )
      SELECT f.credit_refund_id, NULL::bigint AS payment_reversal_id, d.number AS document, NULL::bigint AS payment_id,
-            f.partner_id, n.name AS payee, f.currency, f.amount, f.refunded_on, ARRAY[f.reference] AS texts
+            f.partner_id, n.name AS payee, f.currency, f.amount, f.refunded_on,
+            NULL::text AS received_by, ARRAY[f.reference] AS texts
      FROM live_credit_refunds f JOIN money m USING (currency, amount) JOIN documents d ON d.document_id = f.document_id
      JOIN partners n ON n.partner_id = f.partner_id
      WHERE NOT EXISTS (SELECT FROM refund_matches x WHERE x.credit_refund_id = f.credit_refund_id)
      UNION ALL
      SELECT NULL, r.payment_reversal_id, NULL, r.payment_id, r.partner_id, coalesce(n.name, p.payer_name), r.currency,
-            r.amount, r.reversed_on, ARRAY[r.reason]
+            r.amount, r.reversed_on, p.account,
+            array_remove(ARRAY[r.reason, CASE WHEN r.partner_id IS NULL THEN p.reference END], NULL)
      FROM live_payment_reversals r JOIN money m USING (currency, amount) JOIN payments p ON p.payment_id = r.payment_id
      LEFT JOIN partners n ON n.partner_id = r.partner_id
      WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
@@ -84,7 +89,7 @@ export function readUnmatchedDebits(
 ): Promise<OutgoingLine[]> {
   return query(
     tx,
-    `SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.currency, l.amount, l.payer_name AS payee,
+    `SELECT l.bank_line_id, l.account, l.bank_booked_on AS booked_on, l.currency, l.amount, l.payer_name AS payee,
             EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id) AS freed,
             ${TEXTS_OF_LINE}
      FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)

@@ -35,7 +35,8 @@ export interface MatchedDebits {
 
 /**
  * The refund that a debit pays: of its amount and currency, with its reference, or else to its partner by name. Of several
- * to one partner it is the oldest; where partners differ, none. `paidEquals` are lines that may be the same and pay other
+ * to one partner it is the oldest; where partners differ, none. Where nobody knows who is refunded, the amount alone does
+ * from the account that received the payment, if it is the only refund of it. `paidEquals` are lines that may be the same and pay other
  * refunds: then only a reference counts that none of them has. A line whose refund was undone pays another that has its
  * reference, or was sent before the bank booked the line: what was sent later is other money. Pure.
  */
@@ -59,6 +60,7 @@ export function refundOf(
   });
   const byNameAlone = paidEquals.length === 0 ? possible.flatMap((refund) => byName(line, refund)) : [];
   const named = byReference.length > 0 ? byReference : byNameAlone;
+  if (named.length === 0 && paidEquals.length === 0) return byAmount(line, possible);
   const [first] = named;
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
@@ -70,6 +72,14 @@ const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readon
 /** Whether one of these texts is a reference, contains it, or has it as a word: a reason mentions `OUT-77`. */
 const mentions = (texts: readonly string[], reference: string): boolean =>
   containsReference([...texts, ...texts.flatMap((text) => text.split(/[\s,;:()]+/))], reference);
+
+/** The only refund of an amount, to an unknown payer, from the account that received it. */
+function byAmount(line: OutgoingLine, possible: readonly RecordedRefund[]): MatchedRefund | undefined {
+  const [refund, ...others] = possible;
+  const isUnknown = refund?.partner_id === null && refund.received_by === line.account;
+  if (!isUnknown || others.length > 0 || line.freed) return undefined;
+  return { refund, evidence: 'the only refund of this amount, from the account that received the payment' };
+}
 
 function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): MatchedRefund[] {
   const { payee: name } = refund;

@@ -79,6 +79,8 @@ export interface ReverseRequest {
   /** Left out: today; for a duplicate the day of its receipt, because its money never came. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
+  /** Of `other`: the account of the general ledger that the money belongs to, such as `income:interest`. */
+  readonly account?: string | undefined;
 }
 
 /** Reverses a payment by hand. Gives the amount and the numbers of the invoices that are open again. */
@@ -106,6 +108,8 @@ export async function reversePayment(
     const reason = await whyNoDuplicate(tx, state, await paymentState(tx, duplicateOf));
     if (reason !== undefined) throw invalid('--duplicate-of', String(duplicateOf), reason);
   }
+  if (request.kind === 'other') refuseNotBookable(state, request.account);
+  else if (request.account !== undefined) throw invalid('--account', request.account, 'goes with --as other only');
   const left = remaining(state);
   const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
   if (amount.minus(left).isPositive() || left.isZero()) {
@@ -118,7 +122,13 @@ export async function reversePayment(
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.reverse',
     subject: String(state.payment_id),
-    details: { kind: request.kind, code: request.code ?? null, reason: request.reason, amount: amount.toString() },
+    details: {
+      kind: request.kind,
+      code: request.code ?? null,
+      reason: request.reason,
+      amount: amount.toString(),
+      account: request.account,
+    },
   });
   // A reversal by hand is identified by its audit event.
   const identity = `hand|${context.eventId}`;
@@ -131,6 +141,7 @@ export async function reversePayment(
       code: request.code,
       reason: request.reason.trim(),
       duplicate_of: duplicateOf,
+      booked_to: request.account,
       reversed_on: on,
     },
   ]);
@@ -138,6 +149,23 @@ export async function reversePayment(
     await matchRecordedRefunds(context, { currency: amount.currency, amount: amount.toString() });
   }
   return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
+}
+
+/** Accounts that only what is invoiced and paid may move. */
+const OWN_ACCOUNT =
+  /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
+
+/** Refuses to book a payment to an account that is none, or that follows from invoices and payments. */
+function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {
+  const invalid = (reason: string) => refuse('argument_invalid', { argument: '--account', value: account, reason });
+  if (!/^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$/.test(account)) {
+    throw invalid("must be an account of the general ledger such as income:interest, and goes with '--as other'");
+  }
+  if (OWN_ACCOUNT.test(account)) throw invalid('follows from invoices and payments: name another account');
+  if (method === 'link') {
+    const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
+    throw refuse('argument_invalid', { argument: '--as', value: 'other', reason });
+  }
 }
 
 /** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */

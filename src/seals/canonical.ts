@@ -136,7 +136,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('small_differences', 'payment_application_id document_id currency amount entry_on recorded_at event_id'),
   sealed(
     'payment_reversals',
-    `payment_reversal_id identity payment_id partner_id currency amount kind code reason bank_line_id duplicate_of
+    `payment_reversal_id identity payment_id partner_id currency amount kind code reason bank_line_id duplicate_of booked_to
      reversed_on entry_on recorded_at event_id`,
   ),
   sealed('payment_reinstatements', 'payment_reversal_id partner_id reinstated_on entry_on recorded_at event_id'),

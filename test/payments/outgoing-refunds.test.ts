@@ -29,7 +29,8 @@ const balances = () =>
   );
 
 const line: OutgoingLine = {
-  ...{ bank_line_id: 1, booked_on: '2026-10-14', currency: 'USD', amount: '12.50', payee: 'HARBOUR LIGHTS' },
+  ...{ bank_line_id: 1, account: '0007', booked_on: '2026-10-14', currency: 'USD', amount: '12.50' },
+  payee: 'HARBOUR LIGHTS',
   texts: ['OUT-5521', 'refund of credit'],
   freed: false,
 };
@@ -42,6 +43,7 @@ const refund: RecordedRefund = {
     partner_id: 'p-1',
   },
   ...{ payee: 'Harbour Lights Ticketing', currency: 'USD', amount: '12.5', refunded_on: '2026-10-12', texts: [''] },
+  received_by: null,
 };
 
 test('a debit pays the refund of its amount with its reference, its credit note or its payee', () => {
@@ -103,6 +105,39 @@ test('a credit refund and a payment refund leave the account that the bank shows
   // Each refund is paid once.
   const third = await bank('2026-12-02,-77.77,USD,0008,OUT-78,SENT BACK,Harbour Lights Ticketing,');
   expect(third.new_lines).toMatchObject([{ outcome: 'ignored' }]);
+});
+
+test('the refund of a deposit whose payer nobody knows is matched by its amount and account, if it is the only one', async () => {
+  for (const [order, day] of [
+    ['refund first', '2026-12-01'],
+    ['debit first', '2026-12-02'],
+  ] as const) {
+    const amount = order === 'refund first' ? '31.17' : '31.19';
+    const paid = await bank(`${day},${amount},USD,0007,${amount},thanks,,`);
+    const paymentId = paid.new_lines[0]?.payment_id ?? 0;
+    const debit = () => bank(`${day},-${amount},USD,0007,X${amount},transfer,,`);
+    const reverse = () => books.reverse({ paymentId, kind: 'refunded', reason: 'sent back', on: day });
+    if (order === 'refund first') {
+      await reverse();
+      expect((await debit()).new_lines).toMatchObject([{ outcome: 'refund', payment_id: paymentId }]);
+    } else {
+      await debit();
+      await reverse();
+    }
+    expect(
+      await books.sql(
+        'SELECT count(*) FROM live_refund_matches m JOIN bank_lines l USING (bank_line_id) WHERE l.amount = $1',
+        [amount],
+      ),
+    ).toEqual([{ count: '1' }]);
+  }
+  // From another account than received it, the amount says nothing.
+  const paid = await bank('2026-12-02,31.21,USD,0007,31.21,thanks,,');
+  await books.reverse({ paymentId: paid.new_lines[0]?.payment_id ?? 0, kind: 'refunded', reason: 'sent back' });
+  expect((await bank('2026-12-02,-31.21,USD,0008,X31.21,transfer,,')).new_lines).toMatchObject([
+    { outcome: 'ignored' },
+  ]);
+  await books.verified();
 });
 
 /** Two payments of one amount, both of which finance has sent back. */

@@ -218,6 +218,15 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     if (payment) await books.unapply(payment.payment_id);
     return payment !== undefined;
   },
+  async "book money that is no customer's"(books, random) {
+    const payment = pick(
+      (await books.payments()).filter((each) => each.method !== 'link' && each.status !== 'reversed'),
+      random,
+    );
+    if (payment === undefined) return false;
+    const { payment_id: paymentId } = payment;
+    return unlessRefused(books.reverse({ paymentId, kind: 'other', account: 'income:interest' }));
+  },
   async reverse(books, random) {
     const payment = pick(await books.payments(), random);
     if (payment === undefined || payment.status === 'reversed') return false;

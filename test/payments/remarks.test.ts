@@ -1,10 +1,10 @@
-/** What an import says of money that it applies, and what finance does with money for a written-off invoice. */
+/** What an import says of money that it applies, and money that is for a written-off invoice or for nobody's invoice. */
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Amount } from '../../src/money.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { areDigitsSwapped } from '../../src/payments/match.ts';
-import { type Books, inv, openBooks } from './books.ts';
+import { type Books, inv, openBooks, refusalOf } from './books.ts';
 
 let books: Books;
 beforeEach(async () => {
@@ -85,5 +85,40 @@ test('a payment that names a written-off invoice comes with the command that reo
   expect((await listed())[0]?.commands).toEqual([`reckoner payment apply ${id} --invoice ${inv(1)}`]);
   await books.apply(id, inv(1));
   expect(await books.balance(inv(1))).toMatchObject({ status: 'paid', amount_paid: '1250.00', credited: '0.00' });
+  await books.verified();
+});
+
+test("money that is no customer's is booked to an account: it stays in the bank and is nobody's unapplied cash", async () => {
+  const { new_lines } = await imported('2026-10-14,12.05,USD,1,B-1,GROSS INTEREST,,');
+  const paymentId = new_lines[0]?.payment_id ?? 0;
+  expect((await listed())[0]?.commands).toContain(
+    `reckoner payment reverse ${paymentId} --as other --account income:ACCOUNT --reason REASON (if it is no customer's)`,
+  );
+  const book = (account: string | undefined, kind: 'other' | 'mistake' = 'other') =>
+    books.reverse({ paymentId, kind, account, reason: 'bank interest' });
+  for (const account of [
+    undefined,
+    'interest',
+    'income:Interest',
+    'assets:bank:1',
+    'liabilities:unapplied',
+    'income:sales',
+  ]) {
+    expect(await refusalOf(book(account))).toBe('argument_invalid');
+  }
+  expect(await refusalOf(book('income:interest', 'mistake'))).toBe('argument_invalid');
+  await book('income:interest');
+  expect(await listed()).toEqual([]);
+  expect(
+    await books.sql(
+      `SELECT account, sum(amount)::text AS amount FROM journal_of_facts
+       WHERE account NOT LIKE '%receivable%' AND account NOT LIKE 'income:sales%'
+       GROUP BY account HAVING sum(amount) <> 0 ORDER BY account`,
+    ),
+  ).toEqual([
+    { account: 'assets:bank:1', amount: '12.05' },
+    { account: 'income:interest', amount: '-12.05' },
+  ]);
+  expect(await books.payment(paymentId)).toMatchObject({ status: 'reversed', unapplied: '0.00' });
   await books.verified();
 });

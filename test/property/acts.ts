@@ -300,8 +300,12 @@ export const ACTS: readonly Act[] = [
       const written = await world.sql<{ number: string }>(
         'SELECT DISTINCT d.number FROM live_write_offs JOIN documents d USING (document_id) ORDER BY d.number',
       );
-      const number = one(history, written)?.number;
+      const open = await aDocument(history, (each) => anInvoice(each) && Number(each.balance) > 0);
+      const number = one(history, written)?.number ?? open?.number;
       if (number === undefined) return false;
+      if (written.length === 0) {
+        await world.database.transaction((tx) => writeOffInvoice(tx, world, { number, reason }));
+      }
       await world.database.transaction((tx) => undoWriteOff(tx, world, { number, reason }));
       return true;
     },

@@ -81,8 +81,9 @@ type DebitDecision =
   /** Ignored, and why. `goesOut`: an ordinary debit, which may pay a refund. */
   | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
 
-const outgoingLine = ({ id, line }: NewLine): OutgoingLine => ({
+const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
   bank_line_id: id,
+  account,
   booked_on: line.booked_on,
   currency: line.amount.currency,
   amount: line.amount.toString(),

@@ -8,7 +8,9 @@ import { onePayment, show } from './describe.ts';
 
 const HELP = `
 --as and --reason are required, also for a duplicate:
-  reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'`;
+  reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'
+Money that is no customer's stays in the bank, and is booked to an account:
+  reckoner payment reverse 25 --as other --account income:interest --reason 'bank interest'`;
 
 export const define: Definition = (payment, act) => {
   payment
@@ -23,6 +25,10 @@ export const define: Definition = (payment, act) => {
       '--on <date>',
       'the date of the reversal (default: today; of a duplicate its receipt)',
       dateArgument('--on'),
+    )
+    .option(
+      '--account <account>',
+      "of --as other: the ledger account of money that is no customer's, as income:interest",
     )
     .option('--duplicate-of <id>', 'the payment that this one duplicates', idArgument('--duplicate-of'))
     .addHelpText('after', HELP)
@@ -44,6 +50,9 @@ async function paymentReverse(
   return show(
     context,
     paymentId,
-    [`${what} is reversed; ${whatIsOwedAgain(reopened)}.`, ...(later === undefined ? [] : [later])].join('\n'),
+    [
+      `${what} is ${kind === 'other' ? `booked to ${options.account}` : 'reversed'}; ${whatIsOwedAgain(reopened)}.`,
+      ...(later === undefined ? [] : [later]),
+    ].join('\n'),
   );
 }

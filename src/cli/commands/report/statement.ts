@@ -58,6 +58,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   payment_disputed: 'payment disputed',
   payment_mistake: 'recorded by mistake:',
   payment_duplicate: 'recorded twice:',
+  payment_other: 'not for this account:',
   payment_reinstated: 'payment reinstated',
   credit_refunded: 'credit paid out:',
   credit_refund_returned: 'refund returned:',
