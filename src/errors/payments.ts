@@ -55,6 +55,12 @@ export const PAYMENTS = {
   payer_account_unknown: refused<{ account: string }>(
     (f) => `No payer is known by the account '${f.account}'. 'reckoner payment accounts' lists all known accounts.`,
   ),
+  payment_is_share: refused<{ payment_id: number }>(
+    (f) =>
+      `Payment ${f.payment_id} is a share that came through the processor, so no bank returns it. A reversed transfer ` +
+      "reverses it by itself. If it is of another quote, run 'reckoner processor unmatch TRANSACTION --quote QUOTE " +
+      "--reason R'; if you paid it back, use --as refunded.",
+  ),
   payment_amount_too_large: refused<{ amount: string; most: string; what: string }>(
     (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),

@@ -32,6 +32,13 @@ export const SPLITS = {
   settlement_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
   ),
+  share_paid_back: refused<{ balance_transaction: string; quote_id: string; payments: readonly number[] }>(
+    (f) =>
+      `The match of ${f.balance_transaction} to quote ${f.quote_id} cannot be undone: ` +
+      `${f.payments.length === 1 ? 'payment' : 'payments'} ${f.payments.join(', ')}, which it became, was paid back. ` +
+      "If a reversed transfer took it back, undo the match of that one first ('reckoner processor unmatch'); after a " +
+      'refund leave the match, and settle the difference with the partner.',
+  ),
   processor_unreachable: failed<{ account: string; reason: string }>(
     (f) =>
       `Cannot read account ${f.account} from the processor: ${f.reason}. What was read so far is kept. ` +

@@ -10,6 +10,11 @@ export const bankIdentity = (account: string, line: string): string => `bank|${a
 /** `account` is the connected account; empty for the processor account of our own. */
 export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
 
+/** Of a payment that a share became: it arrived after its quote was billed. */
+export const shareIdentity = (account: string, allocation: number): string =>
+  processorIdentity(account, `share ${allocation}`);
+export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+\|share \d+$/.test(identity);
+
 export interface HandEntry {
   readonly partnerId: string;
   /** The document that it pays, where one is named. */

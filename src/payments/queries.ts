@@ -28,6 +28,7 @@ export async function countIdentity(tx: Transaction, identity: string): Promise<
 
 export interface PaymentState {
   readonly payment_id: number;
+  readonly identity: string;
   /** The payer as it was known at receipt; null where it was unknown. */
   readonly payer_at_receipt: string | null;
   /** The payer was named or corrected after the receipt. */
@@ -46,7 +47,7 @@ export interface PaymentState {
 export function readStates(tx: Transaction, paymentIds: readonly number[]): Promise<PaymentState[]> {
   return query(
     tx,
-    `SELECT p.payment_id, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
+    `SELECT p.payment_id, p.identity, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
             EXISTS (SELECT FROM payment_assignments g
                     WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
             p.amount, b.applied, b.reversed, b.unapplied, b.status, p.received_on, p.method

@@ -1,7 +1,7 @@
 /**
  * Reversing payments: a return, a refund, a dispute, a mistake, a duplicate. What was applied is unapplied, so that the
  * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
- * Refusals: payment_unknown, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
+ * Refusals: payment_unknown, payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -17,6 +17,7 @@ import {
   type PaymentContext,
 } from './context.ts';
 import type { ReversalKind } from './enums.ts';
+import { isShareIdentity } from './identities.ts';
 import {
   insertApplications,
   insertReinstatement,
@@ -91,6 +92,10 @@ export async function reversePayment(
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
+  // Its money is at the processor, which reports what becomes of it; only a refund leaves another account.
+  if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
+    throw refuse('payment_is_share', { payment_id: state.payment_id });
+  }
   const on = dayOfAct(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,

@@ -9,7 +9,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';
-import { processorIdentity } from '../payments/identities.ts';
+import { processorIdentity, shareIdentity } from '../payments/identities.ts';
 import {
   insertApplications,
   insertPaymentSources,
@@ -82,7 +82,7 @@ async function receive(
   parts: readonly (Part & { readonly quote: BilledQuote })[],
 ): Promise<void> {
   if (parts.length === 0) return;
-  const identityOf = ({ share }: Part) => processorIdentity(share.account, `share ${share.share_allocation_id}`);
+  const identityOf = ({ share }: Part) => shareIdentity(share.account, share.share_allocation_id);
   const ids = await insertPayments(
     context,
     parts.map((part) => ({

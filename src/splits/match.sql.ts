@@ -173,6 +173,21 @@ export async function readShareOf(
   return amount;
 }
 
+/** The payments that a share became and that its matches and their undoing do not add up to zero of. */
+export async function readPaymentsLeft(
+  tx: Transaction,
+  share: { balanceTransactionId: number; partnerId: string; quoteId: string },
+): Promise<number[]> {
+  const rows = await query<{ payment_id: number }>(
+    tx,
+    `SELECT p.payment_id FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+     WHERE r.balance_transaction_id = :balanceTransactionId AND r.partner_id = :partnerId AND r.quote_id = :quoteId
+     GROUP BY p.payment_id HAVING sum(p.amount) <> 0 ORDER BY p.payment_id`,
+    share,
+  );
+  return rows.map(({ payment_id: id }) => id);
+}
+
 /** Finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
 export function insertManualAllocation(
   tx: Transaction,

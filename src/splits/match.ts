@@ -1,6 +1,6 @@
 /**
  * Manual matching of a balance transaction to a quote, and undoing it. Refusals: balance_transaction_unknown,
- * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_matched.
+ * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_matched, share_paid_back.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -15,6 +15,7 @@ import {
   type BalanceTransactionState,
   insertManualAllocation,
   readBalanceTransactions,
+  readPaymentsLeft,
   readShareOf,
 } from './match.sql.ts';
 
@@ -66,7 +67,18 @@ export async function unmatchBalanceTransaction(
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
     throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason });
   }
-  return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount: amount.negated() });
+  const undone = await insert(tx, acting, recording, {
+    request,
+    balance_transaction,
+    partnerId,
+    amount: amount.negated(),
+  });
+  // What it paid must be taken back as well, or its quote would be owed twice: by the processor and by the partner.
+  const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId, quoteId });
+  if (payments.length > 0) {
+    throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
+  }
+  return undone;
 }
 
 /** The balance transaction of an id. Two accounts may have the same id: then the account is needed. */

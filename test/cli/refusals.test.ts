@@ -15,6 +15,8 @@ import {
   Refusal,
   type RefusalCode,
 } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
+import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { makeDatabase } from '../support/databases.ts';
@@ -36,6 +38,7 @@ afterAll(async () => {
   await world.end();
   await corrected?.end();
   await splitting?.end();
+  await billed?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -160,6 +163,29 @@ async function splittingWorld(): Promise<World> {
     const text = ndjson(account === 'acct_twin' ? [moved(700)] : [moved(700), { ...moved(700), id: 'txn_alone' }]);
     await own.database.transaction((tx) => importBalanceTransactions(tx, own, { name: 'moved', text }, account));
   }
+  return own;
+}
+
+/** A world in which the share of q-late came after an invoice had billed it, and became payment 1. */
+let billed: World | undefined;
+const afterBilling = async (...args: string[]): Promise<Ran> => {
+  billed ??= await billedWorld();
+  return command(['--json', ...args], {
+    env: { RECKONER_HOME: billed.home, DATABASE_URL: billed.databaseUrl, RECKONER_NOW: '2026-08-20T10:00:00Z' },
+  });
+};
+
+async function billedWorld(): Promise<World> {
+  const own = await openWorld();
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await own.partners([partner({ ...connected, connected_account_id: 'acct_1' })]);
+  await own.rows([quote({ quote_id: 'q-late' })]);
+  await own.close();
+  own.at('2026-08-10T10:00:00Z');
+  await own.database.transaction((tx) => billMissingShares(tx, own, '2026-07' as Month));
+  own.at('2026-08-20T10:00:00Z');
+  const text = ndjson([{ ...share(700, '2026-08-12T12:00:00Z', { quote_id: 'q-late' }), id: 'txn_late' }]);
+  await own.database.transaction((tx) => importBalanceTransactions(tx, own, { name: 'moved', text }, 'acct_1'));
   return own;
 }
 
@@ -636,6 +662,21 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
     exit: 3,
     says: /txn_alone is already fully matched/,
     run: () => inSplitting(...matching('txn_alone')),
+  },
+  payment_is_share: {
+    when: 'a payment that a share became is said to be returned by a bank',
+    exit: 3,
+    says: /payment 1 is a share.*use --as refunded/i,
+    run: () => afterBilling('payment', 'reverse', '1', '--as', 'returned', '--reason', 'R01'),
+  },
+  share_paid_back: {
+    when: 'a match is undone after the payment that it became was refunded',
+    exit: 3,
+    says: /txn_late to quote q-late cannot be undone: payment 1/,
+    run: async () => {
+      await afterBilling('payment', 'reverse', '1', '--as', 'refunded', '--reason', 'OUT-1');
+      return afterBilling('processor', 'unmatch', 'txn_late', '--quote', 'q-late', '--reason', 'of another');
+    },
   },
   balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',

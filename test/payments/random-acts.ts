@@ -231,6 +231,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const payment = pick(await books.payments(), random);
     if (payment === undefined || payment.status === 'reversed') return false;
     const amount = chance(random, 0.5) ? around(payment.amount, digitsOf(payment.amount), random) : undefined;
-    return unlessRefused(books.reverse({ paymentId: payment.payment_id, amount, kind: 'returned' }));
+    const kind = chance(random, 0.8) ? 'returned' : 'refunded';
+    return unlessRefused(books.reverse({ paymentId: payment.payment_id, amount, kind }));
   },
 };

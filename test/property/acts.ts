@@ -120,11 +120,7 @@ const aCreditNote = (document: DocumentJson) => document.document === 'credit_no
 /** How often each act on payments is chosen: what comes in oftener than what goes back. */
 const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3, 'import a bank file': 2, apply: 2 };
 
-const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set([
-  'reverse a duplicate',
-  'apply over partners',
-  'forget an account',
-]);
+const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set(['apply over partners', 'forget an account']);
 
 /** The acts on payments, on the day that it is. */
 const paymentActs: readonly Act[] = Object.entries(PAYMENT_ACTS).map(([name, act]) => ({

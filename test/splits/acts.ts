@@ -103,7 +103,7 @@ export const SPLIT_ACTS: readonly Act[] = [
   {
     name: 'finance undoes a match',
     weight: 2,
-    refusals: ['argument_invalid'],
+    refusals: ['argument_invalid', 'share_paid_back'],
     async run(history) {
       const { world } = history;
       const shares = await world.sql<{ balance_transaction: string; quote_id: string }>(
